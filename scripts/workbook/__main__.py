@@ -1,0 +1,3 @@
+from workbook.cli import main
+
+main()

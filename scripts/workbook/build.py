@@ -1,0 +1,151 @@
+"""Build servers with CMake, showing progress while it works and the first errors if it fails."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from workbook import setup
+from workbook.errors import UserError
+from workbook.paths import BUILD, ROOT, SCRIPTS, shown
+
+SUPPORT = SCRIPTS / "cmake" / "hotpath.cmake"
+
+
+def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
+    """Build one checkpoint's server inside the tree; returns the binary, or raises UserError."""
+    relative = checkpoint_dir.resolve().relative_to(ROOT)
+    build_target("-".join(relative.parts) + "-server", preset, about=str(relative))
+    return BUILD / preset / relative / "server"
+
+
+def build_target(name: str, preset: str = "release", about: str = "") -> None:
+    """Build one CMake target of the whole tree; UserError with the first errors if it fails."""
+    setup.ensure(["compiler", "cmake", "ninja"])
+    directory = BUILD / preset
+    with _locked(BUILD / f".{preset}.lock"):
+        _configure(preset, directory)
+        _make(directory, name, about or name)
+
+
+def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | None = None) -> Path:
+    """Build a copy of a checkpoint that lies outside the tree; returns its server."""
+    setup.ensure(["compiler", "cmake", "ninja"])
+    directory = build_dir or checkpoint_dir / "build" / preset
+    settings = [f"-D{name}={value}" for name, value in preset_variables(preset).items()]
+    _run(["cmake", "-G", "Ninja", "-S", str(checkpoint_dir), "-B", str(directory),
+          f"-DHOTPATH_SUPPORT={SUPPORT}", *settings], checkpoint_dir, f"configuring {preset}")
+    _make(directory, "all", checkpoint_dir.name)
+    return directory / "server"
+
+
+def preset_variables(name: str) -> dict[str, str]:
+    """The cache variables of a configure preset, its ancestors' included."""
+    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
+    by_name = {preset["name"]: preset for preset in presets["configurePresets"]}
+    preset = by_name[name]
+    parents = preset.get("inherits", [])
+    variables: dict[str, str] = {}
+    for parent in [parents] if isinstance(parents, str) else reversed(parents):
+        variables.update(preset_variables(parent))
+    variables.update(preset.get("cacheVariables", {}))
+    return variables
+
+
+def available_cpus() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _configure(preset: str, directory: Path) -> None:
+    """Configure once; ninja reruns CMake itself when a CMakeLists.txt changes."""
+    if _is_configured(directory):
+        return
+    command = ["cmake", "--preset", preset, "--fresh"]
+    _run(command, ROOT, f"configuring {preset}")
+
+
+def _is_configured(directory: Path) -> bool:
+    """False also for a cache that was made elsewhere, or by a compiler since removed."""
+    cache = directory / "CMakeCache.txt"
+    if not cache.exists() or not (directory / "build.ninja").exists():
+        return False
+    text = cache.read_text(encoding="utf-8", errors="replace")
+    home = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", text, re.M)
+    compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", text, re.M)
+    return (home is not None and Path(home[1]) == ROOT
+            and compiler is not None and shutil.which(compiler[1]) is not None)
+
+
+def _make(directory: Path, target: str, about: str) -> None:
+    jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(available_cpus())
+    _run(["cmake", "--build", str(directory), "--target", target, "--parallel", jobs],
+         ROOT, f"building {about}")
+
+
+def _run(command: Sequence[str], cwd: Path, doing: str) -> None:
+    """Run quietly, showing ninja's own count; on failure raise with what it said."""
+    from rich.console import Console
+
+    environment = {**os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
+    lines: list[str] = []
+    console = Console(stderr=True)
+    with console.status(doing) as status, _process(command, cwd, environment) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if step := re.match(r"\[(\d+)/(\d+)\]", line):
+                status.update(f"{doing} {step[1]}/{step[2]}")
+    if process.returncode != 0:
+        raise _failure(doing, lines)
+
+
+@contextmanager
+def _process(command: Sequence[str], cwd: Path,
+             environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A child that does not outlive us, whatever happens."""
+    process = subprocess.Popen(command, cwd=cwd, env=environment, text=True, errors="replace",
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    try:
+        yield process
+        process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+
+
+def _failure(doing: str, lines: list[str]) -> UserError:
+    """The compiler's first errors, or the last words of CMake if it was not the compiler."""
+    place = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(\d+:)? (fatal )?error:")
+    first = [index for index, line in enumerate(lines) if place.match(line)]
+    if not first:
+        said = [line for line in lines if line.strip()][-15:]
+        return UserError(f"{doing} failed:\n" + "\n".join(said),
+                         "mend what is named above, then run the same command again")
+    excerpts = ["\n".join(lines[index:index + 4]) for index in first[:3]]
+    match = place.match(lines[first[0]])
+    assert match is not None
+    where = f"{shown((ROOT / match['file']))}, line {match['line']}"
+    more = f"\n… and {len(first) - 3} more" if len(first) > 3 else ""
+    return UserError(f"{doing} failed:\n" + "\n".join(excerpts) + more,
+                     f"mend {where}, then run the same command again")
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """One build at a time in a build directory; others wait their turn."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

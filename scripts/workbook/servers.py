@@ -1,0 +1,174 @@
+"""Start a server, know its port, and be sure that it ends."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from workbook.errors import UserError
+from workbook.paths import shown
+
+READY = re.compile(rb"^listening on http://([^\s/]+):(\d+)\s*$", re.M)
+PATIENCE_S = 5.0
+_alive: set[Server] = set()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a server ended: exit code (negative: a signal), stderr, whether it had to be killed."""
+
+    exit_code: int
+    stderr: str
+    killed: bool
+
+
+class Server:
+    """A running server in a process group of its own. Made by `running`."""
+
+    def __init__(self, command: Sequence[str], name: str, ready_s: float,
+                 environment: dict[str, str] | None = None) -> None:
+        self.name = name
+        self._out: IO[bytes] = tempfile.TemporaryFile()
+        self._err: IO[bytes] = tempfile.TemporaryFile()
+        self._ended: Ended | None = None
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+                start_new_session=True, env={**os.environ, **(environment or {})})
+        except OSError as error:
+            raise UserError(f"{name} cannot be started: {error}", "build it again") from None
+        _alive.add(self)
+        self.host, self.port = self._wait_until_ready(ready_s)
+        self.pid = _innermost(self._process.pid)
+
+    @property
+    def address(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def stderr(self) -> str:
+        return _text(self._err)
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def stop(self, patience_s: float = PATIENCE_S) -> Ended:
+        """SIGTERM, then SIGKILL after `patience_s`. Safe to call again."""
+        if self._ended is None:
+            killed = self._terminate(patience_s)
+            self._kill_group()
+            _alive.discard(self)
+            self._ended = Ended(self._process.wait(), self.stderr, killed)
+        return self._ended
+
+    def kill(self) -> None:
+        """End it at once, with everything it started."""
+        self.stop(patience_s=0)
+
+    def _terminate(self, patience_s: float) -> bool:
+        """Ask it to end; True if it did not and has to be killed."""
+        if not self.alive():
+            return False
+        if patience_s > 0:
+            with suppress(ProcessLookupError):
+                os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience_s)
+        return self.alive()
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _wait_until_ready(self, ready_s: float) -> tuple[str, int]:
+        deadline = time.monotonic() + ready_s
+        while time.monotonic() < deadline:
+            ended = not self.alive()
+            if match := READY.search(_bytes(self._out)):
+                return match[1].decode(), int(match[2])
+            if ended:
+                raise self.failure("ended before it was ready")
+            time.sleep(0.005)
+        self.kill()
+        raise self.failure(f"did not say that it listens within {ready_s:.0f} s")
+
+    def failure(self, what: str) -> UserError:
+        """The server's last words, as an error for the reader."""
+        ended = self.stop()
+        words = "\n".join(f"  {line}" for line in ended.stderr.strip().splitlines()[-5:])
+        reason = "" if ended.killed else f" ({_describe(ended.exit_code)})"
+        return UserError(f"{self.name} {what}{reason}" + (f"\n{words}" if words else ""),
+                         f"run it by hand to see more: {self.name} --port 8080")
+
+
+@contextmanager
+def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: float = 20.0,
+            environment: dict[str, str] | None = None) -> Iterator[Server]:
+    """Run `wrapper… binary --port 0 args…`, ready to be asked, until the block ends.
+
+    A server that dies inside the block, or does not end when asked, is a UserError with its
+    exit code and last words. Call `stop()` inside the block to judge the end yourself.
+    """
+    port = () if "--port" in args else ("--port", "0")
+    server = Server([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
+    try:
+        yield server
+    except Exception as error:
+        if server._ended is None and _just_died(server):
+            raise server.failure("died while it was being asked") from error
+        raise
+    else:
+        if server._ended is None:
+            if not server.alive():
+                raise server.failure("died while it was being asked")
+            if server.stop().killed:
+                raise server.failure(f"did not end within {PATIENCE_S:.0f} s of SIGTERM")
+    finally:
+        server.kill()
+
+
+def _just_died(server: Server) -> bool:
+    """A reset connection is seen a moment before the end of the process is."""
+    deadline = time.monotonic() + 0.2
+    while server.alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not server.alive()
+
+
+def _innermost(pid: int) -> int:
+    """The server's own process when a wrapper such as strace is its parent."""
+    import psutil
+
+    descendants = psutil.Process(pid).children(recursive=True)
+    return descendants[-1].pid if descendants else pid
+
+
+def _bytes(file: IO[bytes]) -> bytes:
+    """All that was written so far, without moving the offset that the server writes at."""
+    return os.pread(file.fileno(), 1 << 20, 0)
+
+
+def _text(file: IO[bytes]) -> str:
+    return _bytes(file).decode(errors="replace")
+
+
+def _describe(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    return f"signal {-exit_code}, {signal.Signals(-exit_code).name}"
+
+
+@atexit.register
+def _end_all() -> None:
+    for server in list(_alive):
+        server.kill()
