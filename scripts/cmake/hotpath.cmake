@@ -1,0 +1,77 @@
+# Included before project(): picks a compiler that has the C++23 the workbook needs, and offers
+# hotpath_server(), which turns a checkpoint's sources into build/<preset>/<checkpoint>/server.
+include_guard(GLOBAL)
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_OSX_DEPLOYMENT_TARGET 13.3 CACHE STRING "The first macOS whose libc++ has <expected>")
+
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
+endif()
+
+# The floor: <expected> and <print>. A compiler named by the user is taken at their word.
+function(hotpath_find_compiler)
+    set(probe ${CMAKE_BINARY_DIR}/hotpath_probe.cpp)
+    file(WRITE ${probe} "#include <expected>\n#include <print>\nstd::expected<int, int> x = 1;\n")
+    set(names clang++-21 clang++-20 clang++-19 clang++-18 g++-15 g++-14 c++ clang++ g++)
+    foreach(name IN LISTS names)
+        find_program(HOTPATH_${name} ${name})
+        foreach(library IN ITEMS "-stdlib=libc++" "")
+            if(HOTPATH_${name})
+                execute_process(
+                    COMMAND ${HOTPATH_${name}} -std=c++23 ${library} -fsyntax-only -x c++ ${probe}
+                    RESULT_VARIABLE failed
+                    OUTPUT_QUIET
+                    ERROR_QUIET
+                )
+                if(NOT failed)
+                    set(CMAKE_CXX_COMPILER ${HOTPATH_${name}} CACHE FILEPATH "C++ compiler")
+                    set(CMAKE_CXX_FLAGS_INIT "${library}" CACHE INTERNAL "")
+                    return()
+                endif()
+            endif()
+        endforeach()
+    endforeach()
+    message(FATAL_ERROR
+        "No C++23 compiler with <expected> and <print> was found (tried: ${names}).\n"
+        "Next: run ./scripts/hotpath setup, or name one: cmake -DCMAKE_CXX_COMPILER=…"
+    )
+endfunction()
+
+if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+    hotpath_find_compiler()
+endif()
+
+# Warnings are errors, sanitizers are a preset's choice (HOTPATH_SANITIZE), and what is built for
+# counting keeps to instructions and debug information that valgrind 3.19 can read.
+set(CMAKE_CXX_FLAGS_MEASURE "-O2 -DNDEBUG -gdwarf-4")
+function(hotpath_options target)
+    target_compile_options(${target} PRIVATE
+        -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror
+    )
+    if(CMAKE_BUILD_TYPE STREQUAL "Measure" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+        target_compile_options(${target} PRIVATE -march=x86-64-v3)
+    endif()
+    if(HOTPATH_SANITIZE)
+        set(sanitize -fsanitize=${HOTPATH_SANITIZE} -fno-sanitize-recover=all)
+        target_compile_options(${target} PRIVATE ${sanitize} -fno-omit-frame-pointer)
+        target_link_options(${target} PRIVATE ${sanitize})
+    endif()
+    find_package(Threads REQUIRED)
+    target_link_libraries(${target} PRIVATE Threads::Threads)
+endfunction()
+
+# The checkpoint's folder names the target (solutions-01-naive-server), so that a starter and a
+# solution share one CMakeLists.txt.
+function(hotpath_server)
+    cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME checkpoint)
+    cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
+    cmake_path(GET parent FILENAME tree)
+    set(target ${tree}-${checkpoint}-server)
+    add_executable(${target} ${ARGN})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME server)
+    hotpath_options(${target})
+endfunction()

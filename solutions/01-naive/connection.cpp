@@ -1,0 +1,128 @@
+#include "connection.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "http_parser.h"
+
+namespace web {
+
+Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+    : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
+
+void Connection::serve() {
+    const Reading reading = read_request();
+    if (reading == Reading::gone) return;
+    if (reading == Reading::complete) handler_(request_, response_);
+    const bool with_body = request_.method != Method::head;
+    if (!send_all(response_.text(with_body))) return;
+    if (reading == Reading::refused || has_unread(socket_)) linger();
+}
+
+Connection::Reading Connection::read_request() {
+    if (auto reading = read_request_line(); reading != Reading::complete) return reading;
+    if (auto reading = read_fields(); reading != Reading::complete) return reading;
+    return read_body();
+}
+
+Connection::Reading Connection::read_request_line() {
+    std::string line;
+    bool skipped_empty_line = false;
+    char byte;
+    while (receive_byte(byte)) {
+        line += byte;
+        if (line == "\r\n" && !skipped_empty_line) {  // RFC 9112 §2.2
+            line.clear();
+            skipped_empty_line = true;
+        } else if (byte == '\n' && !line.ends_with("\r\n")) {
+            return refuse(Status::bad_request);
+        } else if (byte == '\n') {
+            line.resize(line.size() - 2);
+            if (line.size() > max_request_line) return refuse(Status::uri_too_long);
+            const auto result = parse_request_line(line, request_);
+            return result ? Reading::complete : refuse(result.error());
+        } else if (line.size() > max_request_line + 1) {
+            return refuse(Status::uri_too_long);
+        }
+    }
+    return Reading::gone;
+}
+
+Connection::Reading Connection::read_fields() {
+    std::string lines;
+    char byte;
+    while (receive_byte(byte)) {
+        lines += byte;
+        if (byte == '\n' && !lines.ends_with("\r\n")) return refuse(Status::bad_request);
+        if (lines == "\r\n" || lines.ends_with("\r\n\r\n")) {
+            lines.resize(lines.size() - 2);
+            const auto result = parse_fields(lines, request_);
+            return result ? Reading::complete : refuse(result.error());
+        }
+        if (lines.size() > max_fields + 1) return refuse(Status::fields_too_large);
+    }
+    return Reading::gone;
+}
+
+Connection::Reading Connection::read_body() {
+    if (request_.content_length == 0) return Reading::complete;
+    if (request_.expects_continue && !has_unread(socket_)) {
+        if (!send_all("HTTP/1.1 100 Continue\r\n\r\n")) return Reading::gone;
+    }
+    const std::size_t size = request_.content_length;
+    const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
+                                                           &std::free);
+    std::memset(body.get(), 0, size);
+    for (std::size_t had = 0; had < size;) {
+        const auto got =
+            patiently([&] { return receive(socket_, {body.get() + had, size - had}); });
+        if (!got || *got == 0) return Reading::gone;
+        had += *got;
+    }
+    request_.body.append(body.get(), size);
+    return Reading::complete;
+}
+
+Connection::Reading Connection::refuse(Status status) {
+    response_.refuse(status);
+    return Reading::refused;
+}
+
+template <typename Transfer>
+std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+    for (auto waited = wait_slice * 0; waited < idle_limit; waited += wait_slice) {
+        const auto count = transfer();
+        if (count || count.error() != IoError::timed_out) return count;
+        if (stopping_.load(std::memory_order_relaxed)) break;
+    }
+    return std::unexpected(IoError::timed_out);
+}
+
+bool Connection::receive_byte(char& byte) {
+    const auto got = patiently([&] { return receive(socket_, {&byte, 1}); });
+    return got && *got == 1;
+}
+
+bool Connection::send_all(std::string_view bytes) {
+    for (const char& byte : bytes) {
+        const auto sent = patiently([&] { return send(socket_, {&byte, 1}); });
+        if (!sent) return false;
+    }
+    return true;
+}
+
+// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
+// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+void Connection::linger() {
+    finish_sending(socket_);
+    const auto end = std::chrono::steady_clock::now() + linger_limit;
+    char unwanted[4096];
+    while (std::chrono::steady_clock::now() < end && !stopping_.load(std::memory_order_relaxed)) {
+        const auto got = receive(socket_, unwanted);
+        if (got ? *got == 0 : got.error() == IoError::failed) return;
+    }
+}
+
+}  // namespace web
