@@ -16,7 +16,7 @@ from workbook import setup
 from workbook.errors import UserError
 from workbook.paths import BUILD, ROOT, SCRIPTS, shown
 
-SUPPORT = SCRIPTS / "cmake" / "hotpath.cmake"
+SUPPORT = SCRIPTS / "cmake"
 
 
 def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
