@@ -92,10 +92,11 @@ Connection::Reading Connection::refuse(Status status) {
 
 template <typename Transfer>
 std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
-    for (auto waited = wait_slice * 0; waited < idle_limit; waited += wait_slice) {
+    std::chrono::milliseconds waited{0};
+    while (waited < (stopping() ? stop_limit : idle_limit)) {
         const auto count = transfer();
         if (count || count.error() != IoError::timed_out) return count;
-        if (stopping_.load(std::memory_order_relaxed)) break;
+        waited += wait_slice;
     }
     return std::unexpected(IoError::timed_out);
 }
@@ -119,7 +120,7 @@ void Connection::linger() {
     finish_sending(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;
     char unwanted[4096];
-    while (std::chrono::steady_clock::now() < end && !stopping_.load(std::memory_order_relaxed)) {
+    while (std::chrono::steady_clock::now() < end && !stopping()) {
         const auto got = receive(socket_, unwanted);
         if (got ? *got == 0 : got.error() == IoError::failed) return;
     }

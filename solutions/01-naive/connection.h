@@ -22,6 +22,8 @@ class Connection {
 public:
     /// A client that sends and takes nothing for this long is let go.
     static constexpr std::chrono::seconds idle_limit{10};
+    /// The same while the server is being stopped.
+    static constexpr std::chrono::seconds stop_limit{1};
     /// How long a client may go on sending after it was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
@@ -40,7 +42,9 @@ private:
     Reading read_body();
     Reading refuse(Status status);
 
-    /// Calls `transfer` again until it did something, the client idled too long, or we stop.
+    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+
+    /// Calls `transfer` again until it did something or the client idled too long.
     template <typename Transfer>
     std::expected<std::size_t, IoError> patiently(Transfer transfer);
 

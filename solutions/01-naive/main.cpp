@@ -64,19 +64,11 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     web::ServerOptions options;
     for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (found) {
-            case 'h':
-                options.host = optarg;
-                break;
-            case 'p':
-                options.port = parse_number<std::uint16_t>("--port", optarg, 0);
-                break;
-            case 't':
-                options.threads = parse_number<unsigned>("--threads", optarg, 1);
-                break;
-            case 'u':
-                return std::nullopt;
-            default:
-                throw std::invalid_argument("see --help");
+            case 'h': options.host = optarg; break;
+            case 'p': options.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
+            case 't': options.threads = parse_number<unsigned>("--threads", optarg, 1); break;
+            case 'u': return std::nullopt;
+            default: throw std::invalid_argument("see --help");
         }
     }
     if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");

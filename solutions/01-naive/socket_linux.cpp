@@ -29,8 +29,8 @@ Addresses resolve(const std::string& host, std::uint16_t port) {
     return Addresses(found, &freeaddrinfo);
 }
 
-void set_option(const Fd& socket, int option, int value) {
-    if (::setsockopt(socket.number(), SOL_SOCKET, option, &value, sizeof value) < 0) {
+void set_option(const Fd& socket, int level, int option, int value) {
+    if (::setsockopt(socket.number(), level, option, &value, sizeof value) < 0) {
         fail("setsockopt");
     }
 }
@@ -44,12 +44,12 @@ void set_timeout(const Fd& socket, int option) {
 
 }  // namespace
 
-// Accepted sockets inherit the listener's timeouts: what is set here once is not set per client.
+// Accepted sockets inherit the listener's options: what is set here once is not set per client.
 Fd listen_on(const std::string& host, std::uint16_t port) {
     const Addresses address = resolve(host, port);
     Fd socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (socket.number() < 0) fail("socket");
-    set_option(socket, SO_REUSEADDR, 1);
+    set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
     set_timeout(socket, SO_RCVTIMEO);
     set_timeout(socket, SO_SNDTIMEO);
     if (::bind(socket.number(), address->ai_addr, address->ai_addrlen) < 0) {
