@@ -1,0 +1,44 @@
+"""Hot Path's mdBook preprocessor: what a page may name instead of copying.
+
+A block directive stands alone on its line:
+
+    {{#chapter 02-fewer-syscalls}}
+        First line of a chapter's page. Title, minutes, files and goals from its chapter.toml.
+    {{#snippet solutions/02-fewer-syscalls/connection.cpp Connection::receive}}
+        A function, method, class, enum, alias or constant, with the comment above it.
+        Overloads: write the parameters too, `send(Fd&, std::string_view)`. No name: all of it.
+    {{#diff 01-naive 02-fewer-syscalls}}
+        The whole diff of two solutions, folded.
+    {{#diff 01-naive 02-fewer-syscalls connection.cpp Connection::receive}}
+        The diff of one file, or of one function in it, unfolded.
+    {{#table ladder}}               counted costs and speed of every server
+    {{#table costs 02-fewer-syscalls}}   counted costs beside the checkpoint's before it
+    {{#table calls 02-fewer-syscalls}}   system calls by name, beside the checkpoint's before it
+    {{#table phases 02-fewer-syscalls}}  the stress test, beside the checkpoint's before it
+    {{#table published}}            the published ratios beside ours, every step
+    {{#table published 02-fewer-syscalls}}  one step's: ratio to the step before it
+    {{#table machine}}              where the recorded figures come from
+    {{#chart ladder}}               a chart of workbook.charts, inlined
+    {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
+
+Blocks with Markdown inside:
+
+    {{#question How many copies are left?}}
+    The folded answer.
+    {{/question}}
+
+    {{#predict}}
+    What to guess, and write down, before measuring.
+    {{#reveal}}
+    The folded measurement. ({{#reveal}} may be left out.)
+    {{/predict}}
+
+Inside a sentence, a table cell, or a fence:
+
+    {{#figure ladder:servers.01-naive.costs.syscalls}}        a value of book/results/ladder.json
+    {{#figure ladder:servers.01-naive.costs.syscalls|.0f}}    in a Python format
+    {{#figure ladder:A / ladder:B|.1f}}                       a ratio of two values
+    A null value reads "no figure", with its reason.
+
+Every fence needs a label. Whatever is missing fails the build with page and line.
+"""

@@ -1,0 +1,57 @@
+"""mdBook's side: `supports RENDERER`, or a book in JSON on stdin and out again on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from preprocessor.directives import Page, Problem, Site
+from workbook import chapters
+from workbook.errors import UserError
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["supports"]:
+        return 0 if sys.argv[2:] == ["html"] else 1
+    context, book = json.load(sys.stdin)
+    try:
+        problems = expand(Path(context["root"]).resolve().parent, book)
+    except UserError as error:
+        print(f"error: {error.message}\nnext: {error.fix}", file=sys.stderr)
+        return 1
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        return 1
+    json.dump(book, sys.stdout)
+    return 0
+
+
+def expand(root: Path, book: dict[str, Any]) -> list[Problem]:
+    """Expand every page in place; returns what was wrong. A chapter's title names its page."""
+    all_chapters = chapters.all_chapters(root / "chapters")
+    site = Site(root, all_chapters)
+    titles = {chapter.page: chapter.title for chapter in all_chapters}
+    problems = []
+    for entry in pages(book["items"]):
+        page = Page(site, entry["source_path"])
+        entry["name"] = titles.get(entry["source_path"], entry["name"])
+        entry["content"] = page.expand(entry["content"])
+        problems += page.problems
+    return problems
+
+
+def pages(items: list[Any]) -> Iterator[dict[str, Any]]:
+    """Every chapter of mdBook's tree that has a source; the rest are titles and rules."""
+    for item in items:
+        if isinstance(item, dict) and "Chapter" in item:
+            entry = item["Chapter"]
+            if entry.get("source_path"):
+                yield entry
+            yield from pages(entry["sub_items"])
+
+
+sys.exit(main())

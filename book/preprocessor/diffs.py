@@ -1,0 +1,82 @@
+"""What changed from one solution to the next."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from preprocessor import cpp
+from preprocessor.errors import DirectiveError, NotFound
+
+
+@dataclass(frozen=True)
+class Diff:
+    """A unified diff without its two header lines."""
+
+    file: str
+    text: str
+    added: int
+    removed: int
+
+
+def between(old: Path, new: Path) -> list[Diff]:
+    """One Diff for each file that differs between two directories, in order of name."""
+    names = sorted({file.name for directory in (old, new) for file in _sources(directory)})
+    diffs = [_diff(name, _read(old / name), _read(new / name)) for name in names]
+    return _nonempty([diff for diff in diffs if diff.text], f"{old.name} and {new.name}")
+
+
+def of_file(old: Path, new: Path, name: str) -> Diff:
+    if not (old / name).is_file() and not (new / name).is_file():
+        raise DirectiveError(f"neither {old.name} nor {new.name} has a file {name}")
+    diff = _diff(name, _read(old / name), _read(new / name))
+    return _nonempty([diff] if diff.text else [], f"{name} in {old.name} and {new.name}")[0]
+
+
+def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
+    """It may be missing on one side: then all of it was added, or removed."""
+    before, after = (_cut_or_none(directory / name, function) for directory in (old, new))
+    if before is None and after is None:
+        raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
+    diff = _diff(name, before or "", after or "", context=10_000)
+    return _nonempty([diff] if diff.text else [], f"{function} in {old.name} and {new.name}")[0]
+
+
+def _sources(directory: Path) -> Iterable[Path]:
+    if not directory.is_dir():
+        raise DirectiveError(f"there is no solutions/{directory.name}")
+    return (file for file in directory.iterdir()
+            if file.is_file() and file.suffix in {".cpp", ".h", ".txt"})
+
+
+def _nonempty(diffs: list[Diff], what: str) -> list[Diff]:
+    if not diffs:
+        raise DirectiveError(f"nothing differs between {what}")
+    return diffs
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _cut_or_none(path: Path, function: str) -> str | None:
+    """None where the file or the name is missing; an ambiguous name is still an error."""
+    if not path.is_file():
+        return None
+    try:
+        return cpp.cut(path, function)
+    except NotFound:
+        return None
+
+
+def _diff(name: str, old: str, new: str, context: int = 3) -> Diff:
+    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=context))
+    lines = lines[2:]  # the names of the two files
+    return Diff(
+        file=name,
+        text="\n".join(lines),
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+    )

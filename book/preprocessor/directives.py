@@ -1,0 +1,256 @@
+"""Turn the directives of one page into Markdown and HTML. See the package's docstring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from preprocessor import cpp, diffs, results
+from preprocessor.errors import DirectiveError
+from preprocessor.tables import Tables
+from workbook import charts
+from workbook.chapters import Chapter
+
+DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
+FENCE = re.compile(r"\s*(?:>\s*)*(?:[-*]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*(.*)$")
+LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".toml": "toml", ".json": "json", ".lua": "lua",
+             ".py": "python", ".sh": "bash", ".txt": "text"}
+LABELS = {*LANGUAGES.values(), "console", "diff", "http", "text"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong on which line of which page."""
+
+    page: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"book/src/{self.page}:{self.line}: {self.message}"
+
+
+class Site:
+    """What all pages draw on: the sources, chapters, results and diagrams under `root`."""
+
+    def __init__(self, root: Path, chapters: Sequence[Chapter]) -> None:
+        self.root = root
+        self.chapters = {chapter.name: chapter for chapter in chapters}
+        self.results = root / "book" / "results"
+        self.diagrams = root / "book" / "src" / "diagrams"
+        self.tables = Tables(self.results, chapters)
+
+
+class Page:
+    """One page being expanded; problems are collected, so that a build reports all of them."""
+
+    def __init__(self, site: Site, path: str) -> None:
+        self.problems: list[Problem] = []
+        self._site = site
+        self._path = path
+        self._line = 0
+        self._fence = ""
+        self._fence_line = 0
+        self._open: list[tuple[str, int]] = []
+
+    def expand(self, text: str) -> str:
+        lines = []
+        for self._line, line in enumerate(text.splitlines(), start=1):
+            try:
+                lines.append(self._expand_line(line))
+            except DirectiveError as error:
+                self._problem(str(error))
+        if self._fence:
+            self._problem("this fence is never closed", self._fence_line)
+        for block, line in self._open:
+            self._problem(f"this {block} is never closed", line)
+        return "\n".join(lines) + "\n"
+
+    def _problem(self, message: str, line: int | None = None) -> None:
+        self.problems.append(Problem(self._path, line or self._line, message))
+
+    def _expand_line(self, line: str) -> str:
+        line = DIRECTIVE.sub(self._figure, line)
+        if self._in_fence(line) or not (match := DIRECTIVE.search(line)):
+            return line
+        if match[0] != line.strip():
+            raise DirectiveError(f"{match[0]} has to stand alone on its line")
+        indent = line[:len(line) - len(line.lstrip())]
+        if indent:
+            raise DirectiveError(f"{match[0]} has to start its line")
+        return self._block(*match.groups())
+
+    def _figure(self, match: re.Match[str]) -> str:
+        """A figure's value; other directives stay for later."""
+        if match[1] + match[2] != "#figure":
+            return match[0]
+        return results.evaluate(self._site.results, match[3])
+
+    def _in_fence(self, line: str) -> bool:
+        """Follow fences; every one that opens needs a label that we highlight."""
+        match = FENCE.match(line)
+        if match is None:
+            return bool(self._fence)
+        marks, label = match.groups()
+        if self._fence:
+            if marks.startswith(self._fence) and not label:
+                self._fence = ""
+            return True
+        self._fence, self._fence_line = marks, self._line
+        if label.split(",")[0] not in LABELS:
+            problem = f"unknown fence label “{label}”" if label else "a fence without a label"
+            raise DirectiveError(f"{problem}; use one of: {', '.join(sorted(LABELS))}")
+        return True
+
+    def _block(self, mark: str, name: str, arguments: str) -> str:
+        blocks: dict[str, Callable[[str], str]] = {
+            "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
+            "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
+            "#question": self._question, "/question": self._close_question,
+            "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
+        }
+        if mark + name not in blocks:
+            raise DirectiveError(f"no such directive: {{{{{mark}{name}}}}}")
+        return blocks[mark + name](arguments)
+
+    def _chapter(self, name: str) -> str:
+        chapter = self._find_chapter(name)
+        if chapter.page != self._path:
+            raise DirectiveError(f"{name} is the chapter of {chapter.page}, not of this page")
+        number = chapter.number or name
+        edit = "".join(f"<li><code>chapters/{name}/{escape(file)}</code></li>"
+                       for file in chapter.edit)
+        commands = "".join(f"<li><code>./scripts/hotpath {verb} {number}</code></li>"
+                           for verb in ("check", "hint", "solution"))
+        return "\n".join([
+            f"# {chapter.title}", "", '<dl class="chapter">',
+            f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
+            f"<dt>You edit</dt><dd><ul>{edit}</ul></dd>",
+            f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
+            f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>", "</dl>"])
+
+    def _find_chapter(self, name: str) -> Chapter:
+        if name not in self._site.chapters:
+            known = ", ".join(self._site.chapters) or "none"
+            raise DirectiveError(f"there is no chapter “{name}”; there are: {known}")
+        return self._site.chapters[name]
+
+    def _snippet(self, arguments: str) -> str:
+        file, _, name = arguments.partition(" ")
+        path = self._site.root / file
+        if not file or not path.is_file():
+            raise DirectiveError(f"there is no file “{file}”")
+        text = cpp.cut(path, name) if name else path.read_text(encoding="utf-8")
+        code = _fence(LANGUAGES.get(path.suffix, "text"), text)
+        return f'<figure class="code">\n<figcaption>{escape(file)}</figcaption>\n\n{code}\n\n</figure>'
+
+    def _diff(self, arguments: str) -> str:
+        words = arguments.split(maxsplit=3)
+        if len(words) < 2:
+            raise DirectiveError("a diff needs two checkpoints")
+        old, new = (self._site.root / "solutions" / word for word in words[:2])
+        for directory in (old, new):
+            if not directory.is_dir():
+                raise DirectiveError(f"there is no solutions/{directory.name}")
+        if len(words) == 2:
+            return _folded(diffs.between(old, new))
+        if len(words) == 3:
+            return _shown(diffs.of_file(old, new, words[2]))
+        return _shown(diffs.of_function(old, new, words[2], words[3]))
+
+    def _table(self, arguments: str) -> str:
+        kind, *names = arguments.split() or [""]
+        return self._site.tables.make(kind, names)
+
+    def _chart(self, name: str) -> str:
+        if name not in charts.FOR_BOOK:
+            raise DirectiveError(f"no chart “{name}”; there are: {', '.join(charts.FOR_BOOK)}")
+        svg = charts.FOR_BOOK[name](results.load(self._site.results / "ladder.json"))
+        return f'<figure class="chart">\n<div class="scroll" tabindex="0">\n{_inline(svg)}\n</div>\n</figure>'
+
+    def _diagram(self, name: str) -> str:
+        path = self._site.diagrams / f"{name}.svg"
+        if not path.is_file():
+            raise DirectiveError(f"there is no book/src/diagrams/{name}.svg")
+        svg = path.read_text(encoding="utf-8")
+        title = re.search(r"<title>(.+?)</title>", svg, re.S)
+        if title is None:
+            raise DirectiveError(f"diagrams/{name}.svg has no <title>")
+        return f'<figure class="diagram">\n{_inline(svg)}\n</figure>'
+
+    def _question(self, text: str) -> str:
+        if not text:
+            raise DirectiveError("a question needs its text")
+        self._open.append(("question", self._line))
+        return f'<details class="question">\n<summary>\n\n{text}\n\n</summary>\n'
+
+    def _close_question(self, _: str) -> str:
+        self._close("question")
+        return "\n</details>"
+
+    def _predict(self, _: str) -> str:
+        self._open.append(("predict", self._line))
+        return '<div class="predict">\n<p class="title">Predict before you measure</p>\n'
+
+    def _reveal(self, _: str) -> str:
+        if not self._open or self._open[-1][0] != "predict":
+            raise DirectiveError("{{#reveal}} belongs in a {{#predict}}")
+        self._open.append(("reveal", self._line))
+        return "\n<details>\n<summary>Measured</summary>\n"
+
+    def _close_predict(self, _: str) -> str:
+        revealed = bool(self._open) and self._open[-1][0] == "reveal"
+        if revealed:
+            self._open.pop()
+        self._close("predict")
+        return "\n</details>\n</div>" if revealed else "\n</div>"
+
+    def _close(self, block: str) -> None:
+        if not self._open or self._open[-1][0] != block:
+            raise DirectiveError(f"{{{{/{block}}}}} closes nothing")
+        self._open.pop()
+
+
+def _goal(chapter: Chapter) -> str:
+    """The budgets that are counted and the ratios that are timed."""
+    names = {"syscalls": "system calls", "allocations": "heap allocations",
+             "instructions": "instructions"}
+    costs = [f"at most {budget:g} {names[cost]}" for cost, budget in chapter.cost.items()]
+    medals = [f"{medal} at {chapter.speed[medal]:g}×" for medal in ("bronze", "silver")
+              if medal in chapter.speed]
+    goals = [f"{', '.join(costs)} a request"] if costs else []
+    goals += [f"against the starter: {', '.join(medals)}"] if medals else []
+    return "; ".join(goals) or "the checks pass"
+
+
+def _fence(label: str, text: str) -> str:
+    """A fence that is longer than any inside it."""
+    longest = max((len(marks) for marks in re.findall(r"`{3,}", text)), default=2)
+    marks = "`" * (longest + 1)
+    return f"{marks}{label}\n{text.rstrip()}\n{marks}"
+
+
+def _shown(diff: diffs.Diff) -> str:
+    return (f'<figure class="code">\n<figcaption>{escape(diff.file)} {_counts([diff])}</figcaption>'
+            f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
+
+
+def _folded(all_diffs: Sequence[diffs.Diff]) -> str:
+    files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
+    shown = "\n\n".join(map(_shown, all_diffs))
+    return (f'<details class="diff">\n<summary>The whole diff: {files}, {_counts(all_diffs)}'
+            f"</summary>\n\n{shown}\n\n</details>")
+
+
+def _counts(all_diffs: Sequence[diffs.Diff]) -> str:
+    added, removed = sum(d.added for d in all_diffs), sum(d.removed for d in all_diffs)
+    return f'<span class="added">+{added}</span> <span class="removed">−{removed}</span>'
+
+
+def _inline(svg: str) -> str:
+    """An SVG without prologue, comments and blank lines, which would end the HTML block."""
+    svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->", "", svg, flags=re.S)
+    return "\n".join(line for line in svg.splitlines() if line.strip())

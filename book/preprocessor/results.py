@@ -1,0 +1,96 @@
+"""Recorded figures: the files of book/results, looked up and formatted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from preprocessor.errors import DirectiveError
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A recorded number, or the reason why there is none."""
+
+    number: float | None
+    reason: str = ""
+
+    def over(self, other: Figure) -> Figure:
+        if self.number is None or other.number is None:
+            return Figure(None, self.reason or other.reason)
+        if other.number == 0:
+            return Figure(None, "it would be divided by nothing")
+        return Figure(self.number / other.number)
+
+    def text(self, spec: str = "") -> str:
+        """`spec` is a Python format; without one, whole numbers or about three digits."""
+        if self.number is None:
+            return f"no figure ({self.reason})"
+        try:
+            return format(self.number, spec or _default_format(self.number))
+        except ValueError:
+            raise DirectiveError(f"not a number format: {spec}") from None
+
+
+def _default_format(number: float) -> str:
+    if float(number).is_integer() or abs(number) >= 100:
+        return ",.0f"
+    return ".1f" if abs(number) >= 10 else ".2f"
+
+
+@cache
+def load(file: Path) -> dict[str, Any]:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DirectiveError(f"there is no book/results/{file.name}") from None
+    except ValueError as error:
+        raise DirectiveError(f"book/results/{file.name} is damaged: {error}") from None
+
+
+def look_up(data: dict[str, Any], path: str) -> Any:
+    """The value at `a.b.c`; says which key is missing."""
+    value: Any = data
+    for key in path.split("."):
+        if not isinstance(value, dict) or key not in value:
+            known = ", ".join(value) if isinstance(value, dict) else "a value, not a table"
+            raise DirectiveError(f"no “{key}” in {path}; there is: {known}")
+        value = value[key]
+    return value
+
+
+def figure(data: dict[str, Any], path: str) -> Figure:
+    """The number at `path`; a null carries the `reason` that stands beside it."""
+    value = look_up(data, path)
+    if value is None:
+        beside = look_up(data, path.rpartition(".")[0]) if "." in path else data
+        return Figure(None, beside.get("reason") or "not recorded")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise DirectiveError(f"{path} is not a number")
+    return Figure(value)
+
+
+def evaluate(directory: Path, expression: str) -> str:
+    """`file:path`, or a ratio of two, then `|format` if wanted; a text value stands as it is."""
+    operands, _, spec = expression.partition("|")
+    names = [operand.strip() for operand in operands.split(" / ")]
+    values = [_reference(directory, name) for name in names]
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    figures = [value for value in values if isinstance(value, Figure)]
+    if len(figures) != len(values) or len(values) > 2:
+        raise DirectiveError(f"not a figure or a ratio of two: {operands.strip()}")
+    result = figures[0] if len(figures) == 1 else figures[0].over(figures[1])
+    return result.text(spec.strip())
+
+
+def _reference(directory: Path, name: str) -> Figure | str:
+    file, colon, path = name.partition(":")
+    if not colon:
+        raise DirectiveError(f"a figure is written file:path, not “{name}”")
+    data = load(directory / f"{file}.json")
+    value = look_up(data, path)
+    return value if isinstance(value, str) else figure(data, path)

@@ -1,0 +1,206 @@
+"""Tables and charts of recorded figures, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from preprocessor.errors import DirectiveError
+from preprocessor.results import Figure, figure, load, look_up
+from workbook.chapters import Chapter
+
+COSTS = {
+    "syscalls": "System calls",
+    "allocations": "Heap allocations",
+    "alloc_bytes": "Bytes allocated",
+    "instructions": "Instructions",
+}
+PHASES = {
+    "warm-up": "Warm-up",
+    "baseline": "Baseline",
+    "headers": "Large headers",
+    "heavy": "Heavy bodies",
+}
+RATE = "requests_per_second"
+
+
+class Tables:
+    """The recorded ladder and the published one, in the forms that pages ask for."""
+
+    def __init__(self, results: Path, chapters: Sequence[Chapter]) -> None:
+        self._results = results
+        self._titles = {chapter.name: chapter.title for chapter in chapters}
+        self._notes: list[str] = []
+
+    def make(self, kind: str, names: Sequence[str]) -> str:
+        """The table called `kind`; `names` is empty or one checkpoint."""
+        whole: dict[str, Callable[[], str]] = {
+            "ladder": self._ladder, "published": self._published, "machine": self._machine}
+        single: dict[str, Callable[[str], str]] = {
+            "costs": self._costs, "calls": self._calls, "phases": self._phases,
+            "published": self._published_step}
+        self._notes = []
+        if kind in whole and not names:
+            return whole[kind]()
+        if kind in single and len(names) == 1:
+            return single[kind](names[0])
+        raise DirectiveError(f"no table “{' '.join([kind, *names])}”; there are: "
+                             f"{', '.join(whole)}, and with a checkpoint: {', '.join(single)}")
+
+    @property
+    def _recorded(self) -> dict[str, Any]:
+        return load(self._results / "ladder.json")
+
+    def _ladder(self) -> str:
+        servers = look_up(self._recorded, "servers")
+        rows = []
+        for server in servers:
+            rate = self._rate(server, "baseline")
+            times = rate.over(self._rate("01-naive", "baseline"))
+            costs = [self._cost(server, cost) for cost in ("syscalls", "allocations",
+                                                           "instructions")]
+            rows.append([self._title(server), *map(_cell, costs),
+                         self._noted(rate, f"{server}, baseline"), _times(times)])
+        head = ["", "System calls", "Allocations", "Instructions", "Requests/s", "Beside naive"]
+        return self._table(head, rows, "Counted: per <code>GET /</code>. Requests/s: the stress "
+                           "test’s baseline, median of its rounds.")
+
+    def _costs(self, name: str) -> str:
+        before = self._before(name)
+        rows = []
+        for cost, label in COSTS.items():
+            old, new = self._cost(before, cost), self._cost(name, cost)
+            rows.append([label, _cell(old), _cell(new), _times(new.over(old))])
+        head = ["Per <code>GET /</code>", self._title(before), self._title(name), "Ratio"]
+        return self._table(head, rows, "Counted, not timed.")
+
+    def _calls(self, name: str) -> str:
+        before = self._before(name)
+        old, new = (look_up(self._recorded, f"servers.{server}.costs.by_call")
+                    for server in (before, name))
+        calls = sorted(old.keys() | new.keys(),
+                       key=lambda call: (-max(old.get(call, 0), new.get(call, 0)), call))
+        rows = [[f"<code>{escape(call)}</code>", *(_cell(Figure(side.get(call, 0)))
+                                                   for side in (old, new))] for call in calls]
+        return self._table(["Calls per <code>GET /</code>", self._title(before),
+                            self._title(name)], rows, "Counted, not timed.")
+
+    def _phases(self, name: str) -> str:
+        before = self._before(name)
+        rows = []
+        for phase, label in PHASES.items():
+            old, new = self._rate(before, phase), self._rate(name, phase)
+            rows.append([label, self._noted(old, f"{before}, {phase}"),
+                         self._noted(new, f"{name}, {phase}"), _times(new.over(old)),
+                         *(_cell(self._phase(name, phase, key))
+                           for key in ("p50_ms", "p99_ms", "cpu_us_per_request",
+                                       "peak_rss_mib"))])
+        head = ["Phase", f"{self._title(before)}, requests/s", f"{self._title(name)}, requests/s",
+                "Ratio", "p50, ms", "p99, ms", "CPU, µs a request", "Peak, MiB"]
+        return self._table(head, rows, "From the third column on: " + self._title(name) + ".")
+
+    def _published(self) -> str:
+        published = load(self._results / "published.json")
+        steps = [name for name in look_up(self._recorded, "servers")
+                 if name in published["servers"]]
+        rows = []
+        for name in steps:
+            cells = [self._ratio(data, name, "01-naive", phase)
+                     for phase in PHASES for data in (published, self._recorded)]
+            rows.append([self._title(name), *cells])
+        top = "<th></th>" + "".join(f'<th colspan="2">{label}</th>' for label in PHASES.values())
+        head = ["Beside the naive server", *(["published", "ours"] * len(PHASES))]
+        return self._table(head, rows, self._published_source(), top)
+
+    def _published_step(self, name: str) -> str:
+        published, before = load(self._results / "published.json"), self._before(name)
+        rows = [[label, *(self._ratio(data, name, before, phase)
+                          for data in (published, self._recorded))]
+                for phase, label in PHASES.items()]
+        head = [f"Beside {self._title(before)}", "Published", "Ours"]
+        return self._table(head, rows, self._published_source())
+
+    def _published_source(self) -> str:
+        source = look_up(load(self._results / "published.json"), "source")
+        return (f"Published: {escape(source)}, with socket errors or unexpected answers in the "
+                "figures marked †. Ours: without any.")
+
+    def _ratio(self, data: dict[str, Any], name: str, other: str, phase: str) -> str:
+        """How many times faster; marked where the runs compared had errors."""
+        rates, mark = [], ""
+        for server in (name, other):
+            path = f"servers.{server}.phases.{phase}"
+            rates.append(figure(data, f"{path}.{RATE}"))
+            if rates[-1].number is not None and any(look_up(data, path)["errors"].values()):
+                mark = "†"
+            self._noted(rates[-1], f"{server}, {phase}")
+        return _times(rates[0].over(rates[1])) + mark
+
+    def _machine(self) -> str:
+        machine = look_up(self._recorded, "machine")
+        rows = [[escape(key.replace("_", " ").capitalize().replace("Os", "System")
+                        .replace("Cpu", "Processor").replace(" gib", ", GiB")), escape(str(value))]
+                for key, value in machine.items() if isinstance(value, (str, int, float))]
+        return self._table(["", "Recorded on"], rows, "From <code>book/results/ladder.json</code>.",
+                           numbers=False)
+
+    def _before(self, name: str) -> str:
+        """The server recorded before this one; the floor is before the first."""
+        servers = list(look_up(self._recorded, "servers"))
+        if name not in servers or servers.index(name) == 0:
+            raise DirectiveError(f"ladder.json has nothing before “{name}”: {', '.join(servers)}")
+        return servers[servers.index(name) - 1]
+
+    def _title(self, server: str) -> str:
+        title = self._titles.get(server)
+        return f"{int(server[:2])}&nbsp;·&nbsp;{escape(title)}" if title else escape(server)
+
+    def _cost(self, server: str, cost: str) -> Figure:
+        return figure(self._recorded, f"servers.{server}.costs.{cost}")
+
+    def _phase(self, server: str, phase: str, key: str) -> Figure:
+        return figure(self._recorded, f"servers.{server}.phases.{phase}.{key}")
+
+    def _rate(self, server: str, phase: str) -> Figure:
+        return self._phase(server, phase, RATE)
+
+    def _noted(self, value: Figure, what: str) -> str:
+        """The cell; a missing figure leaves its reason below the table."""
+        note = f"No figure for {what}: {value.reason}."
+        if value.number is None and note not in self._notes:
+            self._notes.append(note)
+        return _cell(value)
+
+    def _table(self, head: Sequence[str], rows: Iterable[Sequence[str]], caption: str,
+               top: str = "", numbers: bool = True) -> str:
+        lines = ['<figure class="table">', '<div class="scroll" tabindex="0">',
+                 f'<table class="{"numbers" if numbers else "facts"}">', "<thead>"]
+        lines += [f"<tr>{top}</tr>"] if top else []
+        lines.append("<tr>" + "".join(f"<th>{cell}</th>" for cell in head) + "</tr>")
+        lines += ["</thead>", "<tbody>"]
+        for first, *cells in rows:
+            values = "".join(f"<td>{cell}</td>" for cell in cells)
+            lines.append(f'<tr><th scope="row">{first}</th>{values}</tr>')
+        notes = "".join(f" {escape(note)}" for note in self._notes)
+        lines += ["</tbody>", "</table>", "</div>",
+                  f"<figcaption>{caption}{notes} {self._provenance()}</figcaption>", "</figure>"]
+        return "\n".join(lines)
+
+    def _provenance(self) -> str:
+        machine = look_up(self._recorded, "machine")
+        return escape("{cpu}, {cores} cores; {compiler}; commit {commit:.9}, {date:.10}."
+                      .format_map(machine))
+
+
+def _cell(value: Figure) -> str:
+    return value.text() if value.number is not None else '<span class="none">no figure</span>'
+
+
+def _times(value: Figure) -> str:
+    """A ratio: 4.1×, 0.02×."""
+    if value.number is None:
+        return "–"
+    digits = 0 if value.number >= 100 else 1 if value.number >= 1.05 else 2
+    return f"{value.number:,.{digits}f}×"
