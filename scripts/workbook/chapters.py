@@ -108,6 +108,18 @@ def find(name: str) -> Chapter:
     raise UserError(f"there is no chapter “{name}”", f"use one of: {known}")
 
 
+def checkpoint(name: str) -> Path:
+    """A checkpoint's directory: the reader's for a chapter's name, or the one that is named."""
+    directory = Path(name).resolve()
+    if directory.parent in (CHAPTERS, SOLUTIONS) and directory.is_dir():
+        return directory
+    from_root = (CHAPTERS.parent / name).resolve()
+    if from_root.parent in (CHAPTERS, SOLUTIONS) and from_root.is_dir():
+        return from_root
+    tree, _, rest = name.partition("/")
+    return find(rest or tree).directory(solution=bool(rest) and tree == "solutions")
+
+
 def previous(chapter: Chapter) -> Chapter | None:
     """The chapter whose solution this one starts from; None for the first and for labs."""
     if chapter.number is None:

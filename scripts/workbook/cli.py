@@ -1,33 +1,321 @@
-"""The verbs of scripts/hotpath."""
+"""The verbs of scripts/hotpath: one thin function each; the work is in the modules they import."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from workbook.errors import UserError
+from workbook.paths import COMMAND, ROOT, SCRIPTS, VENV, shown
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="rich",
+WORK = "Work through a chapter"
+MEASURE = "Measure"
+MACHINE = "This machine"
+AUTHORS = "For authors"
+
+
+class Verbs(TyperGroup):
+    """Turns every foreseen failure of a verb into a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            complain(error)
+            raise SystemExit(1) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(1) from None
+        except OSError as error:
+            complain(UserError(str(error), "mend that, then run the same command again: "
+                               f"{COMMAND} doctor shows what this machine has"))
+            raise SystemExit(1) from None
+
+
+app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
+                  pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]})
+
+ChapterArgument = Annotated[
+    str, typer.Argument(metavar="N", help="The chapter: 5, 05 or 05-event-loop.",
+                        show_default=False)]
+SolutionOption = Annotated[
+    bool, typer.Option("--solution", help="The finished solution instead of your own code.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+def main() -> None:
+    """Run one verb."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    app(sys.argv[1:] or ["--help"], prog_name="hotpath")
+
+
+def complain(error: UserError) -> None:
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.fix:
+        print(f"next:  {error.fix}", file=sys.stderr)
+
+
+def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
+    """Register a verb under a heading of the help, with an example at the end of its own."""
+    return app.command(rich_help_panel=panel, epilog=f"Example: [bold]{COMMAND} {example}[/bold]",
+                       **settings)
+
+
+def _leave(number: int, frame: object) -> None:
+    """End as if by an exception, so that every server we started is stopped."""
+    raise SystemExit(128 + number)
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
 
 
 @app.callback()
 def hotpath() -> None:
-    """A workbook about fast HTTP servers: read a chapter, write it, measure it."""
+    """Hot Path: from an HTTP server that is correct and slow to one that is correct and fast.
+
+    Begin with [bold]./scripts/hotpath doctor[/bold], then [bold]book --open[/bold].
+    """
 
 
-@app.command()
-def doctor() -> None:
-    """What this machine has and lacks."""
+@verb(WORK, "list", name="list")
+def list_chapters(as_json: JsonOption = False) -> None:
+    """Show the chapters and how far you are."""
+    from workbook import chapters, progress
+
+    rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
+             "status": progress.status(chapter), "passed": progress.passed(chapter)}
+            for chapter in chapters.all_chapters()]
+    if as_json:
+        _print_json(rows)
+    else:
+        progress.show(rows)
 
 
-def main() -> None:
-    """Run one verb; turn every foreseen failure into a message and an exit code."""
-    try:
-        app(standalone_mode=True)
-    except UserError as error:
-        print(f"error: {error.message}", file=sys.stderr)
-        if error.fix:
-            print(f"next:  {error.fix}", file=sys.stderr)
-        sys.exit(1)
+@verb(WORK, "check 2")
+def check(chapter: ChapterArgument, solution: SolutionOption = False,
+          as_json: JsonOption = False) -> None:
+    """Judge your code: behaviour, counted costs, speed."""
+    from workbook import check as module
+    from workbook.chapters import find
+
+    raise typer.Exit(module.run(find(chapter), solution=solution, as_json=as_json))
+
+
+@verb(WORK, "hint 2")
+def hint(chapter: ChapterArgument,
+         level: Annotated[int | None, typer.Option(min=1, max=3, help="Show this one again.",
+                                                   show_default=False)] = None) -> None:
+    """Show the next of three hints; each tells more."""
+    from workbook import progress
+    from workbook.chapters import find
+
+    progress.show_hint(find(chapter), level)
+
+
+@verb(WORK, "diff 2 --stat")
+def diff(chapter: ChapterArgument,
+         mine: Annotated[bool, typer.Option("--mine", help="What you changed in the starter.")]
+         = False,
+         stat: Annotated[bool, typer.Option("--stat", help="Only files and line counts.")]
+         = False) -> None:
+    """Show the step from the last solution to this one.
+
+    This gives the solution away; --mine shows what you did instead.
+    """
+    from workbook import differences
+    from workbook.chapters import find
+
+    differences.show(find(chapter), mine=mine, stat=stat)
+
+
+@verb(WORK, "reset 2")
+def reset(chapter: ChapterArgument) -> None:
+    """Put the starter back, keeping a copy of your files."""
+    from workbook import starters
+    from workbook.chapters import find
+
+    found = find(chapter)
+    kept = starters.reset(found)
+    if kept is None:
+        print(f"{shown(found.starter_dir)} is the starter already.")
+    else:
+        print(f"{shown(found.starter_dir)} is the starter again; your files are in {shown(kept)}.")
+
+
+@verb(WORK, "solution 2")
+def solution(chapter: ChapterArgument,
+             anyway: Annotated[bool, typer.Option("--anyway", help="Though you have not passed.")]
+             = False) -> None:
+    """Show the solution, once you have passed."""
+    from workbook import differences
+    from workbook.chapters import find
+
+    differences.show_solution(find(chapter), anyway)
+
+
+@verb(WORK, "run 2 -- --threads 1",
+      context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(context: typer.Context, chapter: ChapterArgument,
+        solution: SolutionOption = False) -> None:
+    """Run the server on port 8080 until Ctrl-C.
+
+    What follows -- goes to the server.
+    """
+    from workbook import build, servers
+    from workbook.chapters import find
+
+    server = build.build_server(find(chapter).directory(solution))
+    servers.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
+
+
+@verb(WORK, "trace 1 --solution")
+def trace(chapter: ChapterArgument, solution: SolutionOption = False,
+          as_json: JsonOption = False) -> None:
+    """Show the system calls of one GET / on a time line."""
+    from workbook import build, setup
+    from workbook import trace as module
+    from workbook.chapters import find
+
+    found = find(chapter)
+    setup.ensure(["strace"])
+    module.require_strace(f"trace {chapter}")
+    calls = module.trace(build.build_server(found.directory(solution)))
+    if as_json:
+        _print_json(module.as_json(calls))
+    else:
+        module.show(calls, f"{shown(found.directory(solution))}: one GET /")
+
+
+@verb(WORK, "book --open")
+def book(serve: Annotated[bool, typer.Option("--serve", help="Serve it on this machine, rebuilt "
+                                             "as its files change, until Ctrl-C.")] = False,
+         open_it: Annotated[bool, typer.Option("--open", help="Open it in your browser.")] = False,
+         port: Annotated[int, typer.Option(help="The port for --serve.")] = 3000) -> None:
+    """Build the book into build/book."""
+    from workbook import book as module
+
+    if serve:
+        raise typer.Exit(module.serve(port))
+    page = module.build()
+    print(f"The book is {shown(page)}")
+    if open_it:
+        module.show(page)
+
+
+@verb(MEASURE, "stress 2 --full")
+def stress(chapter: ChapterArgument, solution: SolutionOption = False,
+           full: Annotated[bool, typer.Option("--full", help="Up to 10,000 clients, 40 s, "
+                                              "instead of the short form.")] = False,
+           as_json: JsonOption = False) -> None:
+    """Put the server under four phases of load."""
+    from workbook import stress as module
+    from workbook.chapters import find
+
+    raise typer.Exit(module.run(find(chapter), solution=solution, full=full, as_json=as_json))
+
+
+@verb(MEASURE, "compare solutions/01-naive solutions/02-fewer-syscalls")
+def compare(a: Annotated[str, typer.Argument(metavar="A", help="A chapter, or a directory such "
+                                             "as solutions/01-naive.", show_default=False)],
+            b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
+                                             show_default=False)],
+            as_json: JsonOption = False) -> None:
+    """Say whether B is faster than A, and how sure that is."""
+    from workbook import compare as module
+    from workbook.chapters import checkpoint
+
+    raise typer.Exit(module.run(checkpoint(a), checkpoint(b), as_json=as_json))
+
+
+@verb(MEASURE, "bench")
+def bench(rounds: Annotated[int | None, typer.Option(min=1, help="Rounds; more make the figures "
+                                                     "surer.", show_default=False)] = None,
+          as_json: JsonOption = False) -> None:
+    """Measure every solution, and write a report.
+
+    This is the main job; it takes four minutes at most.
+    """
+    from workbook import bench as module
+
+    raise typer.Exit(module.run(rounds=rounds, as_json=as_json))
+
+
+@verb(MACHINE, "doctor --json")
+def doctor(as_json: JsonOption = False) -> None:
+    """Tell what this machine has, what it lacks, and the fix."""
+    from workbook import doctor as module
+
+    sections = module.examine()
+    if as_json:
+        _print_json(module.as_json(sections))
+    else:
+        module.show(sections)
+    raise typer.Exit(0 if module.is_ready(sections) else 1)
+
+
+@verb(MACHINE, "setup --yes")
+def setup(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+          for_authors: Annotated[bool, typer.Option("--for-authors", help="Also what the tests "
+                                                    "need: sanitizers, clang-format, a browser.")]
+          = False) -> None:
+    """Install what is missing here; asks before it does."""
+    from workbook import setup as module
+
+    module.consent.given = yes
+    module.ensure(module.FOR_AUTHORS if for_authors else module.FOR_READERS)
+    print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
+
+
+@verb(AUTHORS, "test -k sync",
+      context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
+                        "help_option_names": ["--help"]})
+def test(context: typer.Context) -> None:
+    """Run the project's own tests.
+
+    Further arguments go to pytest.
+    """
+    from workbook import setup as module
+
+    module.ensure(module.FOR_AUTHORS)
+    tests = [] if any(Path(argument.partition("::")[0]).exists() for argument in context.args) \
+        else [str(SCRIPTS / "tests")]
+    python = str(VENV / "bin" / "python")
+    os.execv(python, [python, "-m", "pytest", "-c", str(SCRIPTS / "tests" / "pytest.ini"),
+                      f"--rootdir={ROOT}", *tests, *context.args])
+
+
+@verb(AUTHORS, "sync 1")
+def sync(chapter: Annotated[str | None, typer.Argument(
+            metavar="N", help="The chapter whose solution you changed; without it, every changed "
+            "one.", show_default=False)] = None,
+         go_on: Annotated[bool, typer.Option("--continue", help="Go on behind a conflict that you "
+                                             "have resolved.")] = False,
+         starter: Annotated[bool, typer.Option("--starter", help="Instead, make chapters/N, as it "
+                                               "stands, the starter.")] = False) -> None:
+    """Carry a solution's change through all later chapters.
+
+    The change is what your working tree adds to the last commit. Starters and solutions are
+    merged three ways; at the first conflict the one file to resolve is named.
+    """
+    from workbook import sync as module
+
+    module.run(chapter, go_on=go_on, starter=starter)
+
+
+@verb(AUTHORS, "record")
+def record() -> None:
+    """Measure the figures that the book shows."""
+    from workbook import record as module
+
+    raise typer.Exit(module.run())

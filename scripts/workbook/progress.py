@@ -9,7 +9,7 @@ from typing import Any
 from workbook import starters
 from workbook.chapters import Chapter
 from workbook.errors import UserError
-from workbook.paths import STATE, shown, write_atomically
+from workbook.paths import COMMAND, STATE, shown, write_atomically
 
 FILE = STATE / "progress.json"
 
@@ -37,6 +37,48 @@ def status(chapter: Chapter) -> str:
     if passed(chapter):
         return "passed"
     return "to do" if starters.is_pristine(chapter) else "begun"
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table of `hotpath list`."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    colours = {"passed": "green", "begun": "yellow", "to do": "dim"}
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("chapter", no_wrap=True)
+    table.add_column("title")
+    table.add_column("minutes", justify="right")
+    table.add_column("status", no_wrap=True)
+    for row in rows:
+        when = f" {row['passed']}" if row["passed"] else ""
+        table.add_row(row["chapter"], row["title"], str(row["minutes"]),
+                      f"[{colours[row['status']]}]{row['status']}{when}[/]")
+    console = Console()
+    console.print(table)
+    done = sum(row["status"] == "passed" for row in rows)
+    following = next((row["chapter"] for row in rows if row["status"] != "passed"), None)
+    console.print(f"\n{done} of {len(rows)} passed." + (
+        f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
+
+
+def show_hint(chapter: Chapter, level: int | None) -> None:
+    """Print one hint, by default the one after the last that was shown, and remember it."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    if not chapter.hints:
+        raise UserError(f"{chapter.name} has no hints", f"read its page: {COMMAND} book --open")
+    last = len(chapter.hints)
+    level = min(level or hints_seen(chapter) + 1, last)
+    mark_hint(chapter, level)
+    console = Console()
+    console.print(f"Hint {level} of {last}, {chapter.name}", style="bold")
+    console.print(Markdown(chapter.hints[level - 1]))
+    more = (f"More: {COMMAND} hint {chapter.tag}" if level < last else
+            f"That was the last. If it does not help: {COMMAND} solution {chapter.tag} --anyway")
+    console.print(f"\n{more}", style="dim")
 
 
 def _update(chapter: Chapter, **values: Any) -> None:

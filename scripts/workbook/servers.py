@@ -137,6 +137,26 @@ def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: floa
         server.kill()
 
 
+def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> None:
+    """Run a server for the reader, on port 8080 unless told otherwise, until Ctrl-C.
+
+    Raises UserError if it ends by itself with anything but 0.
+    """
+    port = () if any(a.startswith("--port") for a in arguments) else ("--port", "8080")
+    process = subprocess.Popen([str(binary), *port, *arguments])
+    asked = False
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:  # the terminal has told the server too
+            asked = True
+    if code != 0:
+        how = "after Ctrl-C " if asked else ""
+        raise UserError(f"{shown(binary)} ended {how}with {_describe(code)}",
+                        f"see its message above; if the port is in use: {other_port}")
+
+
 def _just_died(server: Server) -> bool:
     """A reset connection is seen a moment before the end of the process is."""
     deadline = time.monotonic() + 0.2

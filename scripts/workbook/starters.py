@@ -9,12 +9,13 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from workbook.chapters import Chapter, base_dir, previous
 from workbook.errors import UserError
-from workbook.paths import COMMAND, shown, write_atomically
+from workbook.paths import BACKUP, COMMAND, shown, write_atomically
 
 Tree = dict[str, bytes]
 
@@ -75,6 +76,20 @@ def starter(chapter: Chapter) -> Tree:
 def is_pristine(chapter: Chapter) -> bool:
     """Whether the reader's directory is still the starter."""
     return sources(chapter.starter_dir) == starter(chapter)
+
+
+def reset(chapter: Chapter) -> Path | None:
+    """Make the reader's directory the starter; returns the copy of what was there, if it differed.
+
+    The chapter's own data stays as it is.
+    """
+    tree, mine = starter(chapter), sources(chapter.starter_dir)
+    if tree == mine:
+        return None
+    copy = BACKUP / f"{chapter.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    write(mine, copy)
+    write(tree, chapter.starter_dir)
+    return copy
 
 
 def make_patch(chapter: Chapter) -> bytes:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from workbook import starters
 from workbook.chapters import Chapter, all_chapters, base_dir, find, previous
 from workbook.errors import UserError
-from workbook.paths import COMMAND, ROOT, STATE, write_atomically
+from workbook.paths import COMMAND, ROOT, STATE, shown, write_atomically
 from workbook.starters import Tree, git
 
 MARKER = b"<<<<<<< "
@@ -192,15 +192,26 @@ class Sync:
         return str(path.relative_to(self.root))
 
 
-def take_starter(chapter: Chapter) -> list[starters.Breach]:
-    """Make the chapter's directory, as it stands, its starter; returns what breaks the rule."""
-    starters.write_patch(chapter)
-    return starters.check_rule(chapter)
+def take_starter(chapter: Chapter) -> None:
+    """Make the chapter's directory, as it stands, its starter; UserError if it breaks the rule."""
+    changed = starters.write_patch(chapter)
+    file = shown(starters.patch_file(chapter))
+    print(f"{file} is {'written' if changed else 'up to date'}")
+    if breaches := starters.check_rule(chapter):
+        raise UserError(f"these hunks lack a TODO({chapter.tag}):\n"
+                        + "\n".join(str(breach) for breach in breaches),
+                        f"mark them, then: {COMMAND} sync {chapter.tag} --starter")
 
 
-def run(name: str | None, go_on: bool) -> list[Path]:
-    """`hotpath sync [name]` and `hotpath sync --continue`; returns the files written."""
+def run(name: str | None, go_on: bool, starter: bool) -> None:
+    """`hotpath sync`: prints the files that it wrote."""
+    if starter:
+        if name is None:
+            raise UserError("--starter needs a chapter", f"{COMMAND} sync 2 --starter")
+        return take_starter(find(name))
     sync = Sync()
-    if go_on:
-        return sync.resume()
-    return sync.run(find(name) if name else None)
+    written = sync.resume() if go_on else sync.run(find(name) if name else None)
+    for file in written:
+        print(f"  {shown(file)}")
+    print(f"{len(written)} files written; look at them with git diff" if written
+          else "Nothing to carry: all later chapters have it.")
