@@ -1,0 +1,1 @@
+"""What every server must do, whatever it costs: one table of cases and what runs it."""

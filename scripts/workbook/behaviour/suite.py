@@ -1,0 +1,288 @@
+"""Runs the table against one server and says in words what went wrong."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from workbook.behaviour.cases import CHECKS, CONNECTIONS, Case, table
+from workbook.behaviour.client import (
+    Await, Client, HalfClose, Pause, Received, Step, Vanish, exchange, exchange_many,
+)
+from workbook.errors import UserError
+from workbook.servers import Ended, Server, running
+
+MAX_HANGS = 3
+MAX_ONE_LINER = 800
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that did not hold. `problem` is one sentence, `received` what came instead."""
+
+    case: Case
+    problem: str
+    received: Received | None = None
+
+
+@dataclass
+class Group:
+    """How the cases of one check went."""
+
+    check: str
+    cases: int
+    passed: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    stopped: str = ""  # why the rest was not run
+
+    @property
+    def ok(self) -> bool:
+        return self.passed == self.cases and not self.stopped
+
+
+@dataclass
+class Result:
+    groups: dict[str, Group]
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return all(group.ok for group in self.groups.values())
+
+    @property
+    def failures(self) -> list[Failure]:
+        return [failure for group in self.groups.values() for failure in group.failures]
+
+
+def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> list[Case]:
+    """The cases that hold at a level; UserError if the pattern names none of them."""
+    cases = [case for case in table() if case.holds_at(level) and case.check in set(checks)
+             and fnmatchcase(case.name, pattern)]
+    if not cases and pattern != "*":
+        names = [case.name for case in table() if case.holds_at(level)]
+        near = [name for name in names if pattern.strip("*").split("/")[-1] in name] or names
+        raise UserError(f"no case is called “{pattern}”",
+                        "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
+    return cases
+
+
+def run(binary: Path, cases: Sequence[Case], level: int,
+        on_case: Callable[[Case], None] = lambda case: None) -> Result:
+    """Start the server, run the cases one after another, stop it. Never raises for its faults."""
+    started = time.monotonic()
+    result = Result({check: Group(check, sum(case.check == check for case in cases))
+                     for check in CHECKS if any(case.check == check for case in cases)})
+    arguments = ("--threads", "4") if level >= 4 else ()
+    try:
+        with running(binary, *arguments) as server:
+            _Run(server, result, on_case).all(cases)
+            _judge_end(server.stop(), result)
+    except UserError as error:
+        _stop_everything(result, error.message)
+    result.seconds = time.monotonic() - started
+    return result
+
+
+class _Run:
+    """One pass over the cases against one running server."""
+
+    def __init__(self, server: Server, result: Result, on_case: Callable[[Case], None]) -> None:
+        self._server = server
+        self._result = result
+        self._on_case = on_case
+        self._hangs = 0
+        self._before: Case | None = None
+
+    def all(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            group = self._result.groups[case.check]
+            if group.stopped:
+                continue
+            self._on_case(case)
+            failure = perform(case, (self._server.host, self._server.port))
+            if failure is None:
+                group.passed += 1
+            else:
+                self._record(group, failure)
+            self._before = case
+
+    def _record(self, group: Group, failure: Failure) -> None:
+        if self._died(failure):
+            words = _last_words(self._server.stop(), "the server died during this case")
+            if failure.received and failure.received.end == "refused" and self._before:
+                words = words.replace("during this case", f"after {self._before.name}")
+            group.failures.append(Failure(failure.case, words, failure.received))
+            _stop_everything(self._result, "the server died")
+            return
+        group.failures.append(failure)
+        if failure.received and failure.received.end == "timeout":
+            self._hangs += 1
+            group.stopped = "stopped at the first case without an end"
+        if self._hangs == MAX_HANGS:
+            _stop_everything(self._result, f"stopped after {MAX_HANGS} cases without an end")
+
+    def _died(self, failure: Failure) -> bool:
+        """A process ends a moment after its sockets do."""
+        end = failure.received.end if failure.received else "closed"
+        patience = {"timeout": 0.0, "refused": 1.0}.get(end, 0.05)
+        deadline = time.monotonic() + patience
+        while self._server.alive() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return not self._server.alive()
+
+
+def perform(case: Case, address: tuple[str, int]) -> Failure | None:
+    """One case against a running server; None if it holds."""
+    with ExitStack() as stack:
+        for steps in case.neighbours:
+            deadline = time.monotonic() + case.timeout_s
+            stack.enter_context(Client(address, deadline)).perform(steps)
+        answers = _ask(case, address)
+    wrong = [received for received in answers if not _is_right(case, received)]
+    if len(answers) - len(wrong) >= case.enough:
+        return None
+    problem = _problem(case, wrong[0])
+    if case.copies > 1:
+        problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
+                   f"at least {case.enough} must be; the first other: {problem}")
+    return Failure(case, problem, wrong[0])
+
+
+def _ask(case: Case, address: tuple[str, int]) -> list[Received]:
+    if case.copies == 1:
+        return [exchange(address, case.steps, case.timeout_s)]
+    return exchange_many(address, case.steps, case.timeout_s, case.copies, case.enough)
+
+
+def _is_right(case: Case, received: Received) -> bool:
+    return received.end == "closed" and received.data in case.expect
+
+
+def _problem(case: Case, received: Received) -> str:
+    size = len(received.data)
+    if received.end == "refused":
+        return "the server did not accept the connection"
+    if received.end == "timeout":
+        came = f"{size} bytes came" if size else "nothing came"
+        return f"no end of the answer within {case.timeout_s:g} s: {came}"
+    if received.end == "reset":
+        return (f"the connection was reset after {size} bytes of the answer "
+                "(closing a socket that holds unread bytes resets it)")
+    if not size:
+        return "the connection was closed without an answer"
+    if case.expect == (b"",):
+        return "an answer came where the connection should just have been closed"
+    return f"the answer differs from byte {_first_difference(case.expect[0], received.data)}"
+
+
+def _first_difference(one: bytes, other: bytes) -> int:
+    for index, (a, b) in enumerate(zip(one, other)):
+        if a != b:
+            return index
+    return min(len(one), len(other))
+
+
+def _judge_end(ended: Ended, result: Result) -> None:
+    """After the last case the server has to end well: no hang, no leak, no complaint."""
+    if ended.exit_code == 0 and not ended.killed and "runtime error:" not in ended.stderr:
+        return
+    groups = result.groups
+    group = groups.get(CONNECTIONS) or list(groups.values())[-1]
+    if not group.stopped:
+        words = "it did not end within 5 s of SIGTERM" if ended.killed else ""
+        group.stopped = words or _last_words(ended, "it did not end well after SIGTERM")
+
+
+def _stop_everything(result: Result, reason: str) -> None:
+    for group in result.groups.values():
+        if group.passed + len(group.failures) < group.cases:
+            group.stopped = group.stopped or reason
+
+
+def _last_words(ended: Ended, what: str) -> str:
+    """How a process ended, with the part of its stderr that tells why."""
+    lines = ended.stderr.strip().splitlines()
+    alarms = [i for i, line in enumerate(lines) if "ERROR:" in line or "runtime error:" in line]
+    shown = lines[alarms[0]:alarms[0] + 12] if alarms else lines[-8:]
+    code = ended.exit_code
+    how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"
+    return "\n".join([f"{what}: {how}", *(f"  {line}" for line in shown)])
+
+
+def _signal_name(number: int) -> str:
+    return f"{number}, {signal.Signals(number).name}"
+
+
+def sent_text(case: Case) -> str:
+    """What a case sends, abbreviated, its pauses in angle brackets."""
+    lines = [f"first, another client: {_steps_text(steps)}" for steps in dict.fromkeys(
+        case.neighbours)]
+    lines.append(_steps_text(case.steps))
+    if case.copies > 1:
+        lines.append(f"({case.copies} clients at once)")
+    return "\n".join(lines)
+
+
+def _steps_text(steps: Sequence[Step]) -> str:
+    if len(steps) > 12:
+        whole = b"".join(step for step in steps if isinstance(step, bytes))
+        return escaped(whole) + f"  ‹in {sum(isinstance(s, bytes) for s in steps)} pieces›"
+    return " ".join(_step_text(step) for step in steps) or "‹connects and is silent›"
+
+
+def _step_text(step: Step) -> str:
+    match step:
+        case bytes():
+            return escaped(step)
+        case Pause(seconds):
+            return f"‹{seconds * 1000:g} ms›"
+        case Await(data):
+            return f"‹waits for {escaped(data)}›"
+        case HalfClose():
+            return "‹half-close›"
+        case Vanish():
+            return "‹vanishes›"
+
+
+def escaped(data: bytes, most: int = 300) -> str:
+    """Bytes as they would stand in a C string, the middle left out when there are many."""
+    if len(data) > most:
+        left_out = len(data) - most
+        return f"{escaped(data[:most - 60])}… {left_out} bytes …{escaped(data[-60:])}"
+    return repr(data)[2:-1].replace("\\x00", "\\0").replace("\\'", "'")
+
+
+def around(data: bytes, other: bytes) -> str:
+    """What differs: all of a short answer, else the surroundings of the first difference."""
+    if len(data) <= 300:
+        return escaped(data) or "‹nothing›"
+    start = max(0, _first_difference(data, other) - 40)
+    before = f"‹{start} bytes› … " if start else ""
+    after = f" … ‹{len(data)} bytes in all›"
+    return before + escaped(data[start:start + 160]) + after
+
+
+def one_liner(case: Case, port: int = 8080) -> str:
+    """A shell line that sends the same, or nothing where a shell cannot or it would be long."""
+    simple = all(isinstance(step, (bytes, Pause)) for step in case.steps)
+    size = sum(len(step) for step in case.steps if isinstance(step, bytes))
+    if not simple or case.neighbours or len(case.steps) > 5 or size > MAX_ONE_LINER:
+        return ""
+    parts = [f"printf '{_for_printf(step)}'" if isinstance(step, bytes)
+             else f"sleep {max(step.seconds, 0.1):g}" for step in case.steps]  # type: ignore
+    return f"({'; '.join([*parts, 'sleep 1'])}) | nc 127.0.0.1 {port}"
+
+
+def _for_printf(data: bytes) -> str:
+    special = {b"\r": "\\r", b"\n": "\\n", b"\t": "\\t", b"%": "%%", b"\\": "\\\\", b"'": "'\\''"}
+
+    def one(byte: bytes) -> str:
+        plain = byte.decode("latin-1") if 0x20 <= byte[0] < 0x7f else f"\\{byte[0]:03o}"
+        return special.get(byte, plain)
+
+    return "".join(one(bytes([byte])) for byte in data)
