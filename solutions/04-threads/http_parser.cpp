@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstring>
 #include <utility>
 
 namespace web {
@@ -21,8 +20,9 @@ bool is_alphanumeric(char c) {
 
 // RFC 9110 §5.6.2.
 bool is_token(std::string_view text) {
+    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
     for (const char c : text) {
-        if (!is_alphanumeric(c) && std::strchr("!#$%&'*+-.^_`|~", c) == nullptr) return false;
+        if (!is_alphanumeric(c) && !marks.contains(c)) return false;
     }
     return !text.empty();
 }
@@ -45,8 +45,9 @@ bool is_target(std::string_view text) {
 
 // RFC 3986 §3.2.2 and §3.2.3: a registered name or address, perhaps a port.
 bool is_host(std::string_view text) {
+    constexpr std::string_view marks = "-._~%!$&'()*+,;=:[]";
     for (const char c : text) {
-        if (!is_alphanumeric(c) && std::strchr("-._~%!$&'()*+,;=:[]", c) == nullptr) return false;
+        if (!is_alphanumeric(c) && !marks.contains(c)) return false;
     }
     return true;
 }
