@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from workbook.errors import UserError
 from workbook.paths import COMMAND, ROOT, SCRIPTS, VENV, shown
@@ -22,7 +22,20 @@ MACHINE = "This machine"
 AUTHORS = "For authors"
 
 
-class Verbs(TyperGroup):
+class PlainHelp:
+    """Shows --help, like our own flags, without a type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        option.metavar = ""
+        return option
+
+
+class Verb(PlainHelp, TyperCommand):
+    """One verb."""
+
+
+class Verbs(PlainHelp, TyperGroup):
     """Turns every foreseen failure of a verb into a message and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -40,6 +53,11 @@ class Verbs(TyperGroup):
             raise SystemExit(1) from None
 
 
+def flag(name: str, help_text: str) -> Any:
+    """An option without a value, shown without the type that it does not take."""
+    return typer.Option(name, help=help_text, metavar="")
+
+
 app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
                   pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,9 +65,8 @@ app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
 ChapterArgument = Annotated[
     str, typer.Argument(metavar="N", help="The chapter: 5, 05 or 05-event-loop.",
                         show_default=False)]
-SolutionOption = Annotated[
-    bool, typer.Option("--solution", help="The finished solution instead of your own code.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+SolutionOption = Annotated[bool, flag("--solution", "The finished solution, not your own code.")]
+JsonOption = Annotated[bool, flag("--json", "Print JSON for a program to read.")]
 
 
 def main() -> None:
@@ -67,7 +84,7 @@ def complain(error: UserError) -> None:
 
 def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
     """Register a verb under a heading of the help, with an example at the end of its own."""
-    return app.command(rich_help_panel=panel, epilog=f"Example: [bold]{COMMAND} {example}[/bold]",
+    return app.command(cls=Verb, rich_help_panel=panel, epilog=f"Example: [bold]{COMMAND} {example}[/bold]",
                        **settings)
 
 
@@ -114,8 +131,8 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
 
 @verb(WORK, "hint 2")
 def hint(chapter: ChapterArgument,
-         level: Annotated[int | None, typer.Option(min=1, max=3, help="Show this one again.",
-                                                   show_default=False)] = None) -> None:
+         level: Annotated[int | None, typer.Option(min=1, max=3, metavar="1-3", show_default=False,
+                                                   help="Show this one again.")] = None) -> None:
     """Show the next of three hints; each tells more."""
     from workbook import progress
     from workbook.chapters import find
@@ -125,10 +142,8 @@ def hint(chapter: ChapterArgument,
 
 @verb(WORK, "diff 2 --stat")
 def diff(chapter: ChapterArgument,
-         mine: Annotated[bool, typer.Option("--mine", help="What you changed in the starter.")]
-         = False,
-         stat: Annotated[bool, typer.Option("--stat", help="Only files and line counts.")]
-         = False) -> None:
+         mine: Annotated[bool, flag("--mine", "What you changed in the starter.")] = False,
+         stat: Annotated[bool, flag("--stat", "Only files and line counts.")] = False) -> None:
     """Show the step from the last solution to this one.
 
     This gives the solution away; --mine shows what you did instead.
@@ -155,8 +170,8 @@ def reset(chapter: ChapterArgument) -> None:
 
 @verb(WORK, "solution 2")
 def solution(chapter: ChapterArgument,
-             anyway: Annotated[bool, typer.Option("--anyway", help="Though you have not passed.")]
-             = False) -> None:
+             anyway: Annotated[bool, flag("--anyway", "Though you have not passed.")] = False
+             ) -> None:
     """Show the solution, once you have passed."""
     from workbook import differences
     from workbook.chapters import find
@@ -198,10 +213,10 @@ def trace(chapter: ChapterArgument, solution: SolutionOption = False,
 
 
 @verb(WORK, "book --open")
-def book(serve: Annotated[bool, typer.Option("--serve", help="Serve it on this machine, rebuilt "
-                                             "as its files change, until Ctrl-C.")] = False,
-         open_it: Annotated[bool, typer.Option("--open", help="Open it in your browser.")] = False,
-         port: Annotated[int, typer.Option(help="The port for --serve.")] = 3000) -> None:
+def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every change.")] = False,
+         open_it: Annotated[bool, flag("--open", "Open it in your browser.")] = False,
+         port: Annotated[int, typer.Option(metavar="PORT", help="The port for --serve.")] = 3000
+         ) -> None:
     """Build the book into build/book."""
     from workbook import book as module
 
@@ -215,8 +230,7 @@ def book(serve: Annotated[bool, typer.Option("--serve", help="Serve it on this m
 
 @verb(MEASURE, "stress 2 --full")
 def stress(chapter: ChapterArgument, solution: SolutionOption = False,
-           full: Annotated[bool, typer.Option("--full", help="Up to 10,000 clients, 40 s, "
-                                              "instead of the short form.")] = False,
+           full: Annotated[bool, flag("--full", "Up to 10,000 clients for 40 s.")] = False,
            as_json: JsonOption = False) -> None:
     """Put the server under four phases of load."""
     from workbook import stress as module
@@ -239,8 +253,8 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="A chapter, or a 
 
 
 @verb(MEASURE, "bench")
-def bench(rounds: Annotated[int | None, typer.Option(min=1, help="Rounds; more make the figures "
-                                                     "surer.", show_default=False)] = None,
+def bench(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+                                                     help="More make the figures surer.")] = None,
           as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
@@ -265,10 +279,9 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 @verb(MACHINE, "setup --yes")
-def setup(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-          for_authors: Annotated[bool, typer.Option("--for-authors", help="Also what the tests "
-                                                    "need: sanitizers, clang-format, a browser.")]
-          = False) -> None:
+def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
+          for_authors: Annotated[bool, flag("--for-authors", "Also what the tests need.")] = False
+          ) -> None:
     """Install what is missing here; asks before it does."""
     from workbook import setup as module
 
@@ -297,16 +310,15 @@ def test(context: typer.Context) -> None:
 
 @verb(AUTHORS, "sync 1")
 def sync(chapter: Annotated[str | None, typer.Argument(
-            metavar="N", help="The chapter whose solution you changed; without it, every changed "
-            "one.", show_default=False)] = None,
-         go_on: Annotated[bool, typer.Option("--continue", help="Go on behind a conflict that you "
-                                             "have resolved.")] = False,
-         starter: Annotated[bool, typer.Option("--starter", help="Instead, make chapters/N, as it "
-                                               "stands, the starter.")] = False) -> None:
+             metavar="N", show_default=False, help="The changed solution; default: all.")] = None,
+         go_on: Annotated[bool, flag("--continue", "Go on behind a resolved conflict.")] = False,
+         starter: Annotated[bool, flag("--starter", "Make chapters/N, as it is, the starter.")]
+         = False) -> None:
     """Carry a solution's change through all later chapters.
 
-    The change is what your working tree adds to the last commit. Starters and solutions are
-    merged three ways; at the first conflict the one file to resolve is named.
+    The change is what your working tree adds to the last commit.
+    Starters and solutions are merged three ways.
+    A conflict stops it, and names the one file to resolve.
     """
     from workbook import sync as module
 

@@ -17,6 +17,7 @@ from workbook.errors import UserError
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 BAR_WIDTH = 30
+WARM_UP = 20
 LINE = re.compile(r"^(?P<pid>\d+) +(?P<at>\d+\.\d+) (?P<rest>.*)$")
 DONE = re.compile(r"^(?P<call>\w+)\((?P<args>.*)\) += (?P<result>\S+)(?P<note>.*?)"
                   r" <(?P<took>\d+\.\d+)>$")
@@ -45,7 +46,8 @@ def trace(binary: Path, *args: str) -> list[Call]:
         log = Path(scratch, "strace")
         wrapper = ["strace", "-f", "-ttt", "-T", "-s", "24", "-o", str(log)]
         with servers.running(binary, *args, wrapper=wrapper) as server:
-            _ask(server.port)  # the first request also pays for lazy work
+            for _ in range(WARM_UP):  # a thread's first request also pays for its heap
+                _ask(server.port)
             time.sleep(0.1)
             begin = time.time()
             _ask(server.port)
