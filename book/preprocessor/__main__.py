@@ -1,4 +1,4 @@
-"""mdBook's side: `supports RENDERER`, or a book in JSON on stdin and out again on stdout."""
+"""mdBook's side: a context and a book in JSON on stdin, the expanded book on stdout."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from workbook.errors import UserError
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["supports"]:
-        return 0 if sys.argv[2:] == ["html"] else 1
     context, book = json.load(sys.stdin)
     try:
         problems = expand(Path(context["root"]).resolve().parent, book)

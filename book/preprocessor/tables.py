@@ -24,6 +24,7 @@ PHASES = {
     "heavy": "Heavy bodies",
 }
 RATE = "requests_per_second"
+NO_FIGURE = '<span class="none">no figure</span>'
 
 
 class Tables:
@@ -72,8 +73,8 @@ class Tables:
         rows = []
         for cost, label in COSTS.items():
             old, new = self._cost(before, cost), self._cost(name, cost)
-            rows.append([label, _cell(old), _cell(new), _times(new.over(old))])
-        head = ["Per <code>GET /</code>", self._title(before), self._title(name), "Ratio"]
+            rows.append([label, _cell(old), _cell(new), _change(old, new)])
+        head = ["Per <code>GET /</code>", self._title(before), self._title(name), "Change"]
         return self._table(head, rows, "Counted, not timed.")
 
     def _calls(self, name: str) -> str:
@@ -94,7 +95,7 @@ class Tables:
             old, new = self._rate(before, phase), self._rate(name, phase)
             rows.append([label, self._noted(old, f"{before}, {phase}"),
                          self._noted(new, f"{name}, {phase}"), _times(new.over(old)),
-                         *(_cell(self._phase(name, phase, key))
+                         *(_cell(self._phase(name, phase, key), missing="–")
                            for key in ("p50_ms", "p99_ms", "cpu_us_per_request",
                                        "peak_rss_mib"))])
         head = ["Phase", f"{self._title(before)}, requests/s", f"{self._title(name)}, requests/s",
@@ -194,13 +195,23 @@ class Tables:
                       .format_map(machine))
 
 
-def _cell(value: Figure) -> str:
-    return value.text() if value.number is not None else '<span class="none">no figure</span>'
+def _cell(value: Figure, missing: str = NO_FIGURE) -> str:
+    return value.text() if value.number is not None else missing
+
+
+def _change(old: Figure, new: Figure) -> str:
+    """51× fewer, 1.02× more, the same."""
+    if old.number == new.number:
+        return "the same"
+    if not old.number or not new.number:
+        return "–"
+    fewer = new.number < old.number
+    return f"{_times(old.over(new) if fewer else new.over(old))} {'fewer' if fewer else 'more'}"
 
 
 def _times(value: Figure) -> str:
     """A ratio: 4.1×, 0.02×."""
     if value.number is None:
         return "–"
-    digits = 0 if value.number >= 100 else 1 if value.number >= 1.05 else 2
+    digits = 0 if value.number >= 10 else 1 if value.number >= 2 else 2
     return f"{value.number:,.{digits}f}×"
