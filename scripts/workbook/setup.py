@@ -223,7 +223,7 @@ def _ask(shown: str) -> None:
         return
     if sys.stdin is not None and sys.stdin.isatty():
         print("Go ahead? [Y/n] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
+        if sys.stdin.readline().lower() in ("\n", "y\n", "yes\n"):
             return
         raise UserError("nothing was installed", f"run this yourself:\n{shown}")
     if os.geteuid() != 0:
