@@ -177,7 +177,13 @@ def _problem(case: Case, received: Received) -> str:
         return "the connection was closed without an answer"
     if case.expect == (b"",):
         return "an answer came where the connection should just have been closed"
-    return f"the answer differs from byte {_first_difference(case.expect[0], received.data)}"
+    at = _first_difference(nearest(case, received.data), received.data)
+    return f"the answer differs from byte {at} on"
+
+
+def nearest(case: Case, data: bytes) -> bytes:
+    """Of the right answers the one that this is most like."""
+    return max(case.expect, key=lambda expected: _first_difference(expected, data))
 
 
 def _first_difference(one: bytes, other: bytes) -> int:

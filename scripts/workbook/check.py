@@ -1,0 +1,337 @@
+"""Judges a chapter: behaviour, counted costs, and what the clock says.
+
+Behaviour and costs decide; the clock only reports.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from workbook import build, chapters, costs, progress
+from workbook.behaviour import suite
+from workbook.behaviour.cases import CHECKS, REQUESTS, Case
+from workbook.chapters import Chapter
+from workbook.errors import UserError
+from workbook.paths import COMMAND
+
+SPEED = "speed"
+SPEED_SECONDS = 6.0
+SHOWN_FAILURES = 3
+UNITS = {"syscalls": "system calls", "allocations": "heap allocations",
+         "instructions": "instructions"}
+
+Status = Literal["pass", "fail", "skip", "info"]
+MARKS: dict[Status, Text] = {
+    "pass": Text("✓", style="green"), "fail": Text("✗", style="bold red"),
+    "skip": Text("–", style="yellow"), "info": Text("·", style="cyan"),
+}
+
+
+@dataclass
+class Check:
+    """One line of the verdict. Only `fail` counts against the reader."""
+
+    name: str
+    status: Status
+    summary: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    failures: list[suite.Failure] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Servers:
+    """What is judged: one source, built in the ways that the checks need."""
+
+    release: Path
+    measure: Path | None = None  # for counting
+    base: Path | None = None  # what the clock compares with
+
+
+def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
+        as_json: bool = False, only: Iterable[str] = ()) -> int:
+    """Build, judge, print; the exit code. `case` picks cases of the behaviour table by name or
+    pattern; `only` picks checks, `cost` standing for all that begin with `cost.`.
+    """
+    started = time.monotonic()
+    wanted = _wanted(only, case)
+    if case is not None:
+        suite.select(chapter.level, wanted, case)
+    servers = _build(chapter, solution, wanted)
+    checks = list(judge(chapter, servers, wanted, case or "*", quiet=as_json))
+    passed = all(check.status != "fail" for check in checks)
+    whole = case is None and not list(only)
+    if passed and whole and not solution:
+        progress.mark_passed(chapter)
+    if as_json:
+        print(json.dumps(_report(chapter, solution, passed, checks), indent=2))
+    else:
+        _show(chapter, solution, checks, whole, time.monotonic() - started)
+    return 0 if passed else 1
+
+
+def judge(chapter: Chapter, servers: Servers, wanted: Iterable[str], pattern: str = "*",
+          quiet: bool = True) -> Iterator[Check]:
+    """Run the wanted checks, yielding each verdict as it is known."""
+    wanted = list(wanted)
+    answers = True
+    if any(name in CHECKS for name in wanted):
+        for check in _behaviour(chapter, servers.release, wanted, pattern, quiet):
+            answers = answers and not (check.status == "fail" and check.name == REQUESTS)
+            yield check
+    for name in [name for name in wanted if name not in CHECKS and not answers]:
+        yield Check(name, "skip", f"waits until {REQUESTS} passes")
+    if not answers:
+        return
+    measures = tuple(name for name in costs.MEASURES if f"cost.{name}" in wanted)
+    if measures and servers.measure:
+        yield from _costs(chapter, servers.measure, measures, quiet)
+    if SPEED in wanted:
+        yield _speed(chapter, servers, quiet)
+
+
+def all_checks() -> list[str]:
+    return [*CHECKS, *(f"cost.{name}" for name in costs.MEASURES), SPEED]
+
+
+def _wanted(only: Iterable[str], case: str | None) -> list[str]:
+    """The checks that were asked for; UserError if one is unknown."""
+    if case is not None:
+        return list(CHECKS)
+    names = all_checks()
+    wanted = [name for name in names if any(name == o or name.startswith(o + ".") for o in only)]
+    for name in only:
+        if not any(found == name or found.startswith(name + ".") for found in names):
+            raise UserError(f"there is no check “{name}”", "use one of: " + ", ".join(names))
+    return wanted or names
+
+
+def _build(chapter: Chapter, solution: bool, wanted: list[str]) -> Servers:
+    source = chapter.directory(solution)
+    before = chapters.previous(chapter)
+    counted = any(name.startswith("cost.") for name in wanted)
+    return Servers(
+        release=build.build_server(source),
+        measure=build.build_server(source, "measure") if counted else None,
+        base=build.build_server(before.solution_dir) if before and SPEED in wanted else None)
+
+
+def _behaviour(chapter: Chapter, binary: Path, wanted: list[str], pattern: str,
+               quiet: bool) -> Iterator[Check]:
+    cases = suite.select(chapter.level, wanted, pattern)
+    with _case_progress(len(cases), quiet) as on_case:
+        result = suite.run(binary, cases, chapter.level, on_case)
+    for group in result.groups.values():
+        summary = f"{group.passed} of {group.cases} cases"
+        if group.stopped:
+            summary += f"; {group.stopped}"
+        yield Check(group.check, "pass" if group.ok else "fail", summary,
+                    {"cases": group.cases, "passed": group.passed}, group.failures)
+
+
+@contextmanager
+def _case_progress(total: int, quiet: bool) -> Iterator[Any]:
+    """A bar that goes away, for those who watch."""
+    with Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"),
+                  console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        task = bar.add_task("behaviour", total=total)
+
+        def on_case(case: Case) -> None:
+            bar.update(task, advance=1, description=case.check)
+
+        yield on_case
+
+
+def _costs(chapter: Chapter, binary: Path, measures: tuple[str, ...],
+           quiet: bool) -> Iterator[Check]:
+    with _status("counting what a request costs", quiet):
+        try:
+            counted = costs.count(binary, level=chapter.level, measures=measures)
+        except UserError as error:
+            for name in measures:
+                status: Status = "fail" if name in chapter.cost else "info"
+                yield Check(f"cost.{name}", status, error.message)
+            return
+    for name in measures:
+        yield _cost(chapter, name, counted)
+
+
+def _cost(chapter: Chapter, name: str, counted: costs.Costs) -> Check:
+    """One counted cost against the chapter's budget, if it has one."""
+    check = f"cost.{name}"
+    value, budget = getattr(counted, name), chapter.cost.get(name)
+    if value is None:
+        return Check(check, "skip", counted.skipped[name])
+    figures: dict[str, Any] = {"value": value, "budget": budget}
+    if name == "syscalls":
+        figures["by_call"] = counted.by_call
+    if name == "allocations":
+        figures["bytes"] = counted.alloc_bytes
+    summary = f"{_number(value)} {UNITS[name]} a request"
+    if budget is None:
+        return Check(check, "info", f"{summary} (no budget in this chapter)", figures)
+    status: Status = "pass" if value <= budget else "fail"
+    return Check(check, status, f"{summary}, budget {_number(budget)}", figures)
+
+
+def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
+    """The clock's word. It never fails anyone: a busy machine would."""
+    if servers.base is None:
+        return Check(SPEED, "skip", "nothing comes before this chapter to compare with")
+    try:
+        from workbook.compare import measure
+    except ImportError:
+        return Check(SPEED, "skip", "there is no comparison on this system yet")
+    try:
+        with _status("alternating with the chapter's starting point", quiet):
+            ratio = measure(servers.base, servers.release, seconds=SPEED_SECONDS)
+    except UserError as error:
+        return Check(SPEED, "skip", f"{error.message}; {error.fix}")
+    figures = {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high,
+               "aa_low": ratio.aa_low, "aa_high": ratio.aa_high, "verdict": ratio.verdict}
+    summary = (f"{ratio.ratio:.2f} × the starting point ({ratio.low:.2f} to {ratio.high:.2f}): "
+               f"{_medal(chapter, ratio.low, ratio.high)}")
+    return Check(SPEED, "info", summary, figures)
+
+
+def _medal(chapter: Chapter, low: float, high: float) -> str:
+    """The best goal that the whole interval reaches, or that the interval does not tell."""
+    goals = sorted(((goal, name) for name, goal in chapter.speed.items()), reverse=True)
+    reached = next(((goal, name) for goal, name in goals if low >= goal), None)
+    undecided = next(((goal, name) for goal, name in goals if low < goal <= high), None)
+    if reached:
+        return f"{_medal_name(reached[1])} (from {reached[0]:g})"
+    if undecided:
+        return f"INCONCLUSIVE about {_medal_name(undecided[1])} (from {undecided[0]:g})"
+    return f"NOT YET {_medal_name(goals[-1][1])} (from {goals[-1][0]:g})" if goals else "no goal"
+
+
+def _medal_name(name: str) -> str:
+    return "as fast as our solution" if name == "reference" else name
+
+
+@contextmanager
+def _status(text: str, quiet: bool) -> Iterator[None]:
+    if quiet:
+        yield
+        return
+    with Console(stderr=True).status(text):
+        yield
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 2):,g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _show(chapter: Chapter, solution: bool, checks: list[Check], whole: bool,
+          seconds: float) -> None:
+    console = Console(highlight=False)
+    table = Table.grid(padding=(0, 2))
+    for check in checks:
+        table.add_row(MARKS[check.status], check.name, Text(check.summary.splitlines()[0]))
+    console.print(table)
+    _show_failures(console, chapter, solution, checks)
+    failed = [check for check in checks if check.status == "fail"]
+    skipped = [check for check in checks if check.status == "skip" and check.name != SPEED]
+    what = chapter.name + (" (solution)" if solution else "")
+    if failed:
+        gating = [check for check in checks if check.status in ("pass", "fail")]
+        verdict = Text(f"{what}: NOT YET, {len(failed)} of {len(gating)} checks fail",
+                       style="bold red")
+    else:
+        part = "" if whole else "what was asked for "
+        but = f", {len(skipped)} skipped" if skipped else ""
+        verdict = Text(f"{what}: {part}PASS{but}", style="bold green")
+    console.print(verdict, Text(f"({seconds:.0f} s)", style="dim"))
+
+
+def _show_failures(console: Console, chapter: Chapter, solution: bool,
+                   checks: list[Check]) -> None:
+    """The first few in full, the rest by name."""
+    failures = [failure for check in checks for failure in check.failures]
+    for failure in failures[:SHOWN_FAILURES]:
+        console.print()
+        console.print(Text(f"✗ {failure.case.name}", style="bold"), Text(failure.case.reference))
+        _show_rows(console, _explain(chapter, solution, failure))
+    if rest := failures[SHOWN_FAILURES:]:
+        console.print()
+        names = ", ".join(failure.case.name for failure in rest[:40])
+        more = f" and {len(rest) - 40} more" if rest[40:] else ""
+        console.print(Text(f"also failing: {names}{more}"))
+        console.print(Text(f"one in full: {_again(chapter, solution, rest[0].case)}"))
+    for check in checks:
+        if check.status == "fail" and not check.failures:
+            console.print()
+            console.print(Text(f"✗ {check.name}", style="bold"), Text(check.summary))
+            _show_rows(console, _explain_figures(chapter, solution, check))
+    console.print()
+
+
+def _show_rows(console: Console, rows: dict[str, str]) -> None:
+    table = Table.grid(padding=(0, 2))
+    for name, text in rows.items():
+        table.add_row(Text(name, style="dim"), Text(text, overflow="fold"))
+    console.print(Padding(table, (0, 0, 0, 2)))
+
+
+def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[str, str]:
+    """A failed case in words: what was sent, expected and got, and how to see it again."""
+    case, received = failure.case, failure.received
+    rows = {"sent": suite.sent_text(case)}
+    data = received.data if received else b""
+    nearest = suite.nearest(case, data)
+    rows["expected"] = suite.around(nearest, data) + (", then the end" if nearest else
+                                                      ", only the end")
+    rows["got"] = suite.around(data, nearest)
+    rows["so"] = failure.problem
+    rows["again"] = _again(chapter, solution, case)
+    if line := suite.one_liner(case):
+        flag = " --solution" if solution else ""
+        rows["by hand"] = f"{COMMAND} run {chapter.tag}{flag}, and in another terminal:\n{line}"
+    return rows | _read(chapter, case.check)
+
+
+def _explain_figures(chapter: Chapter, solution: bool, check: Check) -> dict[str, str]:
+    """A failed check that has no failed case: a budget, or a suite that had to stop."""
+    rows = {}
+    if by_call := check.figures.get("by_call"):
+        calls = sorted(by_call.items(), key=lambda item: -item[1])
+        rows["by call"] = ", ".join(f"{name} {_number(count)}" for name, count in calls)
+    if size := check.figures.get("bytes"):
+        rows["bytes"] = f"{_number(size)} allocated a request"
+    flag = " --solution" if solution else ""
+    if check.name == "cost.syscalls":
+        rows["see"] = f"{COMMAND} trace {chapter.tag}{flag}"
+    return rows | _read(chapter, check.name)
+
+
+def _again(chapter: Chapter, solution: bool, case: Case) -> str:
+    flag = " --solution" if solution else ""
+    return f"{COMMAND} check {chapter.tag}{flag} --case '{case.name}'"
+
+
+def _read(chapter: Chapter, check: str) -> dict[str, str]:
+    """The page that helps, as a file and as it is in the built book."""
+    anchor = chapter.sections.get(check, "")
+    page = chapter.page.removesuffix(".md") + ".html" + anchor
+    return {"read": f"book/src/{chapter.page}, or {page} in {COMMAND} book"}
+
+
+def _report(chapter: Chapter, solution: bool, passed: bool,
+            checks: list[Check]) -> dict[str, Any]:
+    return {"chapter": chapter.name, "solution": solution, "passed": passed, "checks": [
+        {"name": check.name, "status": check.status, "summary": check.summary, **check.figures,
+         "failures": [{"case": failure.case.name, "reference": failure.case.reference,
+                       **_explain(chapter, solution, failure)} for failure in check.failures]}
+        for check in checks]}
