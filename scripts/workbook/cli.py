@@ -121,12 +121,17 @@ def list_chapters(as_json: JsonOption = False) -> None:
 
 @verb(WORK, "check 2")
 def check(chapter: ChapterArgument, solution: SolutionOption = False,
+          case: Annotated[str | None, typer.Option(metavar="NAME", show_default=False,
+                                                   help="Only this case, or pattern*.")] = None,
+          only: Annotated[list[str] | None, typer.Option(metavar="CHECK", show_default=False,
+                                                         help="Only this, such as cost.")] = None,
           as_json: JsonOption = False) -> None:
     """Judge your code: behaviour, counted costs, speed."""
     from workbook import check as module
     from workbook.chapters import find
 
-    raise typer.Exit(module.run(find(chapter), solution=solution, as_json=as_json))
+    raise typer.Exit(module.run(find(chapter), solution=solution, case=case, only=only or (),
+                                as_json=as_json))
 
 
 @verb(WORK, "hint 2")
