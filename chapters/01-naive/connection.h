@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "fd.h"
+#include "request.h"
+#include "response.h"
+#include "socket.h"
+
+namespace web {
+
+/// The application: fills in the response to one request.
+using Handler = void (*)(const Request& request, Response& response);
+
+/// One client, served from its first byte to its last by the thread that accepted it.
+class Connection {
+public:
+    /// A client that sends and takes nothing for this long is let go.
+    static constexpr std::chrono::seconds idle_limit{10};
+    /// The same while the server is being stopped.
+    static constexpr std::chrono::seconds stop_limit{1};
+    /// How long a client may go on sending after it was refused.
+    static constexpr std::chrono::seconds linger_limit{2};
+
+    /// `stopping` must outlive the connection.
+    Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping);
+
+    /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
+    void serve();
+
+private:
+    enum class Reading { complete, refused, gone };
+
+    Reading read_request();
+    Reading read_request_line();
+    Reading read_fields();
+    Reading read_body();
+    Reading refuse(Status status);
+
+    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+
+    /// Calls `transfer` again until it did something or the client idled too long.
+    template <typename Transfer>
+    std::expected<std::size_t, IoError> patiently(Transfer transfer);
+
+    bool receive_byte(char& byte);
+    bool send_all(std::string_view bytes);
+    void linger();
+
+    Fd socket_;
+    Handler handler_;
+    const std::atomic<bool>& stopping_;
+    Request request_;
+    Response response_;
+};
+
+}  // namespace web

@@ -1,0 +1,136 @@
+#include "connection.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "http_parser.h"
+
+namespace web {
+
+Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+    : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
+
+void Connection::serve() {
+    const Reading reading = read_request();
+    if (reading == Reading::gone) return;
+    if (reading == Reading::complete) handler_(request_, response_);
+    const bool with_body = request_.method != Method::head;
+    // TODO(2): text() copies the body. Format the head on the stack, then send head and body.
+    if (!send_all(response_.text(with_body))) return;
+    if (reading == Reading::refused || has_unread(socket_)) linger();
+}
+
+Connection::Reading Connection::read_request() {
+    if (auto reading = read_request_line(); reading != Reading::complete) return reading;
+    if (auto reading = read_fields(); reading != Reading::complete) return reading;
+    return read_body();
+}
+
+Connection::Reading Connection::read_request_line() {
+    std::string line;
+    bool skipped_empty_line = false;
+    char byte;
+    // TODO(2): a byte a call. Receive up to 4 KiB at a time into one std::string that the
+    // connection keeps, line and fields alike, and let HttpParser (http_parser.h) say when the head
+    // is whole. read_fields() is then no longer needed.
+    while (receive_byte(byte)) {
+        line += byte;
+        if (line == "\r\n" && !skipped_empty_line) {  // RFC 9112 §2.2
+            line.clear();
+            skipped_empty_line = true;
+        } else if (byte == '\n' && !line.ends_with("\r\n")) {
+            return refuse(Status::bad_request);
+        } else if (byte == '\n') {
+            line.resize(line.size() - 2);
+            if (line.size() > max_request_line) return refuse(Status::uri_too_long);
+            const auto result = parse_request_line(line, request_);
+            return result ? Reading::complete : refuse(result.error());
+        } else if (line.size() > max_request_line + 1) {
+            return refuse(Status::uri_too_long);
+        }
+    }
+    return Reading::gone;
+}
+
+Connection::Reading Connection::read_fields() {
+    std::string lines;
+    char byte;
+    while (receive_byte(byte)) {
+        lines += byte;
+        if (byte == '\n' && !lines.ends_with("\r\n")) return refuse(Status::bad_request);
+        if (lines == "\r\n" || lines.ends_with("\r\n\r\n")) {
+            lines.resize(lines.size() - 2);
+            const auto result = parse_fields(lines, request_);
+            return result ? Reading::complete : refuse(result.error());
+        }
+        if (lines.size() > max_fields + 1) return refuse(Status::fields_too_large);
+    }
+    return Reading::gone;
+}
+
+Connection::Reading Connection::read_body() {
+    if (request_.content_length == 0) return Reading::complete;
+    if (request_.expects_continue && !has_unread(socket_)) {
+        if (!send_all("HTTP/1.1 100 Continue\r\n\r\n")) return Reading::gone;
+    }
+    const std::size_t size = request_.content_length;
+    // TODO(2): three passes over every byte: memset, receive, append. Grow the string once
+    // (resize_and_overwrite) and receive into it. Part of the body may have come with the head.
+    const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
+                                                           &std::free);
+    std::memset(body.get(), 0, size);
+    for (std::size_t had = 0; had < size;) {
+        const auto got =
+            patiently([&] { return receive(socket_, {body.get() + had, size - had}); });
+        if (!got || *got == 0) return Reading::gone;
+        had += *got;
+    }
+    request_.body.append(body.get(), size);
+    return Reading::complete;
+}
+
+Connection::Reading Connection::refuse(Status status) {
+    response_.refuse(status);
+    return Reading::refused;
+}
+
+template <typename Transfer>
+std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+    std::chrono::milliseconds waited{0};
+    while (waited < (stopping() ? stop_limit : idle_limit)) {
+        const auto count = transfer();
+        if (count || count.error() != IoError::timed_out) return count;
+        waited += wait_slice;
+    }
+    return std::unexpected(IoError::timed_out);
+}
+
+bool Connection::receive_byte(char& byte) {
+    const auto got = patiently([&] { return receive(socket_, {&byte, 1}); });
+    return got && *got == 1;
+}
+
+bool Connection::send_all(std::string_view bytes) {
+    // TODO(2): offer all that is left; send() says how much the socket took.
+    for (const char& byte : bytes) {
+        const auto sent = patiently([&] { return send(socket_, {&byte, 1}); });
+        if (!sent) return false;
+    }
+    return true;
+}
+
+// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
+// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+void Connection::linger() {
+    finish_sending(socket_);
+    const auto end = std::chrono::steady_clock::now() + linger_limit;
+    char unwanted[4096];
+    while (std::chrono::steady_clock::now() < end && !stopping()) {
+        const auto got = receive(socket_, unwanted);
+        if (got ? *got == 0 : got.error() == IoError::failed) return;
+    }
+}
+
+}  // namespace web

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "status.h"
+
+namespace web {
+
+/// One answer: the application fills it in, the connection sends it.
+class Response {
+public:
+    void status(Status status) { status_ = status; }
+
+    /// A media type (RFC 9110 §8.3). The bytes must outlive the answer: a literal.
+    void content_type(std::string_view type) { content_type_ = type; }
+
+    /// A body that the response keeps.
+    void body(std::string text);
+
+    /// A body that lives elsewhere at least until the answer is sent: a literal, the request's
+    /// body.
+    void body_reference(std::string_view bytes);
+
+    /// The answer to a request that is not served: the status as text.
+    void refuse(Status status);
+
+    // TODO(2): a function that formats status line and fields into a buffer of the caller's
+    // (std::format_to_n, 256 bytes are enough), and one that gives the body as a view.
+    /// The whole answer as it goes on the wire; an answer to HEAD has no body (RFC 9110 §9.3.2).
+    std::string text(bool with_body) const;
+
+private:
+    Status status_ = Status::ok;
+    std::string content_type_;
+    std::string body_;
+};
+
+}  // namespace web

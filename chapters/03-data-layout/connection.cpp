@@ -1,0 +1,107 @@
+#include "connection.h"
+
+#include <array>
+#include <utility>
+
+namespace web {
+
+Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+    : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
+
+void Connection::serve() {
+    const Reading reading = read_request();
+    if (reading == Reading::gone) return;
+    if (reading == Reading::complete) handler_(request_, response_);
+    const bool with_body = request_.method != Method::head;
+    // TODO(3): two system calls, two segments. Put head and body into an array of iovec and send
+    // them together; an answer to HEAD has one part.
+    std::array<char, Response::max_head> head;
+    if (!send_all(response_.format_head(head))) return;
+    if (with_body && !send_all(response_.body())) return;
+    if (reading == Reading::refused || has_unread(socket_)) linger();
+}
+
+Connection::Reading Connection::read_request() {
+    if (auto reading = read_head(); reading != Reading::complete) return reading;
+    return read_body();
+}
+
+Connection::Reading Connection::read_head() {
+    while (receive_chunk()) {
+        const auto progress = parser_.parse(buffer_, request_);
+        if (!progress) return refuse(progress.error());
+        if (*progress == HttpParser::Progress::complete) return Reading::complete;
+    }
+    return Reading::gone;
+}
+
+Connection::Reading Connection::read_body() {
+    const std::size_t size = request_.content_length;
+    if (size == 0) return Reading::complete;
+    if (request_.expects_continue && buffer_.size() == parser_.head_size()) {
+        if (!send_all("HTTP/1.1 100 Continue\r\n\r\n")) return Reading::gone;
+    }
+    request_.body.resize_and_overwrite(
+        size, [&](char* body, std::size_t) { return fill_body({body, size}); });
+    return request_.body.size() == size ? Reading::complete : Reading::gone;
+}
+
+// Part of the body may have come with the head. Returns how many bytes there are in the end.
+std::size_t Connection::fill_body(std::span<char> body) {
+    std::size_t had = buffer_.copy(body.data(), body.size(), parser_.head_size());
+    while (had < body.size()) {
+        const auto got = patiently([&] { return receive(socket_, body.subspan(had)); });
+        if (!got || *got == 0) break;
+        had += *got;
+    }
+    return had;
+}
+
+Connection::Reading Connection::refuse(Status status) {
+    response_.refuse(status);
+    return Reading::refused;
+}
+
+template <typename Transfer>
+std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+    std::chrono::milliseconds waited{0};
+    while (waited < (stopping() ? stop_limit : idle_limit)) {
+        const auto count = transfer();
+        if (count || count.error() != IoError::timed_out) return count;
+        waited += wait_slice;
+    }
+    return std::unexpected(IoError::timed_out);
+}
+
+bool Connection::receive_chunk() {
+    char chunk[4096];
+    const auto got = patiently([&] { return receive(socket_, chunk); });
+    if (!got || *got == 0) return false;
+    buffer_.append(chunk, *got);
+    return true;
+}
+
+bool Connection::send_all(std::string_view bytes) {
+    // TODO(3): the socket may take the head and half of the body. Which parts are left then, and
+    // where does the first of them begin?
+    while (!bytes.empty()) {
+        const auto sent = patiently([&] { return send(socket_, bytes); });
+        if (!sent) return false;
+        bytes.remove_prefix(*sent);
+    }
+    return true;
+}
+
+// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
+// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+void Connection::linger() {
+    finish_sending(socket_);
+    const auto end = std::chrono::steady_clock::now() + linger_limit;
+    char unwanted[4096];
+    while (std::chrono::steady_clock::now() < end && !stopping()) {
+        const auto got = receive(socket_, unwanted);
+        if (got ? *got == 0 : got.error() == IoError::failed) return;
+    }
+}
+
+}  // namespace web

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "connection.h"
+#include "fd.h"
+
+namespace web {
+
+struct ServerOptions {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8080;
+    unsigned threads = 1;
+};
+
+/// Listens, and serves one client after the other on the calling thread.
+class Server {
+public:
+    /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
+    Server(const ServerOptions& options, Handler handler, const std::atomic<bool>& stopping);
+
+    std::uint16_t port() const { return local_port(listener_); }
+
+    /// Returns when `stopping` is set and the client being answered has its answer.
+    void run();
+
+private:
+    // TODO(4): a listener for each thread, so that the threads share nothing.
+    Fd listener_;
+    Handler handler_;
+    const std::atomic<bool>& stopping_;
+};
+
+}  // namespace web
