@@ -255,22 +255,38 @@ def _step_text(step: Step) -> str:
             return "‹vanishes›"
 
 
-def escaped(data: bytes, most: int = 300) -> str:
+def escaped(data: bytes, most: int = 240) -> str:
     """Bytes as they would stand in a C string, the middle left out when there are many."""
-    if len(data) > most:
-        left_out = len(data) - most
-        return f"{escaped(data[:most - 60])}… {left_out} bytes …{escaped(data[-60:])}"
-    return repr(data)[2:-1].replace("\\x00", "\\0").replace("\\'", "'")
+    start = _escaped_until(data, most)
+    if len(start) == len(data):
+        return "".join(start)
+    start, end = _escaped_until(data, most - 80), _escaped_until(data[::-1], 60)
+    left_out = len(data) - len(start) - len(end)
+    return f"{''.join(start)} … ‹{left_out} bytes› … {''.join(reversed(end))}"
+
+
+def _escaped_until(data: bytes, most: int) -> list[str]:
+    """The first bytes, each escaped, as far as `most` characters go."""
+    names = {0: "\\0", 39: "'"}
+    texts: list[str] = []
+    room = most
+    for byte in data[:most]:
+        text = names.get(byte) or repr(bytes([byte]))[2:-1]
+        room -= len(text)
+        if room < 0:
+            break
+        texts.append(text)
+    return texts
 
 
 def around(data: bytes, other: bytes) -> str:
     """What differs: all of a short answer, else the surroundings of the first difference."""
-    if len(data) <= 300:
-        return escaped(data) or "‹nothing›"
+    if len(data) <= 320:
+        return escaped(data, 1300) or "‹nothing›"
     start = max(0, _first_difference(data, other) - 40)
     before = f"‹{start} bytes› … " if start else ""
     after = f" … ‹{len(data)} bytes in all›"
-    return before + escaped(data[start:start + 160]) + after
+    return before + "".join(_escaped_until(data[start:], 240)) + after
 
 
 def one_liner(case: Case, port: int = 8080) -> str:
