@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ import psutil
 import pytest
 
 from workbook.paths import SCRIPTS
+
+from scratch import make_tiny
 
 Result = subprocess.CompletedProcess[str]
 Hotpath = Callable[..., Result]
@@ -30,6 +33,13 @@ def hotpath() -> Hotpath:
             stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s)
 
     return run
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A scratch repository of three checkpoints and a lab, with a copy of our package."""
+    shutil.copytree(SCRIPTS / "workbook", tmp_path / "scripts" / "workbook")
+    return make_tiny(tmp_path)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,66 +13,7 @@ from workbook.errors import UserError
 from workbook.paths import CHAPTERS, ROOT, SOLUTIONS
 from workbook.sync import MARKER, Sync
 
-TOML = """title = "T"
-minutes = 1
-edit = ["a.cpp"]
-page = "p.md"
-level = 1
-platforms = ["linux"]
-starter_fails = []
-"""
-
-FIRST = """int one() {
-    return 1;
-}
-
-
-int two() {
-    return 2;
-}
-
-
-int three() {
-    return 3;
-}
-"""
-SECOND = FIRST.replace("return 2;", "return 1 + 1;")
-THIRD = SECOND + "\n\nint four() {\n    return 4;\n}\n"
-
-
-def git(root: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments],
-                   cwd=root, check=True, capture_output=True)
-
-
-def commit(root: Path) -> None:
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "state")
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> Path:
-    """Three checkpoints and a lab of two files each; starters have one stub."""
-    for name, text in (("01-a", FIRST), ("02-b", SECOND), ("03-c", THIRD), ("lab-x", FIRST)):
-        make_checkpoint(tmp_path, name, text)
-    stubs = {"01-a": FIRST.replace("return 2;", "return 0;  // TODO(1)"),
-             "02-b": FIRST.replace("return 2;", "return 2;  // TODO(2): add"),
-             "03-c": SECOND + "\n// TODO(3): four\n",
-             "lab-x": FIRST.replace("return 3;", "return 0;  // TODO(lab-x)")}
-    for chapter in all_chapters(tmp_path / "chapters"):
-        (chapter.starter_dir / "a.cpp").write_text(stubs[chapter.name])
-        starters.write_patch(chapter)
-    git(tmp_path, "init", "-q")
-    commit(tmp_path)
-    return tmp_path
-
-
-def make_checkpoint(root: Path, name: str, text: str) -> None:
-    for directory in (root / "solutions" / name, root / "chapters" / name):
-        directory.mkdir(parents=True)
-        (directory / "a.cpp").write_text(text)
-        (directory / "app.h").write_text("// the application\nvoid app();\n")
-    (root / "chapters" / name / "chapter.toml").write_text(TOML)
+from scratch import THIRD, commit, edit, git, make_checkpoint
 
 
 def text(root: Path, path: str) -> str:
@@ -90,12 +30,6 @@ def test_a_fix_reaches_every_later_starter_and_solution(tiny: Path) -> None:
     assert "return 1 + 1;" in text(tiny, "solutions/02-b/a.cpp")
     assert "// TODO(3): four" in text(tiny, "chapters/03-c/a.cpp")
     assert_starters_hold(tiny)
-
-
-def edit(file: Path, old: str, new: str) -> None:
-    before = file.read_text()
-    assert old in before
-    file.write_text(before.replace(old, new))
 
 
 def assert_starters_hold(root: Path) -> None:

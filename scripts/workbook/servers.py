@@ -144,17 +144,25 @@ def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> No
     """
     port = () if any(a.startswith("--port") for a in arguments) else ("--port", "8080")
     process = subprocess.Popen([str(binary), *port, *arguments])
-    asked = False
+    try:
+        code = _wait_through_ctrl_c(process)
+    finally:
+        process.kill()
+        process.wait()
+    if code != 0:
+        raise UserError(f"{shown(binary)} ended with {_describe(code)}",
+                        f"see its message above; if the port is in use: {other_port}")
+
+
+def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:
+    """The exit code; Ctrl-C is the server's to answer, for the terminal tells it too."""
     while True:
         try:
-            code = process.wait()
-            break
-        except KeyboardInterrupt:  # the terminal has told the server too
-            asked = True
-    if code != 0:
-        how = "after Ctrl-C " if asked else ""
-        raise UserError(f"{shown(binary)} ended {how}with {_describe(code)}",
-                        f"see its message above; if the port is in use: {other_port}")
+            return process.wait()
+        except KeyboardInterrupt:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(PATIENCE_S)
+            process.kill()
 
 
 def _just_died(server: Server) -> bool:
