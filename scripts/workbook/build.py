@@ -10,11 +10,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from pathlib import Path
+
+from rich.console import Console
 
 from workbook import setup
 from workbook.errors import UserError
-from workbook.paths import BUILD, ROOT, SCRIPTS, shown
+from workbook.paths import BUILD, ROOT, SCRIPTS
 
 SUPPORT = SCRIPTS / "cmake"
 
@@ -94,8 +97,6 @@ def _make(directory: Path, target: str, about: str) -> None:
 
 def _run(command: Sequence[str], cwd: Path, doing: str) -> None:
     """Run quietly, showing ninja's own count; on failure raise with what it said."""
-    from rich.console import Console
-
     environment = {**os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
     lines: list[str] = []
     console = Console(stderr=True)
@@ -126,20 +127,34 @@ def _process(command: Sequence[str], cwd: Path,
 
 
 def _failure(doing: str, lines: list[str]) -> UserError:
-    """The compiler's first errors, or the last words of CMake if it was not the compiler."""
-    place = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(\d+:)? (fatal )?error:")
-    first = [index for index, line in enumerate(lines) if place.match(line)]
-    if not first:
-        said = [line for line in lines if line.strip()][-15:]
-        return UserError(f"{doing} failed:\n" + "\n".join(said),
+    """The compiler's first errors, or else what CMake or the linker said last."""
+    said = [line.replace(f"{ROOT}/", "") for line in _said(lines)]
+    place = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error:")
+    errors: dict[str, list[str]] = {}  # by their first line, for many files may have the same
+    for index, line in enumerate(said):
+        if place.match(line) and line not in errors:
+            shown = takewhile(lambda after: after.startswith(" "), said[index + 1:index + 5])
+            errors[line] = [line, *shown]
+    if not errors:
+        return UserError(f"{doing} failed:\n" + "\n".join(said[-15:]),
                          "mend what is named above, then run the same command again")
-    excerpts = ["\n".join(lines[index:index + 4]) for index in first[:3]]
-    match = place.match(lines[first[0]])
+    first = [text for error in islice(errors.values(), 3) for text in error]
+    if len(errors) > 3:
+        first.append(f"… and {len(errors) - 3} more")
+    match = place.match(first[0])
     assert match is not None
-    where = f"{shown((ROOT / match['file']))}, line {match['line']}"
-    more = f"\n… and {len(first) - 3} more" if len(first) > 3 else ""
-    return UserError(f"{doing} failed:\n" + "\n".join(excerpts) + more,
-                     f"mend {where}, then run the same command again")
+    return UserError(f"{doing} failed:\n" + "\n".join(first),
+                     f"mend {match['file']}, line {match['line']}, then run the same command again")
+
+
+def _said(lines: list[str]) -> list[str]:
+    """The output without ninja's own lines and the commands that it repeats."""
+    kept, after_failed = [], False
+    for line in lines:
+        if line.strip() and not after_failed and not line.startswith(("[", "FAILED:", "ninja:")):
+            kept.append(line)
+        after_failed = line.startswith("FAILED:")
+    return kept
 
 
 @contextmanager
@@ -147,5 +162,9 @@ def _locked(file: Path) -> Iterator[None]:
     """One build at a time in a build directory; others wait their turn."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with Console(stderr=True).status("waiting for another build to end"):
+                fcntl.flock(handle, fcntl.LOCK_EX)
         yield
