@@ -1,0 +1,101 @@
+#include <getopt.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <print>
+#include <stdexcept>
+#include <string>
+
+#include "floor.h"
+
+namespace {
+
+constexpr const char* usage =
+    "usage: floor [--host 127.0.0.1] [--port 8080] [--threads N] [--help]\n"
+    "\n"
+    "The least that any server could do: counts request ends and writes a fixed answer.\n"
+    "\n"
+    "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
+    "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
+    "  --threads N      threads that serve (the floor has one, whatever N is)\n"
+    "  --help           this text\n";
+
+struct Options {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8080;
+};
+
+template <typename Number>
+Number parse_number(const std::string& option, const char* text, Number least) {
+    Number number{};
+    const char* end = text + std::strlen(text);
+    const auto [stopped, error] = std::from_chars(text, end, number);
+    if (error != std::errc{} || stopped != end || number < least) {
+        throw std::invalid_argument(option + " " + text + ": not a number in range");
+    }
+    return number;
+}
+
+/// Nothing when only the usage was asked for.
+std::optional<Options> parse_options(int argc, char** argv) {
+    const option known[] = {
+        {"host", required_argument, nullptr, 'h'},
+        {"port", required_argument, nullptr, 'p'},
+        {"threads", required_argument, nullptr, 't'},
+        {"help", no_argument, nullptr, 'u'},
+        {},
+    };
+    Options options;
+    for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+        switch (found) {
+            case 'h': options.host = optarg; break;
+            case 'p': options.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
+            case 't': parse_number<unsigned>("--threads", optarg, 1); break;
+            case 'u': return std::nullopt;
+            default: throw std::invalid_argument("see --help");
+        }
+    }
+    if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");
+    return options;
+}
+
+/// As many clients as the system permits without asking for more.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void run(const Options& options) {
+    raise_descriptor_limit();
+    ::signal(SIGPIPE, SIG_IGN);
+    web::Floor floor(options.host, options.port);
+    const bool ipv6 = options.host.contains(':');
+    const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
+    std::println("listening on http://{}:{}", host, floor.port());
+    std::fflush(stdout);
+    floor.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        if (const auto options = parse_options(argc, argv)) {
+            run(*options);
+        } else {
+            std::print("{}", usage);
+        }
+        return 0;
+    } catch (const std::exception& error) {
+        std::println(stderr, "floor: {}", error.what());
+        return 1;
+    }
+}
