@@ -1,0 +1,165 @@
+"""Charts as inline SVG that takes its colours and its font from the page around it."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from html import escape
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+WIDTH = 480  # units of the view box; shrunk to a phone's 340 the text is still 11 px
+TEXT, SMALL_TEXT = 17, 16
+ROW, TOP, BOTTOM, SIDE = 48, 34, 44, 6
+BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: where text stands, where the mark, its reach
+
+# matplotlib draws in these colours, which stand for the page's own.
+COLOURS = {
+    "#000001": "var(--fg, currentColor)",
+    "#000002": "var(--muted, currentColor)",
+    "#000003": "var(--line, currentColor)",
+    "#000004": "var(--accent, currentColor)",
+    "#000005": "var(--cool, currentColor)",
+}
+INK, MUTED, LINE, ACCENT, COOL = COLOURS
+
+WHAT = {
+    "warm-up": "GET /, warm-up",
+    "baseline": "GET /",
+    "headers": "GET / with a header of 10 to 60 kB",
+    "heavy": "POST of 1 to 9.4 MB",
+}
+
+
+def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
+    """Requests per second of every server in one phase, on a logarithmic scale.
+
+    The floor is a line; a server without a figure says why.
+    """
+    servers = {name: server["phases"][phase] for name, server in results["servers"].items()
+               if phase in server["phases"]}
+    floor = servers.pop("floor", {}).get("requests_per_second")
+    height = TOP + ROW * len(servers) + BOTTOM
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": phase, "font.size": TEXT}):
+        figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
+        axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
+                                1 - 2 * SIDE / WIDTH, ROW * len(servers) / height))
+        _scale(axes, [s["requests_per_second"] for s in servers.values()] + [floor], len(servers))
+        for row, (name, server) in enumerate(servers.items()):
+            _rung(axes, row, name, server, servers.get("01-naive"))
+        if floor:
+            _floor_line(axes, floor, len(servers))
+        drawing = io.StringIO()
+        FigureCanvasSVG(figure).print_svg(drawing, metadata={"Date": None})
+    title = f"Requests per second, {WHAT[phase]}"
+    return _themed(drawing.getvalue(), f"ladder-{phase}", title, _in_words(servers, floor), height)
+
+
+def _scale(axes: Axes, rates: list[float | None], rows: int) -> None:
+    """A logarithmic axis that begins a little before the slowest and ends behind the fastest."""
+    known = [rate for rate in rates if rate] or [1.0]
+    low = math.log10(min(known) * 0.6)
+    high = math.log10(max(known) * 1.08)
+    axes.set_xlim(low, high)
+    axes.set_ylim(rows, 0)
+    axes.set_frame_on(False)
+    axes.yaxis.set_visible(False)
+    ticks = _ticks(low, high)
+    axes.set_xticks([math.log10(tick) for tick in ticks], [f"{tick:,g}" for tick in ticks])
+    if math.log10(ticks[0]) - low < 0.05 * (high - low):
+        axes.get_xticklabels()[0].set_horizontalalignment("left")
+    axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
+    axes.grid(axis="x", color=LINE, linewidth=1)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("requests per second, logarithmic", color=MUTED, fontsize=SMALL_TEXT,
+                    labelpad=1)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """10, 100, 1000 … and, if these are few, their double and fivefold."""
+    for steps in ((1,), (1, 3), (1, 2, 5)):
+        ticks = [step * 10.0 ** decade for decade in range(math.floor(low), math.ceil(high) + 1)
+                 for step in steps if low <= math.log10(step) + decade <= high]
+        if len(ticks) > 2:
+            break
+    return ticks
+
+
+def _rung(axes: Axes, row: int, name: str, server: dict[str, Any],
+          naive: dict[str, Any] | None) -> None:
+    """Name and figure on one line, the mark below it, the spread of the rounds behind the mark."""
+    left, right = axes.get_xlim()
+    rate = server["requests_per_second"]
+    baseline = row + BASELINE
+    axes.text(left, baseline, name, color=INK, va="baseline", ha="left")
+    axes.text(right, baseline, _label(rate, naive), color=INK if rate else MUTED, va="baseline",
+              ha="right")
+    if not rate:
+        return
+    colour = COOL if name.startswith("mine/") else ACCENT
+    middle = row + MIDDLE
+    axes.plot([left, math.log10(rate)], [middle, middle], color=colour, linewidth=2)
+    spread = [math.log10(value) for value in server.get("rounds", []) if value]
+    if len(spread) > 1:
+        axes.plot([min(spread), max(spread)], [middle, middle], color=INK, linewidth=2)
+    axes.plot([math.log10(rate)], [middle], "o", color=colour, markersize=12, clip_on=False)
+
+
+def _label(rate: float | None, naive: dict[str, Any] | None) -> str:
+    if not rate:
+        return "no figure"
+    first = naive["requests_per_second"] if naive else None
+    return f"{_rounded(rate)}" + (f"  ({_times(rate / first)})" if first else "")
+
+
+def _floor_line(axes: Axes, floor: float, rows: int) -> None:
+    """A line down the marks; it leaves out the figures, which it would cross."""
+    at = math.log10(floor)
+    _, right = axes.get_xlim()
+    for row in range(rows):
+        axes.plot([at, at], [row + MIDDLE - REACH, row + MIDDLE + REACH], color=INK, linewidth=2)
+    axes.annotate(f"the floor: {_rounded(floor)}", (right, 0), xytext=(0, 10), color=INK,
+                  textcoords="offset points", ha="right", va="baseline", annotation_clip=False)
+
+
+def _rounded(rate: float) -> str:
+    """Three digits: more would claim more than was measured."""
+    digits = max(0, 2 - math.floor(math.log10(rate)))
+    return f"{round(rate, 2 - math.floor(math.log10(rate))):,.{digits}f}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}×" if ratio >= 10 else f"{ratio:.1f}×"
+
+
+def _in_words(servers: dict[str, Any], floor: float | None) -> str:
+    rungs = [f"{name} {_rounded(server['requests_per_second'])}"
+             if server["requests_per_second"] else f"{name} has no figure ({server['reason']})"
+             for name, server in servers.items()]
+    return "; ".join(rungs) + (f"; the floor {_rounded(floor)}." if floor else ".")
+
+
+def _themed(svg: str, name: str, title: str, description: str, height: int) -> str:
+    """matplotlib's drawing without its page, ids, fonts and colours of its own."""
+    body = svg[svg.index("<g id="):svg.rindex("</svg>")]
+    body = re.sub(r"<defs>.*?</defs>", _without_style, body, flags=re.S)
+    body = re.sub(r'\bid="', f'id="{name}-', body)
+    body = re.sub(r'(href="|url\()#', rf"\1#{name}-", body).replace("xlink:href", "href")
+    body = re.sub(r"font-family: [^;\"]+;? ?", "", body)
+    for sentinel, colour in COLOURS.items():
+        body = body.replace(sentinel, colour)
+    return (f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" '
+            f'aria-labelledby="{name}-title {name}-desc" style="display: block; width: 100%; '
+            f'max-width: {WIDTH * 1.25:.0f}px; height: auto; margin: auto; font-family: inherit">\n'
+            f'<title id="{name}-title">{escape(title)}</title>\n'
+            f'<desc id="{name}-desc">{escape(description)}</desc>\n{body.strip()}\n</svg>')
+
+
+def _without_style(defs: re.Match[str]) -> str:
+    """matplotlib's style sheet is for a file of its own: inline, it would style the whole page."""
+    return re.sub(r"<style.*?</style>", "", defs[0], flags=re.S)
