@@ -170,9 +170,12 @@ class Page:
             raise DirectiveError(f"no chart “{name}”; there is: ladder")
         from workbook import charts  # slow to load, and few pages have one
 
-        svg = charts.ladder(results.load(self._site.results / "ladder.json"))
-        return (f'<figure class="chart">\n<div class="scroll" tabindex="0">\n{_inline(svg)}\n'
-                "</div>\n</figure>")
+        recorded = results.load(self._site.results / "ladder.json")
+        try:
+            svg = charts.ladder(recorded)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DirectiveError(f"book/results/ladder.json is damaged: {error!r}") from None
+        return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
 
     def _diagram(self, name: str) -> str:
         path = self._site.diagrams / f"{name}.svg"

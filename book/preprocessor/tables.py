@@ -43,10 +43,13 @@ class Tables:
             "costs": self._costs, "calls": self._calls, "phases": self._phases,
             "published": self._published_step}
         self._notes = []
-        if kind in whole and not names:
-            return whole[kind]()
-        if kind in single and len(names) == 1:
-            return single[kind](names[0])
+        try:
+            if kind in whole and not names:
+                return whole[kind]()
+            if kind in single and len(names) == 1:
+                return single[kind](names[0])
+        except KeyError as error:
+            raise DirectiveError(f"the recorded figures have no {error}") from None
         raise DirectiveError(f"no table “{' '.join([kind, *names])}”; there are: "
                              f"{', '.join(whole)}, and with a checkpoint: {', '.join(single)}")
 

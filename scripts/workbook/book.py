@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import webbrowser
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from workbook.errors import UserError
 from workbook.paths import BOOK, BUILD, SCRIPTS, shown
@@ -18,31 +16,31 @@ from workbook.paths import BOOK, BUILD, SCRIPTS, shown
 SITE = BUILD / "book"
 
 
-def build() -> Path:
-    """Build into build/book and check every link; returns the first page.
+def build(book: Path = BOOK, site: Path = SITE) -> Path:
+    """Build the site and check every link in it; returns its first page.
 
     UserError lists what is wrong, as page:line where the fault is on a page.
     """
-    log = _run("mdbook", "build", str(BOOK), "--dest-dir", str(SITE))
-    if faults := _faults(log):  # mdBook only warns of some, and exits with 0
+    log = _run("mdbook", "build", str(book), "--dest-dir", str(site))
+    if faults := _warnings(log):  # mdBook only logs some, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
     _run("lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
-         "--root-dir", str(SITE), str(SITE))
-    return SITE / "index.html"
+         "--root-dir", str(site), str(site))
+    return site / "index.html"
 
 
-def serve(port: int = 3000) -> None:
-    """Build, then serve on loopback until interrupted; port 0 takes a free one."""
-    directory = build().parent
+def serve(port: int = 3000) -> int:
+    """Serve the book on loopback, rebuilt on every change, until interrupted."""
+    build()
+    _require_free(port)
+    command = [_program("mdbook"), "serve", str(BOOK), "--dest-dir", str(BUILD / "book-live"),
+               "--hostname", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, env=_environment())
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port),
-                                     partial(_Quiet, directory=str(directory)))
-    except (OSError, OverflowError) as error:
-        raise UserError(f"port {port} cannot be used: {error}",
-                        "choose another, or 0 for a free one") from None
-    with server:
-        print(f"the book is at http://127.0.0.1:{server.server_port} (Ctrl-C ends it)", flush=True)
-        server.serve_forever()
+        return process.wait()
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def show(page: Path) -> None:
@@ -51,32 +49,47 @@ def show(page: Path) -> None:
         raise UserError("no browser could be opened", f"open {shown(page)} in one yourself")
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    """Serves files without a line for each."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            raise UserError(f"port {port} cannot be used: {error}",
+                            "choose another: --port 3001") from None
 
 
 def _run(program: str, *arguments: str) -> str:
     """What the program printed; UserError with its complaints if it failed."""
-    programs = Path(sys.executable).parent
-    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1",
-                   "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-    try:
-        done = subprocess.run([programs / program, *arguments], env=environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
-    except FileNotFoundError:
-        raise UserError(f"{program} is missing from the environment",
-                        "make it again: rm -r .venv, then run this again") from None
+    done = subprocess.run([_program(program), *arguments], env=_environment(), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
     if done.returncode != 0:
-        raise UserError(f"the book does not build:\n{_faults(done.stdout) or done.stdout.strip()}",
+        raise UserError(f"the book does not build:\n{_located(done.stdout) or done.stdout.strip()}",
                         "mend what is named above and build again")
     return done.stdout
 
 
-def _faults(log: str) -> str:
-    """The lines that say what is wrong: the preprocessor's own, else mdBook's warnings."""
-    ours = re.findall(r"^(?:book/src/\S+?:\d+: |error: ).*", log, re.M)
-    return "\n".join(ours or re.findall(r"^ *(?:WARN|ERROR) .*(?:\n(?! *[A-Z]{4,5} ).*)*", log, re.M))
+def _program(name: str) -> str:
+    """A program that pip installed beside this Python."""
+    program = Path(sys.executable).with_name(name)
+    if not program.exists():
+        raise UserError(f"{name} is missing from the environment",
+                        "make it again: rm -r .venv, then run this again")
+    return str(program)
+
+
+def _environment() -> dict[str, str]:
+    """With this Python first, so that mdBook runs the preprocessor in it."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1"}
+
+
+def _located(log: str) -> str:
+    """The preprocessor's own complaints, without what mdBook adds to them."""
+    return "\n".join(re.findall(r"^(?:book/src/\S+?:\d+: |error: ).*", log, re.M))
+
+
+def _warnings(log: str) -> str:
+    """Warnings and errors, with the lines that go on about them."""
+    return "\n".join(re.findall(r"^ *(?:WARN|ERROR) .*(?:\n(?! *[A-Z]{4,5} ).*)*", log, re.M))

@@ -1,0 +1,384 @@
+"""The book builds; whatever a page names and nobody has stops it, with page and line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbook import book
+from workbook.errors import UserError
+from workbook.paths import BOOK, ROOT
+
+Build = Callable[..., str]
+
+CHAPTER = """title = "{title}"
+minutes = 45
+edit = ["worker.cpp"]
+page = "page{number}.md"
+level = 1
+platforms = ["linux"]
+starter_fails = []
+[cost]
+syscalls = 6.0
+[speed]
+bronze = 1.5
+silver = 3.0
+"""
+
+FIRST = """#include "worker.h"
+
+namespace web {
+
+// How many at once.
+constexpr int limit = 4;
+
+class Worker {
+public:
+    Worker() = default;
+    int run() { return limit; }
+    int send(int byte);
+};
+
+// Sends one byte.
+int Worker::send(int byte) {
+    return byte;
+}
+
+int twice(int x) { return 2 * x; }
+int twice(int x, int y) { return 2 * x * y; }
+
+}  // namespace web
+"""
+SECOND = FIRST.replace("return byte;", "return byte + 1;")
+
+
+def server(rate: float | None, reason: str | None = None) -> dict[str, object]:
+    phase = {"requests_per_second": rate, "p50_ms": 1.25, "p99_ms": 9.5, "reason": reason,
+             "cpu_us_per_request": 40.0, "peak_rss_mib": 4.0, "rounds": [],
+             "errors": {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}}
+    costs = {"syscalls": 306.0, "allocations": 36.0, "alloc_bytes": 4000.0,
+             "instructions": 150000.0, "by_call": {"read": 1.0}}
+    return {"costs": costs,
+            "phases": dict.fromkeys(("warm-up", "baseline", "headers", "heavy"), phase)}
+
+
+LADDER = {
+    "kind": "ladder",
+    "machine": {"cpu": "Abacus", "cores": 2, "compiler": "clang 19", "commit": "0123456789ab",
+                "date": "2025-01-02"},
+    "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
+                "02-fewer-syscalls": server(None, "7 connections timed out")},
+}
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small workbook of two checkpoints around the real theme and preprocessor."""
+    root = tmp_path_factory.mktemp("book")
+    for number, (name, source) in enumerate({"01-naive": FIRST, "02-fewer-syscalls": SECOND}.items(), 1):
+        for folder in ("chapters", "solutions"):
+            (root / folder / name).mkdir(parents=True)
+        (root / "chapters" / name / "chapter.toml").write_text(
+            CHAPTER.format(title=f"Step {number}", number=number))
+        (root / "solutions" / name / "worker.cpp").write_text(source)
+        (root / "solutions" / name / "notes.txt").write_text("the same\n")
+    shutil.copytree(BOOK, root / "book", ignore=shutil.ignore_patterns("src", "results", "__py*"))
+    (root / "book" / "results").mkdir()
+    (root / "book" / "results" / "ladder.json").write_text(json.dumps(LADDER))
+    (root / "book" / "results" / "broken.json").write_text('{"half": ')
+    shutil.copy(BOOK / "results" / "published.json", root / "book" / "results")
+    diagrams = root / "book" / "src" / "diagrams"
+    diagrams.mkdir(parents=True)
+    (diagrams / "line.svg").write_text("<svg>\n\n<title>A line</title>\n<path d='M0 0'/></svg>")
+    (diagrams / "mute.svg").write_text("<svg></svg>")
+    (root / "book" / "src" / "SUMMARY.md").write_text("- [One](page1.md)\n- [Two](page2.md)\n")
+    (root / "book" / "src" / "page2.md").write_text("{{#chapter 02-fewer-syscalls}}\n\n## A section\n")
+    return root
+
+
+@pytest.fixture
+def build(scratch: Path) -> Build:
+    """Build the small book with this text as a page; returns the page's HTML."""
+
+    def run(text: str) -> str:
+        (scratch / "book" / "src" / "page1.md").write_text("# One\n\n" + text)
+        return book.build(scratch / "book", scratch / "site").with_name("page1.html").read_text()
+
+    return run
+
+
+def refused(build: Build, text: str) -> str:
+    with pytest.raises(UserError) as failure:
+        build(text)
+    assert failure.value.fix
+    return failure.value.message
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    return book.build().parent
+
+
+def test_the_real_book_builds(site: Path) -> None:
+    pages = re.findall(r"\]\((.+?)\.md\)", (BOOK / "src" / "SUMMARY.md").read_text())
+    assert len(pages) >= 9
+    for page in pages:
+        html = (site / f"{page}.html").read_text()
+        assert "{{" not in re.sub(r"<pre>.*?</pre>", "", html, flags=re.S), page
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for tag in re.findall(r"<(?:script|link|img|iframe|source)\b[^>]*>", page.read_text()):
+            assert "//" not in tag, f"{page.name}: {tag}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"@import|url\(\s*['\"]?(?:https?:)?//", sheet.read_text()), sheet
+
+
+# What each directive makes.
+
+def test_a_snippet_is_cut_by_name_with_its_comment_and_file(build: Build) -> None:
+    html = build("{{#snippet solutions/01-naive/worker.cpp Worker::send}}")
+    assert "solutions/01-naive/worker.cpp" in html
+    assert ">// Sends one byte.\nint Worker::send(int byte) {\n    return byte;\n}" in html
+    assert "twice" not in html
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("limit", "// How many at once.\nconstexpr int limit = 4;"),
+    ("Worker", "class Worker {"),
+    ("web::Worker::run", "int run() { return limit; }"),
+    ("twice(int x)", "int twice(int x) { return 2 * x; }"),
+])
+def test_snippets_of_every_kind(build: Build, name: str, text: str) -> None:
+    html = build(f"{{{{#snippet solutions/01-naive/worker.cpp {name}}}}}")
+    assert f'<pre><code class="language-cpp">{text}' in html
+
+
+def test_a_whole_diff_is_folded_and_counted(build: Build) -> None:
+    html = build("{{#diff 01-naive 02-fewer-syscalls}}")
+    assert '<details class="diff">' in html and "1 file," in html
+    assert "+1</span>" in html and "−1</span>" in html
+    assert "-    return byte;\n+    return byte + 1;" in html
+    assert "notes.txt" not in html
+
+
+def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Build) -> None:
+    html = build("{{#diff 01-naive 02-fewer-syscalls worker.cpp Worker::send}}")
+    assert "<details" not in html
+    assert " int Worker::send(int byte) {\n-    return byte;\n+    return byte + 1;\n }" in html
+    assert "twice" not in html
+
+
+@pytest.mark.parametrize(("figure", "text"), [
+    ("ladder:servers.01-naive.costs.instructions", "150,000"),
+    ("ladder:servers.01-naive.phases.baseline.p50_ms", "1.25"),
+    ("ladder:servers.01-naive.costs.syscalls|.2f", "306.00"),
+    ("ladder:servers.01-naive.costs.syscalls / ladder:servers.01-naive.costs.allocations|.1f",
+     "8.5"),
+    ("ladder:machine.cpu", "Abacus"),
+    ("ladder:servers.02-fewer-syscalls.phases.heavy.requests_per_second",
+     "no figure (7 connections timed out)"),
+    ("ladder:servers.02-fewer-syscalls.phases.heavy.requests_per_second / "
+     "ladder:servers.01-naive.phases.heavy.requests_per_second",
+     "no figure (7 connections timed out)"),
+])
+def test_figures(build: Build, figure: str, text: str) -> None:
+    assert f"<p>It is {text}.</p>" in build(f"It is {{{{#figure {figure}}}}}.")
+
+
+def test_figures_in_fences(build: Build) -> None:
+    html = build("```console\n{{#figure ladder:servers.01-naive.costs.syscalls}} calls\n```")
+    assert "306 calls" in html
+
+
+@pytest.mark.parametrize("table", ["ladder", "machine", "published", "costs 02-fewer-syscalls",
+                                   "calls 01-naive", "phases 02-fewer-syscalls", "published 02-fewer-syscalls"])
+def test_tables_say_where_they_come_from(build: Build, table: str) -> None:
+    html = build(f"{{{{#table {table}}}}}")
+    assert '<figure class="table">' in html
+    assert "Abacus, 2 cores; clang 19; commit 012345678, 2025-01-02." in html
+
+
+def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
+    html = build("{{#table phases 02-fewer-syscalls}}")
+    assert '<span class="none">no figure</span>' in html
+    assert "No figure for 02-fewer-syscalls, heavy: 7 connections timed out." in html
+
+
+def test_a_chart_and_a_diagram_are_inlined(build: Build) -> None:
+    html = build("{{#chart ladder}}\n\n{{#diagram line}}")
+    assert html.count('<figure class="chart">') == 1
+    assert "<title>A line</title>" in html
+
+
+def test_a_chapter_takes_its_title_and_header_from_its_description(
+        build: Build, scratch: Path) -> None:
+    first = build("Text.")
+    html = (scratch / "site" / "page2.html").read_text()
+    assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
+    assert "chapters/02-fewer-syscalls/worker.cpp" in html and "./scripts/hotpath check 2" in html
+    assert "at most 6 system calls" in html and "silver at 3×" in html
+    assert "Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
+
+
+def test_questions_and_predictions_fold(build: Build) -> None:
+    html = build("{{#question How *many*?}}\n**Two.**\n{{/question}}\n\n"
+                 "{{#predict}}\nGuess.\n{{#reveal}}\nNone.\n{{/predict}}\n")
+    assert "How <em>many</em>?" in html and "<strong>Two.</strong>" in html
+    assert html.count("<details") == html.count("</details>") == 2
+
+
+# What stops the build. The page's text begins on line 3.
+
+@pytest.mark.parametrize(("text", "complaint"), [
+    ("{{#snippet solutions/01-naive/gone.cpp f}}", "there is no file “solutions/01-naive/gone.cpp”"),
+    ("{{#snippet solutions/01-naive/worker.cpp gone}}", "worker.cpp has no gone"),
+    ("{{#snippet solutions/01-naive/worker.cpp Other::send}}", "it has web::Worker::send"),
+    ("{{#snippet solutions/01-naive/worker.cpp twice}}", "twice is ambiguous in worker.cpp"),
+    ("{{#diff 01-naive}}", "a diff needs two checkpoints"),
+    ("{{#diff 01-naive 03-gone}}", "there is no solutions/03-gone"),
+    ("{{#diff 01-naive 02-fewer-syscalls gone.cpp}}", "neither 01-naive nor 02-fewer-syscalls has a file gone.cpp"),
+    ("{{#diff 01-naive 02-fewer-syscalls worker.cpp gone}}", "neither 01-naive nor 02-fewer-syscalls has gone"),
+    ("{{#diff 01-naive 02-fewer-syscalls notes.txt}}", "nothing differs"),
+    ("{{#diff 01-naive 02-fewer-syscalls worker.cpp twice(int x)}}", "nothing differs"),
+    ("A {{#figure ladder:servers.01-naive.costs.gone}}", "no “gone”"),
+    ("A {{#figure gone:a}}", "there is no book/results/gone.json"),
+    ("A {{#figure broken:a}}", "book/results/broken.json is damaged"),
+    ("A {{#figure ladder:servers}}", "servers is not a number"),
+    ("A {{#figure ladder:servers.01-naive.costs.syscalls|.1q}}", "not a number format: .1q"),
+    ("A {{#figure syscalls}}", "a figure is written file:path"),
+    ("```text\n```\n{{#figure gone:a}}", ":5: there is no book/results/gone.json"),
+    ("{{#table gone}}", "no table “gone”"),
+    ("{{#table costs}}", "no table “costs”"),
+    ("{{#table costs 03-gone}}", "nothing before “03-gone”"),
+    ("{{#chart gone}}", "no chart “gone”"),
+    ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
+    ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
+    ("{{#chapter 03-gone}}", "there is no chapter “03-gone”"),
+    ("{{#chapter 02-fewer-syscalls}}", "02-fewer-syscalls is the chapter of page2.md"),
+    ("{{#include page2.md}}", "no such directive: {{#include}}"),
+    ("{{#question}}\nA\n{{/question}}", "a question needs its text"),
+    ("{{#question Q}}\nA", "this question is never closed"),
+    ("{{/predict}}", "{{/predict}} closes nothing"),
+    ("{{#reveal}}", "{{#reveal}} belongs in a {{#predict}}"),
+    ("See {{#diagram line}}", "has to stand alone on its line"),
+    ("    {{#diagram line}}", "has to start its line"),
+    ("```\nint x;\n```", "a fence without a label"),
+    ("```rust\n```", "unknown fence label “rust”"),
+    ("```cpp\nint x;", "this fence is never closed"),
+])
+def test_what_is_missing_stops_the_build(build: Build, text: str, complaint: str) -> None:
+    message = refused(build, text)
+    assert re.search(r"^book/src/page1\.md:[3-5]: .*" + re.escape(complaint.removeprefix(":5: ")),
+                     message, re.M), message
+    assert complaint in message
+
+
+def test_all_faults_are_reported_at_once(build: Build) -> None:
+    message = refused(build, "{{#diagram gone}}\n\n{{#chart gone}}\n\n{{#diagram line}}\n")
+    assert "page1.md:3: " in message and "page1.md:5: " in message
+    assert "page1.md:7: " not in message
+
+
+@pytest.mark.parametrize("link", ["gone.md", "page2.md#gone", "#gone", "../gone.html"])
+def test_dead_links_stop_the_build(build: Build, link: str) -> None:
+    message = refused(build, f"[A link]({link})")
+    assert "page1.html" in message and "gone" in message
+
+
+@pytest.mark.parametrize("link", ["page2.md", "page2.md#a-section", "#one"])
+def test_good_links_do_not(build: Build, link: str) -> None:
+    build(f"[A link]({link})")
+
+
+def test_what_mdbook_only_warns_of_stops_the_build(build: Build) -> None:
+    assert "unclosed HTML tag" in refused(build, "<div>\n\nText.\n")
+
+
+def test_a_missing_page_stops_the_build(build: Build, scratch: Path) -> None:
+    summary = scratch / "book" / "src" / "SUMMARY.md"
+    text = summary.read_text()
+    try:
+        summary.write_text(text + "- [Three](page3.md)\n")
+        assert "page3.md" in refused(build, "Text.")
+    finally:
+        summary.write_text(text)
+
+
+def test_a_broken_preprocessor_stops_the_build(build: Build, scratch: Path) -> None:
+    main = scratch / "book" / "preprocessor" / "__main__.py"
+    text = main.read_text()
+    try:
+        main.write_text("import gone\n")
+        assert "gone" in refused(build, "Text.")
+    finally:
+        main.write_text(text)
+
+
+def test_a_damaged_chapter_stops_the_build(build: Build, scratch: Path) -> None:
+    description = scratch / "chapters" / "02-fewer-syscalls" / "chapter.toml"
+    text = description.read_text()
+    try:
+        description.write_text(text.replace("minutes", "hours"))
+        assert "chapter.toml has no 'minutes'" in refused(build, "Text.")
+    finally:
+        description.write_text(text)
+
+
+# The same, planted in a copy of the real book.
+
+PLANTED = {
+    "snippet": (r"(\{\{#snippet \S+ )\S.*?\}\}", r"\1no_such_name}}"),
+    "diff": (r"\{\{#diff (\S+) \S+?([ }])", r"{{#diff \1 99-gone\2"),
+    "figure": (r"\{\{#figure \w+:[^}|/]+", "{{#figure ladder:servers.99-gone"),
+    "table": (r"\{\{#table \w+", "{{#table gone"),
+    "chart": (r"\{\{#chart \w+", "{{#chart gone"),
+    "diagram": (r"\{\{#diagram ", "{{#diagram gone-"),
+    "chapter": (r"\{\{#chapter \d\d", "{{#chapter 99"),
+    "link": (r"\]\((?!http)[^)#]+\.md\)", "](gone.md)"),
+    "anchor": (r"\]\((?!http)([^)#]+\.md)\)", r"](\1#no-such-section)"),
+    "fence": (r"```(?:console|text|cpp)", "```"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_fault_planted_in_the_real_book_is_caught(kind: str, tmp_path: Path) -> None:
+    wanted = {"book", "chapters", "solutions"}
+    for name in wanted:
+        shutil.copytree(ROOT / name, tmp_path / name,
+                        ignore=shutil.ignore_patterns("__pycache__", "build"))
+    pattern, planted = PLANTED[kind]
+    for page in sorted((tmp_path / "book" / "src").rglob("*.md")):
+        text = page.read_text()
+        changed = re.sub(pattern, planted, text, count=1)
+        if changed != text and page.name != "SUMMARY.md":
+            page.write_text(changed)
+            break
+    else:
+        pytest.fail(f"no page has a {kind}")
+    with pytest.raises(UserError) as failure:
+        book.build(tmp_path / "book", tmp_path / "site")
+    assert page.stem in failure.value.message
+
+
+def test_a_port_in_use_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr(book, "build", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=f"port {port} cannot be used"):
+            book.serve(port)
+
+
+def test_a_missing_program_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(UserError, match="mdbook is missing"):
+        book.build()
