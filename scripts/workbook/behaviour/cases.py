@@ -89,6 +89,7 @@ class Case:
     neighbours: tuple[tuple[Step, ...], ...] = ()  # connected before, open until the case ends
     copies: int = 1  # as many clients do this at once
     enough: int = 1  # of them must be answered in time
+    narrow: bool = False  # see Client
     timeout_s: float = 5.0
 
     def holds_at(self, level: int) -> bool:
@@ -644,10 +645,11 @@ def bodies() -> Iterator[Case]:
     yield row(BODIES, "echo-after-a-long-pause", (head + body[:-1], LONG, body[-1:]),
               echoed(body), reference)
     late = noise(300_000)
-    yield row(BODIES, "echo-to-a-late-reader", (post(late), LONG), echoed(late), "tcp(7)")
-    large = noise(MAX_BODY)  # level 2: one byte a system call, it would take ten seconds
+    yield row(BODIES, "echo-to-a-late-reader", (post(late), LONG), echoed(late), "tcp(7)",
+              narrow=True)
+    large = noise(MAX_BODY)  # not before level 3: one byte a system call takes ten seconds
     yield row(BODIES, "echo-10-MiB-to-a-late-reader", (post(large), LONG), echoed(large),
-              "tcp(7)", level=2)
+              "tcp(7)", level=3)
 
 
 def cuts() -> Iterator[Case]:

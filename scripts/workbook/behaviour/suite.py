@@ -60,9 +60,12 @@ class Result:
 
 
 def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> list[Case]:
-    """The cases that hold at a level; UserError if the pattern names none of them."""
+    """The cases that hold at a level; UserError if the pattern names none of them. A pattern
+    without a slash is one for names within their group.
+    """
+    whole = pattern if "/" in pattern else f"*/{pattern}"
     cases = [case for case in table() if case.holds_at(level) and case.check in set(checks)
-             and fnmatchcase(case.name, pattern)]
+             and fnmatchcase(case.name, whole)]
     if not cases and pattern != "*":
         names = [case.name for case in table() if case.holds_at(level)]
         near = [name for name in names if pattern.strip("*").split("/")[-1] in name] or names
@@ -127,9 +130,11 @@ class _Run:
             _stop_everything(self._result, f"stopped after {MAX_HANGS} cases without an end")
 
     def _died(self, failure: Failure) -> bool:
-        """A process ends a moment after its sockets do."""
+        """A process ends a moment after its sockets do; if too late to be seen here, the next
+        case is refused.
+        """
         end = failure.received.end if failure.received else "closed"
-        patience = {"timeout": 0.0, "refused": 1.0}.get(end, 0.05)
+        patience = {"timeout": 0.0, "refused": 1.0}.get(end, 0.002)
         deadline = time.monotonic() + patience
         while self._server.alive() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -155,7 +160,7 @@ def perform(case: Case, address: tuple[str, int]) -> Failure | None:
 
 def _ask(case: Case, address: tuple[str, int]) -> list[Received]:
     if case.copies == 1:
-        return [exchange(address, case.steps, case.timeout_s)]
+        return [exchange(address, case.steps, case.timeout_s, case.narrow)]
     return exchange_many(address, case.steps, case.timeout_s, case.copies, case.enough)
 
 
@@ -231,6 +236,8 @@ def sent_text(case: Case) -> str:
     lines.append(_steps_text(case.steps))
     if case.copies > 1:
         lines.append(f"({case.copies} clients at once)")
+    if case.narrow:
+        lines.append("(with a small receive buffer)")
     return "\n".join(lines)
 
 
@@ -293,7 +300,7 @@ def one_liner(case: Case, port: int = 8080) -> str:
     """A shell line that sends the same, or nothing where a shell cannot or it would be long."""
     simple = all(isinstance(step, (bytes, Pause)) for step in case.steps)
     size = sum(len(step) for step in case.steps if isinstance(step, bytes))
-    if not simple or case.neighbours or len(case.steps) > 5 or size > MAX_ONE_LINER:
+    if not simple or case.neighbours or case.narrow or len(case.steps) > 5 or size > MAX_ONE_LINER:
         return ""
     parts = [f"printf '{_for_printf(step)}'" if isinstance(step, bytes)
              else f"sleep {max(step.seconds, 0.1):g}" for step in case.steps]  # type: ignore
