@@ -159,9 +159,10 @@ ParseResult parse_content_length(Request& request) {
 
 // RFC 9110 §10.1.1; HTTP/1.0 knows no expectations.
 ParseResult parse_expect(Request& request) {
-    const auto expectation = request.headers.find("expect");
-    if (expectation == request.headers.end() || request.version == Version::http_1_0) return {};
-    if (!SameName()(expectation->second, "100-continue")) {
+    const std::size_t expectations = request.headers.count("expect");
+    if (expectations == 0 || request.version == Version::http_1_0) return {};
+    const std::string_view expectation = request.headers.find("expect")->second;
+    if (expectations > 1 || !SameName()(expectation, "100-continue")) {
         return refuse(Status::expectation_failed);
     }
     request.expects_continue = true;
