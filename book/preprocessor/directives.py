@@ -120,14 +120,13 @@ class Page:
         if chapter.page != self._path:
             raise DirectiveError(f"{name} is the chapter of {chapter.page}, not of this page")
         number = chapter.number or name
-        edit = "".join(f"<li><code>chapters/{name}/{escape(file)}</code></li>"
-                       for file in chapter.edit)
+        edit = ", ".join(f"<code>{escape(file)}</code>" for file in chapter.edit)
         commands = "".join(f"<li><code>./scripts/hotpath {verb} {number}</code></li>"
                            for verb in ("check", "hint", "solution"))
         return "\n".join([
             f"# {chapter.title}", "", '<dl class="chapter">',
             f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
-            f"<dt>You edit</dt><dd><ul>{edit}</ul></dd>",
+            f"<dt>You edit</dt><dd>in <code>chapters/{name}</code>: {edit}</dd>",
             f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
             f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>", "</dl>"])
 
@@ -170,11 +169,7 @@ class Page:
             raise DirectiveError(f"no chart “{name}”; there is: ladder")
         from workbook import charts  # slow to load, and few pages have one
 
-        recorded = results.load(self._site.results / "ladder.json")
-        try:
-            svg = charts.ladder(recorded)
-        except (KeyError, TypeError, ValueError) as error:
-            raise DirectiveError(f"book/results/ladder.json is damaged: {error!r}") from None
+        svg = charts.ladder(results.load(self._site.results / "ladder.json"))
         return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
 
     def _diagram(self, name: str) -> str:
@@ -227,7 +222,7 @@ def _goal(chapter: Chapter) -> str:
     medals = [f"{medal} at {chapter.speed[medal]:g}×" for medal in ("bronze", "silver")
               if medal in chapter.speed]
     goals = [f"{', '.join(costs)} a request"] if costs else []
-    goals += [f"against the starter: {', '.join(medals)}"] if medals else []
+    goals += [f"against the starting point: {', '.join(medals)}"] if medals else []
     return "; ".join(goals) or "the checks pass"
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from preprocessor.errors import DirectiveError
+from workbook import record
+from workbook.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,18 @@ def _default_format(number: float) -> str:
 
 @cache
 def load(file: Path) -> dict[str, Any]:
+    name = f"book/results/{file.name}"
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data["kind"] == "ladder":
+            record.validate(data, name)
+        return data
     except FileNotFoundError:
-        raise DirectiveError(f"there is no book/results/{file.name}") from None
-    except ValueError as error:
-        raise DirectiveError(f"book/results/{file.name} is damaged: {error}") from None
+        raise DirectiveError(f"there is no {name}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise DirectiveError(f"{name} is damaged: {error}") from None
+    except UserError as error:
+        raise DirectiveError(error.message) from None
 
 
 def look_up(data: dict[str, Any], path: str) -> Any:
@@ -63,11 +71,13 @@ def look_up(data: dict[str, Any], path: str) -> Any:
 
 
 def figure(data: dict[str, Any], path: str) -> Figure:
-    """The number at `path`; a null carries the `reason` that stands beside it."""
+    """The number at `path`; a null carries the reason that stands beside it."""
     value = look_up(data, path)
     if value is None:
-        beside = look_up(data, path.rpartition(".")[0]) if "." in path else data
-        return Figure(None, beside.get("reason") or "not recorded")
+        where, _, key = path.rpartition(".")
+        beside = look_up(data, where) if where else data
+        reason = beside.get("reason") or beside.get("skipped", {}).get(key)
+        return Figure(None, reason or "not recorded")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DirectiveError(f"{path} is not a number")
     return Figure(value)

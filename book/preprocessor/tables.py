@@ -43,13 +43,10 @@ class Tables:
             "costs": self._costs, "calls": self._calls, "phases": self._phases,
             "published": self._published_step}
         self._notes = []
-        try:
-            if kind in whole and not names:
-                return whole[kind]()
-            if kind in single and len(names) == 1:
-                return single[kind](names[0])
-        except KeyError as error:
-            raise DirectiveError(f"the recorded figures have no {error}") from None
+        if kind in whole and not names:
+            return whole[kind]()
+        if kind in single and len(names) == 1:
+            return single[kind](names[0])
         raise DirectiveError(f"no table “{' '.join([kind, *names])}”; there are: "
                              f"{', '.join(whole)}, and with a checkpoint: {', '.join(single)}")
 
@@ -194,7 +191,7 @@ class Tables:
 
     def _provenance(self) -> str:
         machine = look_up(self._recorded, "machine")
-        return escape("{cpu}, {cores} cores; {compiler}; commit {commit:.9}, {date:.10}."
+        return escape("{cpu}, {cores} cores; {compiler}; commit {commit}, {date:.10}."
                       .format_map(machine))
 
 

@@ -70,8 +70,9 @@ def server(rate: float | None, reason: str | None = None) -> dict[str, object]:
 
 LADDER = {
     "kind": "ladder",
-    "machine": {"cpu": "Abacus", "cores": 2, "compiler": "clang 19", "commit": "0123456789ab",
-                "date": "2025-01-02"},
+    "machine": {"cpu": "Abacus", "cores": 2, "memory_gib": 4, "os": "Debian", "kernel": "Linux 6",
+                "compiler": "clang 19", "flags": "-O2", "commit": "0123456789ab",
+                "date": "2025-01-02T03:04:05+00:00"},
     "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
                 "02-fewer-syscalls": server(None, "7 connections timed out")},
 }
@@ -92,6 +93,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "book" / "results").mkdir()
     (root / "book" / "results" / "ladder.json").write_text(json.dumps(LADDER))
     (root / "book" / "results" / "broken.json").write_text('{"half": ')
+    (root / "book" / "results" / "hollow.json").write_text('{"kind": "ladder", "machine": {}}')
     shutil.copy(BOOK / "results" / "published.json", root / "book" / "results")
     diagrams = root / "book" / "src" / "diagrams"
     diagrams.mkdir(parents=True)
@@ -203,7 +205,7 @@ def test_figures_in_fences(build: Build) -> None:
 def test_tables_say_where_they_come_from(build: Build, table: str) -> None:
     html = build(f"{{{{#table {table}}}}}")
     assert '<figure class="table">' in html
-    assert "Abacus, 2 cores; clang 19; commit 012345678, 2025-01-02." in html
+    assert "Abacus, 2 cores; clang 19; commit 0123456789ab, 2025-01-02." in html
 
 
 def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
@@ -223,7 +225,7 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
     first = build("Text.")
     html = (scratch / "site" / "page2.html").read_text()
     assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
-    assert "chapters/02-fewer-syscalls/worker.cpp" in html and "./scripts/hotpath check 2" in html
+    assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
     assert "at most 6 system calls" in html and "silver at 3×" in html
     assert "Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
 
@@ -251,6 +253,7 @@ def test_questions_and_predictions_fold(build: Build) -> None:
     ("A {{#figure ladder:servers.01-naive.costs.gone}}", "no “gone”"),
     ("A {{#figure gone:a}}", "there is no book/results/gone.json"),
     ("A {{#figure broken:a}}", "book/results/broken.json is damaged"),
+    ("A {{#figure hollow:a}}", "book/results/hollow.json is damaged: machine lacks cpu"),
     ("A {{#figure ladder:servers}}", "servers is not a number"),
     ("A {{#figure ladder:servers.01-naive.costs.syscalls|.1q}}", "not a number format: .1q"),
     ("A {{#figure syscalls}}", "a figure is written file:path"),
