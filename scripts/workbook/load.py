@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from workbook import setup
+from workbook import network, setup
 from workbook.errors import UserError
 from workbook.paths import SCRIPTS
 from workbook.servers import Server, running
@@ -88,10 +88,10 @@ def cores() -> Cores:
 
 @contextmanager
 def serving(binary: Path, *args: str) -> Iterator[Server]:
-    """A running server on its own processors; ends as `servers.running` does."""
+    """A running server on its own processors and network; ends as `servers.running` does."""
     with ExitStack() as stack:
         with _on(cores().server):
-            server = stack.enter_context(running(binary, *args))
+            server = stack.enter_context(running(binary, *args, wrapper=network.prefix()))
         yield server
 
 
@@ -99,12 +99,13 @@ def run_phase(server: Server, phase: Phase) -> PhaseResult:
     """Load a server that is otherwise idle. UserError if wrk is missing, fails or hangs."""
     setup.ensure(["wrk"])
     process = psutil.Process(server.pid)
-    drops = _listen_drops()
+    _wait_for_room()
+    drops = _listen_drops(server.pid)
     with _PeakMemory(process) as memory:
         before = _cpu_s(process)
         report = _wrk(server, phase)
         cpu_s = _cpu_s(process) - before
-    dropped = _listen_drops() - drops
+    dropped = _listen_drops(server.pid) - drops
     return _result(phase, report, cpu_s, memory.peak_mib, _drop_note(dropped))
 
 
@@ -141,6 +142,8 @@ def _why_no_figure(requests: int, errors: dict[str, int]) -> str | None:
         names = {"timeout": f"not answered within {TIMEOUT_S} s", "status": "not 2xx"}
         return ", ".join(f"{count:,} {names.get(kind, f'{kind} errors')}"
                          for kind, count in errors.items() if count)
+    if network.room() < 0.02:
+        return "the kernel's table of connections is full: raise net.netfilter.nf_conntrack_max"
     return None if requests else "no request was answered"
 
 
@@ -156,7 +159,7 @@ def _drop_note(dropped: int) -> str | None:
 
 def _wrk(server: Server, phase: Phase) -> dict[str, Any]:
     """Run wrk; returns the line of JSON that our scripts print."""
-    command = ["wrk", f"-t{phase.threads}", f"-c{phase.connections}",
+    command = [*network.prefix(), "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
                "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}/"]
     with _on(cores().client):
@@ -264,10 +267,17 @@ class _PeakMemory:
                 self.peak_mib = max(self.peak_mib, self._process.memory_info().rss / MIB)
 
 
-def _listen_drops() -> int:
-    """Connections that the kernel turned away so far because an accept queue was full."""
+def _wait_for_room(patience_s: float = 130.0) -> None:
+    """Tracked connections are forgotten two minutes after they have closed."""
+    deadline = time.monotonic() + patience_s
+    while network.room() < 0.25 and time.monotonic() < deadline:
+        time.sleep(1)
+
+
+def _listen_drops(pid: int) -> int:
+    """Attempts to connect, on this process's network, that met a full accept queue so far."""
     with suppress(OSError, ValueError):
-        names, values = (line.split() for line in Path("/proc/net/netstat").read_text().splitlines()
-                         if line.startswith("TcpExt:"))
+        lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
+        names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
         return int(values[names.index("ListenDrops")])
     return 0

@@ -17,7 +17,7 @@ from workbook.build import available_cpus
 from workbook.paths import BUILD, ROOT
 
 GIB = 1 << 30
-MEASURED = ("chapters", "solutions", "scripts/cmake", "scripts/floor", "scripts/wrk")
+MEASURED = ("solutions", "scripts/cmake", "scripts/floor", "scripts/wrk")
 
 
 def facts(preset: str = "release") -> dict[str, Any]:

@@ -1,0 +1,186 @@
+"""The main job: every checkpoint's counted costs and the short stress test, beside the floor."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from workbook import build, chapters, costs, load, machine, progress, setup, stress
+from workbook.errors import UserError
+from workbook.load import Phase, PhaseResult
+from workbook.paths import BUILD, COMMAND, ROOT, SOLUTIONS
+
+ROUNDS = 3
+COUNT_S = 6.0  # about what counting one server takes
+REST_S = 0.4  # about what a phase takes beside its load
+FLOOR = "floor"
+MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One server to measure: its name in the results, what it is called, its level of behaviour."""
+
+    name: str
+    title: str
+    level: int
+    directory: Path | None  # None for the floor
+
+    def build(self, preset: str) -> Path:
+        if self.directory is not None:
+            return build.build_server(self.directory, preset)
+        build.build_target(FLOOR, preset)
+        return BUILD / preset / "scripts" / "floor" / FLOOR
+
+
+def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,
+        as_json: bool = False) -> int:
+    """Measure, print two tables, write the report and name it. `chapters` picks checkpoints."""
+    from workbook import report
+
+    results = collect(subjects(chapters, mine), rounds or ROUNDS)
+    page = report.write(results)
+    if as_json:
+        print(json.dumps(results, indent=2))
+    else:
+        report.print_ladder(results)
+        print(f"\nThe report is {page.relative_to(ROOT)}")
+    return 0
+
+
+def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
+    """The floor, then the solutions that were picked, each with the reader's own after it."""
+    picked = [chapters.find(name) for name in names] or [
+        chapter for chapter in chapters.all_chapters()
+        if chapter.number is not None and (SOLUTIONS / chapter.name).is_dir()]
+    if not picked:
+        raise UserError("there is no solution to measure", "git checkout -- chapters solutions")
+    # What has passed is known to serve; what is named outright is the reader's word for it.
+    own = [chapter for chapter in picked if mine and (names or progress.passed(chapter))]
+    if mine and not own:
+        raise UserError("none of your chapters has passed yet",
+                        f"{COMMAND} check N, or name one: {COMMAND} bench --mine --chapter N")
+    found = [Subject(FLOOR, "The floor", costs.KEEP_ALIVE_LEVEL, None)]
+    for chapter in picked:
+        found.append(Subject(chapter.name, chapter.title, chapter.level, chapter.solution_dir))
+        if chapter in own:
+            found.append(Subject(f"mine/{chapter.name}", f"Yours: {chapter.title}", chapter.level,
+                                 chapter.starter_dir))
+    return found
+
+
+def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
+    """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
+    setup.ensure(setup.FOR_READERS)
+    stress.raise_descriptor_limit()
+    release = {server: server.build("release") for server in servers}
+    counting = {server: server.build("measure") for server in servers}
+    phases = stress.short_form()
+    round_s = sum(phase.seconds + REST_S for phase in phases)
+    with _Progress(len(servers) * (COUNT_S + rounds * round_s)) as shown:
+        counted = {}
+        for server in servers:
+            shown.doing(f"counting {server.name}")
+            counted[server] = costs.count(counting[server], level=server.level)
+            shown.advance(COUNT_S)
+        measured: dict[Subject, list[list[PhaseResult]]] = {server: [] for server in servers}
+        for number in range(rounds):
+            for server in _rotated(servers, number):
+                measured[server].append(_one_round(
+                    release[server], phases, shown, f"round {number + 1} of {rounds}: {server.name}"))
+    return {
+        "kind": "ladder",
+        "machine": machine.facts(),
+        "method": _method(phases, rounds),
+        "servers": {server.name: {
+            "title": server.title,
+            "costs": counted[server].to_json(),
+            "phases": {phase.name: summary([results[at] for results in measured[server]])
+                       for at, phase in enumerate(phases)},
+        } for server in servers},
+    }
+
+
+def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
+    """One phase of one server over all rounds. Without a figure if any round has none."""
+    reason = next((result.reason for result in results if result.reason), None)
+    figures = {name: None if reason else _rounded(median(getattr(r, name) for r in results))
+               for name in MEDIANS}
+    return {
+        **figures,
+        "rounds": [_rounded(result.requests_per_second) for result in results],
+        "peak_rss_mib": None if reason else _rounded(max(r.peak_rss_mib or 0 for r in results)),
+        "errors": {kind: sum(result.errors[kind] for result in results)
+                   for kind in load.ERROR_KINDS},
+        "reason": reason,
+    }
+
+
+def _one_round(binary: Path, phases: Sequence[Phase], shown: _Progress,
+               doing: str) -> list[PhaseResult]:
+    """All phases on a server that was started for them."""
+    results = []
+    with load.serving(binary) as server:
+        for result in stress.measure(server, phases,
+                                     on_phase=lambda p: shown.doing(f"{doing}, {p.name}")):
+            results.append(result)
+            shown.advance(result.seconds + REST_S)
+    return results
+
+
+def _rotated(servers: Sequence[Subject], by: int) -> list[Subject]:
+    """A different one goes first in every round."""
+    by %= len(servers)
+    return [*servers[by:], *servers[:by]]
+
+
+def _method(phases: Sequence[Phase], rounds: int) -> dict[str, Any]:
+    cores = load.cores()
+    return {
+        "rounds": rounds,
+        "phases": {phase.name: asdict(phase) for phase in phases},
+        "server_cores": sorted(cores.server),
+        "client_cores": sorted(cores.client),
+        "timeout_s": load.TIMEOUT_S,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    """Four digits: what comes after them is noise."""
+    return None if value is None else float(f"{value:.4g}")
+
+
+class _Progress:
+    """A bar with the time that is left, or a line a step where nobody can see a bar."""
+
+    def __init__(self, total_s: float) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._console = Console(stderr=True)
+        self._bar = Progress(BarColumn(), TimeRemainingColumn(compact=True),
+                             TextColumn("{task.description}"), console=self._console,
+                             transient=True, disable=not self._console.is_terminal)
+        self._task = self._bar.add_task("", total=total_s)
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._bar.stop()
+        if kind is KeyboardInterrupt:
+            print("Stopped; nothing was written.", file=sys.stderr)
+
+    def doing(self, what: str) -> None:
+        self._bar.update(self._task, description=what)
+        if not self._console.is_terminal:
+            print(what, file=sys.stderr, flush=True)
+
+    def advance(self, seconds: float) -> None:
+        self._bar.advance(self._task, seconds)

@@ -1,0 +1,97 @@
+"""The figures that the book shows: measured, checked, and kept in book/results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from workbook.errors import UserError
+from workbook.load import ERROR_KINDS
+from workbook.paths import COMMAND, RESULTS, ROOT, shown, write_atomically
+
+LADDER = RESULTS / "ladder.json"
+ROUNDS = 7
+MACHINE = ("cpu", "cores", "memory_gib", "os", "kernel", "compiler", "flags", "commit", "date")
+COSTS = ("syscalls", "allocations", "alloc_bytes", "instructions", "by_call")
+FIGURES = ("requests_per_second", "p50_ms", "p99_ms", "cpu_us_per_request", "peak_rss_mib")
+
+
+def run(*, rounds: int = ROUNDS) -> int:
+    """Measure every solution for longer than `bench` does; replace book/results/ladder.json.
+
+    Refuses figures that the book could not stand by: a phase without one, or uncommitted sources.
+    """
+    from workbook import bench, report
+
+    results = bench.collect(bench.subjects(), rounds)
+    complain_unless_whole(results)
+    validate(results, "what was measured")
+    try:
+        write_atomically(LADDER, json.dumps(results, indent=2) + "\n")
+    except OSError as error:
+        raise UserError(f"{shown(LADDER)} cannot be written: {error.strerror}",
+                        "make room there (df -h .), then run the same command again") from None
+    report.print_ladder(results)
+    print(f"Recorded in {LADDER.relative_to(ROOT)}; look at git diff --stat before you commit it.")
+    return 0
+
+
+def load(file: Path = LADDER) -> dict[str, Any]:
+    """Recorded results; UserError naming the file and the next step if they are damaged."""
+    fix = f"git checkout -- {shown(file)}, or measure again: {COMMAND} record"
+    try:
+        results = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no {shown(file)}", fix) from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{shown(file)} is damaged: {error}", fix) from None
+    validate(results, shown(file), fix)
+    return results
+
+
+def validate(results: Any, name: str, fix: str = "") -> None:
+    """UserError naming the first thing that is missing or not what it should be."""
+    try:
+        if results["kind"] != "ladder":
+            raise ValueError(f"kind is {results['kind']!r}, not 'ladder'")
+        _require(results["machine"], "machine", MACHINE)
+        for server, measured in results["servers"].items():
+            _require(measured["costs"], f"servers.{server}.costs", COSTS)
+            for phase, figures in measured["phases"].items():
+                _validate_phase(figures, f"servers.{server}.phases.{phase}")
+    except KeyError as error:
+        raise UserError(f"{name} is damaged: it lacks {error}", fix) from None
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UserError(f"{name} is damaged: {error}", fix) from None
+
+
+def _validate_phase(figures: dict[str, Any], where: str) -> None:
+    _require(figures, where, (*FIGURES, "rounds", "errors", "reason"))
+    _require(figures["errors"], f"{where}.errors", ERROR_KINDS)
+    for key in FIGURES:
+        if figures[key] is None and not figures["reason"]:
+            raise ValueError(f"{where}.{key} has neither a figure nor a reason")
+        if figures[key] is not None and not isinstance(figures[key], (int, float)):
+            raise ValueError(f"{where}.{key} is not a number")
+
+
+def _require(table: Any, where: str, keys: tuple[str, ...]) -> None:
+    if not isinstance(table, dict):
+        raise ValueError(f"{where} is not a table")
+    if missing := [key for key in keys if key not in table]:
+        raise ValueError(f"{where} lacks {', '.join(missing)}")
+
+
+def complain_unless_whole(results: dict[str, Any]) -> None:
+    """UserError if a phase has no figure, a cost no count, or the sources no commit."""
+    for server, measured in results["servers"].items():
+        for phase, figures in measured["phases"].items():
+            if figures["reason"]:
+                raise UserError(f"{server} has no figure for {phase}: {figures['reason']}",
+                                f"mend it (see {COMMAND} stress), then record again")
+        for cost, reason in measured["costs"]["skipped"].items():
+            raise UserError(f"{cost} of {server} were not counted: {reason}",
+                            "record where they can be")
+    if results["machine"]["commit"].endswith("+"):
+        raise UserError("what was measured is not committed", "commit it, then record again")
