@@ -23,6 +23,17 @@ PHASES = {
     "headers": "Large headers",
     "heavy": "Heavy bodies",
 }
+MACHINE = {
+    "cpu": "Processor",
+    "cores": "Cores",
+    "memory_gib": "Memory, GiB",
+    "os": "System",
+    "kernel": "Kernel",
+    "compiler": "Compiler",
+    "flags": "Flags",
+    "commit": "Commit",
+    "date": "Date",
+}
 RATE = "requests_per_second"
 NO_FIGURE = '<span class="none">no figure</span>'
 
@@ -141,22 +152,21 @@ class Tables:
 
     def _machine(self) -> str:
         machine = look_up(self._recorded, "machine")
-        rows = [[escape(key.replace("_", " ").capitalize().replace("Os", "System")
-                        .replace("Cpu", "Processor").replace(" gib", ", GiB")), escape(str(value))]
-                for key, value in machine.items() if isinstance(value, (str, int, float))]
-        return self._table(["", "Recorded on"], rows, "From <code>book/results/ladder.json</code>.",
-                           numbers=False)
+        rows = [[MACHINE.get(key, key), escape(str(value))] for key, value in machine.items()]
+        return self._table(["", "Recorded on"], rows,
+                           "From <code>book/results/ladder.json</code>.", numbers=False)
 
     def _before(self, name: str) -> str:
         """The server recorded before this one; the floor is before the first."""
         servers = list(look_up(self._recorded, "servers"))
         if name not in servers or servers.index(name) == 0:
-            raise DirectiveError(f"ladder.json has nothing before “{name}”: {', '.join(servers)}")
+            raise DirectiveError(f"nothing was recorded before “{name}”: {', '.join(servers)}")
         return servers[servers.index(name) - 1]
 
     def _title(self, server: str) -> str:
-        title = self._titles.get(server)
-        return f"{int(server[:2])}&nbsp;·&nbsp;{escape(title)}" if title else escape(server)
+        if server not in self._titles:
+            return escape(server.capitalize())
+        return f"{int(server[:2])}&nbsp;·&nbsp;{escape(self._titles[server])}"
 
     def _cost(self, server: str, cost: str) -> Figure:
         return figure(self._recorded, f"servers.{server}.costs.{cost}")

@@ -19,6 +19,8 @@ from workbook.paths import BOOK
 PAGES = re.findall(r"\]\((.+?)\.md\)", (BOOK / "src" / "SUMMARY.md").read_text())
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
            "--disable-component-update", "--disable-sync"]
+PATIENCE_MS = 120_000
+ABORTED = "net::ERR_ABORTED"  # by us, when we close a page that still prefetches the next
 READABLE = 4.5  # WCAG 2.1, success criterion 1.4.3
 
 Open = Callable[..., Page]
@@ -117,7 +119,8 @@ def opened(browser: Browser, address: str) -> Iterator[Open]:
     def watch(page: Page, home: str) -> None:
         page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("requestfailed", lambda request: faults.append(f"failed: {request.url}"))
+        page.on("requestfailed", lambda request: None if request.failure == ABORTED
+                else faults.append(f"{request.failure}: {request.url}"))
         page.on("request", lambda request: None if request.url.startswith((home, "data:"))
                 else faults.append(f"external: {request.url}"))
         page.on("response", lambda answer: faults.append(f"{answer.status}: {answer.url}")
@@ -127,6 +130,7 @@ def opened(browser: Browser, address: str) -> Iterator[Open]:
             home: str = address) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height},
                                       color_scheme="dark" if dark else "light")
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         watch(page, home)
