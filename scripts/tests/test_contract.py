@@ -1,0 +1,149 @@
+"""What every server promises on its command line, from its first line to its last answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from workbook.build import build_server, build_target
+from workbook.paths import BUILD, SOLUTIONS
+from workbook.servers import Server, running
+
+FLOOR = "floor"
+SERVERS = [*sorted(path.name for path in SOLUTIONS.glob("[0-9]*")), FLOOR]
+BODY = b"hot path " * 500_000  # more than the sockets between us hold
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def binary(request: pytest.FixtureRequest) -> Path:
+    if request.param != FLOOR:
+        return build_server(SOLUTIONS / request.param)
+    build_target(FLOOR)
+    return BUILD / "release" / "scripts" / "floor" / "floor"
+
+
+@pytest.fixture
+def checkpoint(binary: Path) -> Path:
+    """A server with routes, which the floor has not."""
+    if binary.name == FLOOR:
+        pytest.skip("the floor gives one answer to everything")
+    return binary
+
+
+def run(binary: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=10)
+
+
+def test_help_names_every_option(binary: Path) -> None:
+    told = run(binary, "--help")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("usage: ")
+    for option in ("--host", "--port", "--threads", "--help"):
+        assert option in told.stdout
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--nonsense",),
+    ("--port",),
+    ("--port", "http"),
+    ("--port", "80x"),
+    ("--port", "65536"),
+    ("--port", "-1"),
+    ("--threads", "0"),
+    ("--threads", "many"),
+    ("--host", "not-an-address"),
+    ("stray",),
+], ids=" ".join)
+def test_a_bad_option_is_refused(binary: Path, arguments: tuple[str, ...]) -> None:
+    refused = run(binary, "--port", "0", *arguments)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert arguments[-1].lstrip("-") in refused.stderr
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
+    with running(binary, "--threads", threads) as first:
+        second = run(binary, "--port", str(first.port), "--threads", threads)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert f"127.0.0.1:{first.port}" in second.stderr
+
+
+def test_it_says_once_that_it_is_ready(binary: Path) -> None:
+    process = subprocess.Popen([binary, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    port = int(line.rpartition(":")[2])
+    socket.create_connection(("127.0.0.1", port)).close()
+    process.terminate()
+    assert process.wait(5) == 0
+    assert line + process.stdout.read() == f"listening on http://127.0.0.1:{port}\n"
+    process.stdout.close()
+
+
+def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
+    if not has_ipv6():
+        pytest.skip("this system has no IPv6 loopback")
+    with running(binary, "--host", "::1") as server:
+        assert server.address == f"http://[::1]:{server.port}"
+        with socket.create_connection(("::1", server.port), timeout=5) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_ends_it(binary: Path, number: signal.Signals) -> None:
+    with running(binary) as server:
+        os.kill(server.pid, number)
+        assert ends_within(server, 2)
+        assert server.stop().exit_code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_lets_it_finish_its_answer(checkpoint: Path, number: signal.Signals) -> None:
+    with running(checkpoint) as server, echoing(server) as client:
+        received = client.recv(1)
+        os.kill(server.pid, number)
+        while data := client.recv(1 << 20):
+            received += data
+        assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert received.partition(b"\r\n\r\n")[2] == BODY
+        assert ends_within(server, 2)
+        assert server.stop().exit_code == 0
+
+
+@contextmanager
+def echoing(server: Server) -> Iterator[socket.socket]:
+    """A client whose request is sent and whose answer is on its way."""
+    head = f"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {len(BODY)}\r\n\r\n"
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    client.settimeout(10)
+    with client:
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(head.encode() + BODY)
+        yield client
+
+
+def ends_within(server: Server, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while server.alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not server.alive()
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
