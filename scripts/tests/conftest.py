@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 from workbook.paths import SCRIPTS
 
 from scratch import make_tiny
+
+MARK = "HOTPATH_TEST"
 
 Result = subprocess.CompletedProcess[str]
 Hotpath = Callable[..., Result]
@@ -43,17 +46,21 @@ def tiny(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def nothing_left() -> Iterator[None]:
-    """Fail a test that leaves a server or a load generator running."""
-    before = _ours()
+def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail a test that leaves a process running; all that it starts inherits a mark."""
+    mark = str(uuid.uuid4())
+    monkeypatch.setenv(MARK, mark)
     yield
-    left = _ours() - before
-    assert not left, f"still running: {[' '.join(process.cmdline()) for process in left]}"
+    left = [process for process in psutil.process_iter() if _environment(process) == mark]
+    assert not left, f"still running: {left}"
 
 
-def _ours() -> set[psutil.Process]:
-    return {process for process in psutil.process_iter(["name"])
-            if process.info["name"] in ("server", "floor", "wrk", "strace")}
+def _environment(process: psutil.Process) -> str | None:
+    """The mark that a process was started with; /proc of our own shows only the first state."""
+    try:
+        return process.environ().get(MARK) if process.pid != os.getpid() else None
+    except psutil.Error:
+        return None
 
 
 def assert_refused(result: Result, *words: str) -> None:

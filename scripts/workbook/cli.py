@@ -236,12 +236,16 @@ def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every
 @verb(MEASURE, "stress 2 --full")
 def stress(chapter: ChapterArgument, solution: SolutionOption = False,
            full: Annotated[bool, flag("--full", "Up to 10,000 clients for 40 s.")] = False,
+           phase: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
+                                                           help="Only this one of the four.")]
+           = None,
            as_json: JsonOption = False) -> None:
     """Put the server under four phases of load."""
     from workbook import stress as module
     from workbook.chapters import find
 
-    raise typer.Exit(module.run(find(chapter), solution=solution, full=full, as_json=as_json))
+    raise typer.Exit(module.run(find(chapter), solution=solution, full=full, as_json=as_json,
+                                phases=phase or ()))
 
 
 @verb(MEASURE, "compare solutions/01-naive solutions/02-fewer-syscalls")
@@ -249,17 +253,24 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="A chapter, or a 
                                              "as solutions/01-naive.", show_default=False)],
             b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
                                              show_default=False)],
+            goal: Annotated[float, typer.Option(metavar="RATIO", help="PASS from here on.")] = 1.0,
+            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1,
+                                                   help="How long at least.")] = 20,
             as_json: JsonOption = False) -> None:
     """Say whether B is faster than A, and how sure that is."""
     from workbook import compare as module
     from workbook.chapters import checkpoint
 
-    raise typer.Exit(module.run(checkpoint(a), checkpoint(b), as_json=as_json))
+    raise typer.Exit(module.run(checkpoint(a), checkpoint(b), goal=goal, seconds=seconds,
+                                as_json=as_json))
 
 
 @verb(MEASURE, "bench")
-def bench(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+def bench(chapters: Annotated[list[str] | None, typer.Argument(
+              metavar="[N]...", show_default=False, help="Only these; default: all.")] = None,
+          rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                      help="More make the figures surer.")] = None,
+          mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
           as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
@@ -267,7 +278,8 @@ def bench(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", sho
     """
     from workbook import bench as module
 
-    raise typer.Exit(module.run(rounds=rounds, as_json=as_json))
+    raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
+                                as_json=as_json))
 
 
 @verb(MACHINE, "doctor --json")
@@ -331,8 +343,10 @@ def sync(chapter: Annotated[str | None, typer.Argument(
 
 
 @verb(AUTHORS, "record")
-def record() -> None:
+def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+                                                      help="More make the figures surer.")] = None
+           ) -> None:
     """Measure the figures that the book shows."""
     from workbook import record as module
 
-    raise typer.Exit(module.run())
+    raise typer.Exit(module.run(rounds=rounds or module.ROUNDS))
