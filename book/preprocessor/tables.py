@@ -52,14 +52,14 @@ class Tables:
             "ladder": self._ladder, "published": self._published, "machine": self._machine}
         single: dict[str, Callable[[str], str]] = {
             "costs": self._costs, "calls": self._calls, "phases": self._phases,
-            "published": self._published_step}
+            "published": self._published_step, "experiment": self._experiment}
         self._notes = []
         if kind in whole and not names:
             return whole[kind]()
         if kind in single and len(names) == 1:
             return single[kind](names[0])
         raise DirectiveError(f"no table “{' '.join([kind, *names])}”; there are: "
-                             f"{', '.join(whole)}, and with a checkpoint: {', '.join(single)}")
+                             f"{', '.join(whole)}, and with a name: {', '.join(single)}")
 
     @property
     def _recorded(self) -> dict[str, Any]:
@@ -134,6 +134,15 @@ class Tables:
         head = [f"Beside {self._title(before)}", "Published", "Ours"]
         return self._table(head, rows, self._published_source())
 
+    def _experiment(self, name: str) -> str:
+        """The table of `record`'s small experiments; its texts are HTML already."""
+        found = load(self._results / f"{name}.json")
+        columns = look_up(found, "columns")
+        rows = [[row["label"], *(_cell(figure(row, column)) for column in columns)]
+                for row in look_up(found, "rows").values()]
+        return self._table(["", *columns.values()], rows, look_up(found, "what"),
+                           machine=look_up(found, "machine"))
+
     def _published_source(self) -> str:
         source = look_up(load(self._results / "published.json"), "source")
         return (f"Published: {escape(source)}, with socket errors or unexpected answers in the "
@@ -185,7 +194,9 @@ class Tables:
         return _cell(value)
 
     def _table(self, head: Sequence[str], rows: Iterable[Sequence[str]], caption: str,
-               top: str = "", numbers: bool = True) -> str:
+               top: str = "", numbers: bool = True,
+               machine: dict[str, Any] | None = None) -> str:
+        machine = machine or look_up(self._recorded, "machine")
         lines = ['<figure class="table">', '<div class="scroll" tabindex="0">',
                  f'<table class="{"numbers" if numbers else "facts"}">', "<thead>"]
         lines += [f"<tr>{top}</tr>"] if top else []
@@ -196,13 +207,13 @@ class Tables:
             lines.append(f'<tr><th scope="row">{first}</th>{values}</tr>')
         notes = "".join(f" {escape(note)}" for note in self._notes)
         lines += ["</tbody>", "</table>", "</div>",
-                  f"<figcaption>{caption}{notes} {self._provenance()}</figcaption>", "</figure>"]
+                  f"<figcaption>{caption}{notes} {_provenance(machine)}</figcaption>", "</figure>"]
         return "\n".join(lines)
 
-    def _provenance(self) -> str:
-        machine = look_up(self._recorded, "machine")
-        return escape("{cpu}, {cores} cores; {compiler}; commit {commit}, {date:.10}."
-                      .format_map(machine))
+
+def _provenance(machine: dict[str, Any]) -> str:
+    return escape("{cpu}, {cores} cores; {compiler}; commit {commit}, {date:.10}."
+                  .format_map(machine))
 
 
 def _cell(value: Figure, missing: str = NO_FIGURE) -> str:

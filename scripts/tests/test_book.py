@@ -78,6 +78,15 @@ LADDER = {
 }
 
 
+EXPERIMENT = {
+    "kind": "experiment",
+    "what": "Beads in <code>GET</code>.",
+    "machine": LADDER["machine"],
+    "columns": {"old": "Before", "new": "After"},
+    "rows": {"red": {"label": "<b>Red</b>", "old": 1234.0, "new": None, "reason": "lost"}},
+}
+
+
 @pytest.fixture(scope="session")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small workbook of two checkpoints around the real theme and preprocessor."""
@@ -93,6 +102,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(BOOK, root / "book", ignore=shutil.ignore_patterns("src", "results", "__py*"))
     (root / "book" / "results").mkdir()
     (root / "book" / "results" / "ladder.json").write_text(json.dumps(LADDER))
+    (root / "book" / "results" / "beads.json").write_text(json.dumps(EXPERIMENT))
     (root / "book" / "results" / "broken.json").write_text('{"half": ')
     (root / "book" / "results" / "hollow.json").write_text('{"kind": "ladder", "machine": {}}')
     shutil.copy(BOOK / "results" / "published.json", root / "book" / "results")
@@ -203,7 +213,7 @@ def test_figures_in_fences(build: Build) -> None:
 
 
 @pytest.mark.parametrize("table", [
-    "ladder", "machine", "published", "calls 01-naive", "costs 02-fewer-syscalls",
+    "ladder", "machine", "published", "experiment beads", "calls 01-naive", "costs 02-fewer-syscalls",
     "phases 02-fewer-syscalls", "published 02-fewer-syscalls"])
 def test_tables_say_where_they_come_from(build: Build, table: str) -> None:
     html = build(f"{{{{#table {table}}}}}")
@@ -215,6 +225,12 @@ def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
     html = build("{{#table phases 02-fewer-syscalls}}")
     assert '<span class="none">no figure</span>' in html
     assert "No figure for 02-fewer-syscalls, heavy: 7 connections timed out." in html
+
+
+def test_an_experiment_is_a_table(build: Build) -> None:
+    html = build("{{#table experiment beads}}\n\nIt was {{#figure beads:rows.red.old}}.")
+    assert "Beads in <code>GET</code>. Abacus" in html and "<b>Red</b>" in html
+    assert "<td>1,234</td>" in html and "It was 1,234." in html
 
 
 def test_a_chart_and_a_diagram_are_inlined(build: Build) -> None:
