@@ -213,8 +213,8 @@ def test_figures_in_fences(build: Build) -> None:
 
 
 @pytest.mark.parametrize("table", [
-    "ladder", "machine", "published", "experiment beads", "calls 01-naive", "costs 02-fewer-syscalls",
-    "phases 02-fewer-syscalls", "published 02-fewer-syscalls"])
+    "ladder", "machine", "published", "experiment beads", "calls 01-naive",
+    "costs 02-fewer-syscalls", "phases 02-fewer-syscalls", "published 02-fewer-syscalls"])
 def test_tables_say_where_they_come_from(build: Build, table: str) -> None:
     html = build(f"{{{{#table {table}}}}}")
     assert '<figure class="table">' in html
@@ -279,7 +279,7 @@ def test_questions_and_predictions_fold(build: Build) -> None:
     ("```text\n```\n{{#figure gone:a}}", ":5: there is no book/results/gone.json"),
     ("{{#table gone}}", "no table “gone”"),
     ("{{#table costs}}", "no table “costs”"),
-    ("{{#table costs 03-gone}}", "nothing before “03-gone”"),
+    ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
     ("{{#chart gone}}", "no chart “gone”"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
