@@ -40,7 +40,7 @@ def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
     before, after = (_cut_or_none(directory / name, function) for directory in (old, new))
     if before is None and after is None:
         raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
-    diff = _diff(name, before or "", after or "", context=10_000)
+    diff = _diff(name, before or "", after or "", whole=True)
     return _nonempty([diff] if diff.text else [], f"{function} in {old.name} and {new.name}")[0]
 
 
@@ -71,9 +71,12 @@ def _cut_or_none(path: Path, function: str) -> str | None:
         return None
 
 
-def _diff(name: str, old: str, new: str, context: int = 3) -> Diff:
-    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=context))
-    lines = lines[2:]  # the names of the two files
+def _diff(name: str, old: str, new: str, whole: bool = False) -> Diff:
+    """Three lines around every change, or all that there is."""
+    before, after = old.splitlines(), new.splitlines()
+    context = len(before) + len(after) if whole else 3
+    lines = list(difflib.unified_diff(before, after, lineterm="", n=context))
+    lines = lines[3 if whole else 2:]  # without the files' names, and the line numbers of a whole
     return Diff(
         file=name,
         text="\n".join(lines),

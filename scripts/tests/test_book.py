@@ -186,6 +186,7 @@ def test_a_whole_diff_is_folded_and_counted(build: Build) -> None:
 def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Build) -> None:
     html = build("{{#diff 01-naive 02-fewer-syscalls worker.cpp Worker::send}}")
     assert "<details" not in html
+    assert "@@" not in html
     assert " int Worker::send(int byte) {\n-    return byte;\n+    return byte + 1;\n }" in html
     assert "twice" not in html
 
