@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,13 +28,17 @@ Hotpath = Callable[..., Result]
 def hotpath() -> Hotpath:
     """Run a verb of this repository's command, without a terminal."""
 
-    def run(*arguments: str, root: Path | None = None, timeout_s: float = 120,
-            **environment: str) -> Result:
+    def run(*arguments: str, root: Path | None = None, timeout_s: float = 240,
+            descriptors: int = 0, **environment: str) -> Result:
+        def limit() -> None:
+            if descriptors:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
         scripts = root / "scripts" if root else SCRIPTS
         return subprocess.run(
             [sys.executable, "-m", "workbook", *arguments], cwd=root, text=True,
             env={**os.environ, "PYTHONPATH": str(scripts), "COLUMNS": "100", **environment},
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s)
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_s, preexec_fn=limit)
 
     return run
 

@@ -86,6 +86,16 @@ def test_too_few_descriptors_for_a_server() -> None:
     assert refused.value.fix
 
 
+def test_too_few_descriptors_for_a_stress_test(hotpath: Hotpath) -> None:
+    told = hotpath("stress", "2", "--solution", descriptors=40)
+    assert_refused(told, "descriptor limit of 40", "ulimit -n")
+
+
+def test_too_few_descriptors_for_a_check(hotpath: Hotpath) -> None:
+    told = hotpath("check", "2", "--solution", "--only", "behaviour", descriptors=40)
+    assert_refused(told, "Too many open files", "ulimit -n")
+
+
 def test_no_compiler(hotpath: Hotpath, copy: Path) -> None:
     shutil.rmtree(copy / "build", ignore_errors=True)
     told = hotpath("run", "1", "--solution", root=copy, PATH=without())

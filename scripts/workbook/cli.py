@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -20,6 +21,14 @@ WORK = "Work through a chapter"
 MEASURE = "Measure"
 MACHINE = "This machine"
 AUTHORS = "For authors"
+
+
+ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may tell more"
+REMEDIES = {
+    errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
+    errno.ENFILE: "close other programs, then run the same command again",
+    errno.ENOSPC: "free some space (df -h .), then run the same command again",
+}
 
 
 class PlainHelp:
@@ -48,8 +57,7 @@ class Verbs(PlainHelp, TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(1) from None
         except OSError as error:
-            complain(UserError(str(error), "mend that, then run the same command again: "
-                               f"{COMMAND} doctor shows what this machine has"))
+            complain(UserError(str(error), REMEDIES.get(error.errno or 0, ANY_REMEDY)))
             raise SystemExit(1) from None
 
 
@@ -254,20 +262,20 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="A chapter, or a 
             b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
                                              show_default=False)],
             goal: Annotated[float, typer.Option(metavar="RATIO", help="PASS from here on.")] = 1.0,
-            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1,
-                                                   help="How long at least.")] = 20,
+            seconds: Annotated[float | None, typer.Option(metavar="SECONDS", show_default=False,
+                                                          min=1, help="At least so long.")] = None,
             as_json: JsonOption = False) -> None:
     """Say whether B is faster than A, and how sure that is."""
     from workbook import compare as module
     from workbook.chapters import checkpoint
 
-    raise typer.Exit(module.run(checkpoint(a), checkpoint(b), goal=goal, seconds=seconds,
-                                as_json=as_json))
+    raise typer.Exit(module.run(checkpoint(a), checkpoint(b), goal=goal,
+                                seconds=seconds or module.SECONDS, as_json=as_json))
 
 
 @verb(MEASURE, "bench")
 def bench(chapters: Annotated[list[str] | None, typer.Argument(
-              metavar="[N]...", show_default=False, help="Only these; default: all.")] = None,
+              metavar="N", show_default=False, help="Only these; default: all.")] = None,
           rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                      help="More make the figures surer.")] = None,
           mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
@@ -342,11 +350,16 @@ def sync(chapter: Annotated[str | None, typer.Argument(
     module.run(chapter, go_on=go_on, starter=starter)
 
 
-@verb(AUTHORS, "record")
+@verb(AUTHORS, "record --only closing")
 def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
-                                                      help="More make the figures surer.")] = None
+                                                      help="More make the figures surer.")] = None,
+           only: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
+                                                          help="Only this experiment.")] = None
            ) -> None:
-    """Measure the figures that the book shows."""
+    """Measure the figures that the book shows: the ladder and the chapters' experiments."""
+    from workbook import experiments
     from workbook import record as module
 
-    raise typer.Exit(module.run(rounds=rounds or module.ROUNDS))
+    if not only and (code := module.run(rounds=rounds or module.ROUNDS)):
+        raise typer.Exit(code)
+    experiments.run(only or ())

@@ -170,7 +170,7 @@ def _valgrind() -> Iterator[Finding]:
 def _descriptors() -> Iterator[Finding]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     found = f"{_limit(soft)} (up to {_limit(hard)})"
-    if hard != resource.RLIM_INFINITY and hard < 1200:
+    if hard != resource.RLIM_INFINITY and hard < 256:
         yield Finding("descriptors", MISSING, found, "raise the hard limit: ulimit -Hn 65536 as "
                       "root, or --ulimit nofile=65536:65536 for a container")
     elif hard != resource.RLIM_INFINITY and hard < 10500:
