@@ -231,8 +231,10 @@ def _change(old: Figure, new: Figure) -> str:
 
 
 def _times(value: Figure) -> str:
-    """A ratio: 4.1×, 0.02×."""
+    """A ratio: 46×, 4.1×, 1.06×, 0.0015×."""
     if value.number is None:
         return "–"
+    if value.number < 0.1:
+        return f"{value.number:.2g}×"
     digits = 0 if value.number >= 10 else 1 if value.number >= 2 else 2
     return f"{value.number:,.{digits}f}×"
