@@ -18,17 +18,19 @@ FIGURES = ("requests_per_second", "p50_ms", "p99_ms", "cpu_us_per_request", "pea
 
 
 def run(*, rounds: int = ROUNDS) -> int:
-    """Measure every solution for longer than `bench` does; replace book/results/ladder.json.
+    """Measure every solution for longer than `bench` does; replace book/results/ladder.json
+    and the pictures of it that the README shows.
 
     Refuses figures that the book could not stand by: a phase without one, or uncommitted sources.
     """
-    from workbook import bench, report
+    from workbook import bench, picture, report
 
     results = bench.collect(bench.subjects(), rounds)
     complain_unless_whole(results)
     validate(results, "what was measured")
     try:
         write_atomically(LADDER, json.dumps(results, indent=2) + "\n")
+        picture.write(results, LADDER.parent)
     except OSError as error:
         raise UserError(f"{shown(LADDER)} cannot be written: {error.strerror}",
                         "make room there (df -h .), then run the same command again") from None
