@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import psutil
+
 from workbook import build, chapters, costs, load, machine, progress, setup, stress
 from workbook.errors import UserError
 from workbook.load import Phase, PhaseResult
@@ -18,6 +20,7 @@ from workbook.paths import BUILD, COMMAND, ROOT, SOLUTIONS
 ROUNDS = 3
 COUNT_S = 6.0  # about what counting one server takes
 REST_S = 0.4  # about what a phase takes beside its load
+BUSY_PERCENT = 15.0  # of all processors, used by others: worth a warning
 FLOOR = "floor"
 MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
 
@@ -78,6 +81,7 @@ def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
     """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
     setup.ensure(setup.FOR_READERS)
     stress.raise_descriptor_limit()
+    others_percent = _warn_of_others()
     release = {server: server.build("release") for server in servers}
     counting = {server: server.build("measure") for server in servers}
     phases = stress.short_form()
@@ -96,7 +100,7 @@ def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
     return {
         "kind": "ladder",
         "machine": machine.facts(),
-        "method": _method(phases, rounds),
+        "method": _method(phases, rounds, others_percent),
         "servers": {server.name: {
             "title": server.title,
             "costs": counted[server].to_json(),
@@ -139,10 +143,20 @@ def _rotated(servers: Sequence[Subject], by: int) -> list[Subject]:
     return [*servers[by:], *servers[:by]]
 
 
-def _method(phases: Sequence[Phase], rounds: int) -> dict[str, Any]:
+def _warn_of_others() -> float:
+    """How busy other programs keep the processors before we begin, in percent."""
+    percent = psutil.cpu_percent(interval=1)
+    if percent > BUSY_PERCENT:
+        print(f"note: other programs use {percent:.0f} % of the processors; times and rates will be "
+              "worse than they could be", file=sys.stderr)
+    return percent
+
+
+def _method(phases: Sequence[Phase], rounds: int, others_percent: float) -> dict[str, Any]:
     cores = load.cores()
     return {
         "rounds": rounds,
+        "others_percent": others_percent,
         "phases": {phase.name: asdict(phase) for phase in phases},
         "server_cores": sorted(cores.server),
         "client_cores": sorted(cores.client),

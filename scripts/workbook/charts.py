@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-WIDTH = 480  # units of the view box; shrunk to a phone's 340 the text is still 11 px
+WIDTH = 440  # units of the view box; on a phone's 340 pixels the text is still 11 high
 TEXT, SMALL_TEXT = 17, 16
 ROW, TOP, BOTTOM, SIDE = 48, 34, 44, 6
 BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: where text stands, where the mark, its reach
@@ -63,8 +63,8 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
 def _scale(axes: Axes, rates: list[float | None], rows: int) -> None:
     """A logarithmic axis that begins a little before the slowest and ends behind the fastest."""
     known = [rate for rate in rates if rate] or [1.0]
-    low = math.log10(min(known) * 0.6)
     high = math.log10(max(known) * 1.08)
+    low = min(math.log10(min(known) * 0.6), high - 0.5)
     axes.set_xlim(low, high)
     axes.set_ylim(rows, 0)
     axes.set_frame_on(False)

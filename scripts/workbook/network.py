@@ -7,6 +7,7 @@ waiting to try again. A network namespace has no firewall, and nobody else's con
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import subprocess
 import sys
@@ -65,3 +66,11 @@ def _hold(options: list[str]) -> int | None:
         return None
     _holders.append(holder)
     return holder.pid
+
+
+@atexit.register
+def _release() -> None:
+    for holder in _holders:
+        assert holder.stdin is not None
+        holder.stdin.close()
+        holder.wait()

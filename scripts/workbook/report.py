@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,34 +61,36 @@ def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResu
                    result.cpu_us_per_request, result.peak_rss_mib)
         table.add_row(result.phase, f"{phase.connections:,}", *map(_number, figures),
                       _number(sum(result.errors.values())))
-    print(f"{name} under load; CPU: the server's own, per request\n")
-    _print(table, [f"no figure for {result.phase}: {result.reason}" for result in results
+    _print(f"{name} under load. CPU: the server's own, per request.", table,
+           [f"no figure for {result.phase}: {result.reason}" for result in results
                    if result.reason]
            + [f"{result.phase}: {result.note}" for result in results if result.note])
 
 
 def print_ladder(results: dict[str, Any]) -> None:
-    """What each server costs and how fast it is, in two tables of at most 100 columns."""
+    """What each server costs, how fast it is, and what that takes: three tables for 80 columns."""
     phases = list(results["method"]["phases"])
     loads = [phase for phase in phases if phase != "warm-up"]
-    rates = _table("", "calls", "allocs", "instr.", *(f"{phase}" for phase in phases), "× naive",
-                   "× floor")
+    costs = _table("", "system calls", "allocations", "instructions", "peak MiB", "errors")
+    rates = _table("", *phases, "× naive", "× floor")
     prices = _table("", *(f"p99 ms\n{phase}" for phase in loads),
-                    *(f"CPU µs\n{phase}" for phase in loads), "peak\nMiB", "errors")
+                    *(f"CPU µs\n{phase}" for phase in loads))
     for name, server in results["servers"].items():
-        figures = server["phases"]
-        rates.add_row(name, *(_number(server["costs"][cost]) for cost in COSTS),
-                      *(_number(figures[phase][RATE]) for phase in phases),
+        figures = [server["phases"][phase] for phase in phases]
+        loaded = [server["phases"][phase] for phase in loads]
+        peak = max((f["peak_rss_mib"] for f in figures if f["peak_rss_mib"]), default=None)
+        errors = sum(sum(f["errors"].values()) for f in figures)
+        costs.add_row(name, *(_number(server["costs"][cost]) for cost in COSTS), _number(peak),
+                      _number(errors))
+        rates.add_row(name, *(_number(f[RATE]) for f in figures),
                       *map(_times, _ratios(results, name, "baseline")))
-        peaks = [figures[phase]["peak_rss_mib"] or 0 for phase in phases]
-        prices.add_row(name, *(_number(figures[phase]["p99_ms"]) for phase in loads),
-                       *(_number(figures[phase]["cpu_us_per_request"]) for phase in loads),
-                       _number(max(peaks) or None),
-                       _number(sum(sum(figures[phase]["errors"].values()) for phase in phases)))
-    _print(rates, [f"System calls, heap allocations and instructions: counted, per GET /. Then "
-                   f"requests/s by phase,\nmedian of {results['method']['rounds']} rounds, and the "
-                   "baseline beside the naive server and the floor."])
-    _print(prices, ["CPU: the server's own, per request.", *_missing(results)])
+        prices.add_row(name, *(_number(f["p99_ms"]) for f in loaded),
+                       *(_number(f["cpu_us_per_request"]) for f in loaded))
+    _print("One GET /, counted. Memory and errors: under load.", costs)
+    _print(f"Requests per second, median of {results['method']['rounds']} rounds; × in the baseline.",
+           rates, _missing(results))
+    _print("The slowest hundredth of the answers, and the server's processor time per request.",
+           prices)
 
 
 def _headline(results: dict[str, Any]) -> str:
@@ -117,7 +119,7 @@ def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | Non
     return naive, floor
 
 
-def _missing(results: dict[str, Any]) -> Any:
+def _missing(results: dict[str, Any]) -> Iterator[str]:
     for name, server in results["servers"].items():
         for phase, figures in server["phases"].items():
             if figures["reason"]:
@@ -156,12 +158,12 @@ def _table(first: str, *columns: str) -> Any:
     return table
 
 
-def _print(table: Any, remarks: Sequence[str]) -> None:
+def _print(title: str, table: Any, remarks: Iterable[str] = ()) -> None:
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(table)
+    console.print(Text(title, style="bold"), table, sep="\n\n")
     for remark in remarks:
-        console.print(Text(remark, style="dim"))
+        console.print(Text(remark, style="yellow"))
     console.print()
