@@ -725,6 +725,8 @@ def connections() -> Iterator[Case]:
         ("in-body", (post(noise(1000), length=b"2000"), Vanish())),
         ("before-its-answer", (big, Vanish())),
         ("in-its-answer", (big, Await(ok), Vanish())),
+        ("after-half-close", (big, HalfClose(), Vanish())),
+        ("in-its-answer-after-half-close", (big, HalfClose(), Await(ok), Vanish())),
         ("after-request", (get(), Vanish())),
         ("waiting-for-continue", (post(b"", fields=USUAL + b"Expect: 100-continue\r\n",
                                        length=b"5"), Await(CONTINUE), Vanish())),

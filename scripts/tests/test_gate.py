@@ -1,0 +1,157 @@
+"""The gate of every chapter: its starter, its solution and its planted mistakes.
+
+All but the solution's own builds happen in copies below build/gate, so that what a reader has
+edited is neither judged nor touched. A copy turns from one mutant into the next, which builds only
+what that changes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from workbook import build, check, mutants, starters
+from workbook.behaviour import suite
+from workbook.behaviour.cases import CHECKS
+from workbook.chapters import Chapter, all_chapters
+from workbook.check import Servers
+from workbook.paths import BUILD
+from workbook.servers import running
+
+GATE = BUILD / "gate"
+COUNTED = [f"cost.{name}" for name in ("syscalls", "allocations")]
+JUDGED = [name for name in check.all_checks() if name != check.SPEED]
+CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
+MUTANTS = [mutant for chapter in CLIMB for mutant in mutants.of(chapter)
+           if not mutant.check.startswith("fuzz")]
+
+each_chapter = pytest.mark.parametrize("chapter", CLIMB, ids=lambda chapter: chapter.name)
+
+
+def built(chapter: Chapter, tree: starters.Tree) -> Servers:
+    """A copy of a checkpoint with these sources, built once for both behaviour and counting."""
+    copy = GATE / chapter.name
+    starters.write(tree, copy)
+    server = build.isolated(copy, "measure", GATE / "build" / chapter.name)
+    return Servers(release=server, measure=server)
+
+
+def failing(chapter: Chapter, servers: Servers, wanted: list[str]) -> dict[str, str]:
+    return {verdict.name: verdict.summary for verdict in check.judge(chapter, servers, wanted)
+            if verdict.status == "fail"}
+
+
+@each_chapter
+def test_the_starter_fails_what_its_chapter_teaches_and_nothing_else(chapter: Chapter) -> None:
+    servers = built(chapter, starters.starter(chapter))
+    assert sorted(failing(chapter, servers, JUDGED)) == sorted(chapter.starter_fails)
+
+
+@each_chapter
+def test_the_solution_passes(chapter: Chapter) -> None:
+    servers = Servers(release=build.build_server(chapter.solution_dir),
+                      measure=build.build_server(chapter.solution_dir, "measure"))
+    verdicts = list(check.judge(chapter, servers, JUDGED))
+    assert not [verdict for verdict in verdicts if verdict.status == "fail"]
+    assert {verdict.name for verdict in verdicts} >= {*CHECKS[:-1], *COUNTED}
+
+
+@each_chapter
+def test_the_solution_passes_under_the_sanitizers(chapter: Chapter) -> None:
+    server = build.build_server(chapter.solution_dir, "asan")
+    result = suite.run(server, suite.select(chapter.level), chapter.level)
+    assert result.ok, [failure.problem for failure in result.failures] or result
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.chapter.number}-"
+                         f"{mutant.check}.{mutant.what}")
+def test_the_check_catches(mutant: mutants.Mutant) -> None:
+    assert mutant.check in JUDGED
+    servers = built(mutant.chapter, mutants.sources(mutant))
+    assert failing(mutant.chapter, servers, [mutant.check]), f"{mutant.name} was not caught"
+
+
+@each_chapter
+def test_a_chapter_has_three_mutants_at_least(chapter: Chapter) -> None:
+    assert sum(mutant.chapter == chapter for mutant in MUTANTS) >= 3
+
+
+def test_every_check_is_failed_by_some_mutant() -> None:
+    assert {mutant.check for mutant in MUTANTS} >= {*CHECKS, *COUNTED}
+
+
+@pytest.fixture(params=CLIMB, ids=lambda chapter: chapter.name)
+def solution(request: pytest.FixtureRequest) -> Path:
+    return build.build_server(request.param.solution_dir)
+
+
+def outcome(server: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([server, *arguments], capture_output=True, text=True, timeout=5)
+
+
+def test_help_is_printed(solution: Path) -> None:
+    done = outcome(solution, "--help")
+    assert done.returncode == 0 and "--port" in done.stdout and "--threads" in done.stdout
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--port", "99999"], "99999"), (["--port", "x"], "x"), (["--port", "-1"], "-1"),
+    (["--threads", "0"], "0"), (["--nonsense"], "nonsense"), (["--port"], "port"),
+    (["--host", "nowhere.invalid"], "nowhere.invalid"), (["word"], "word"),
+])
+def test_a_bad_option_is_told(solution: Path, arguments: list[str], word: str) -> None:
+    done = outcome(solution, *arguments)
+    assert done.returncode == 1 and word in done.stderr and not done.stdout
+
+
+def test_a_port_in_use_is_told(solution: Path) -> None:
+    with running(solution) as server:
+        done = outcome(solution, "--port", str(server.port))
+        assert done.returncode == 1 and str(server.port) in done.stderr and not done.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_after_the_answer(solution: Path, number: signal.Signals) -> None:
+    body = b"x" * 200_000
+    with running(solution) as server:
+        with socket.create_connection((server.host, server.port)) as client:
+            client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                           b"Content-Length: %d\r\n\r\n" % len(body) + body[:-1])
+            time.sleep(0.1)
+            os.kill(server.pid, number)
+            time.sleep(0.1)
+            client.sendall(body[-1:])
+            answer = b"".join(iter(lambda: client.recv(65_536), b""))
+        ended = server.stop()
+    assert answer.endswith(body) and answer.startswith(b"HTTP/1.1 200")
+    assert ended.exit_code == 0 and not ended.killed
+
+
+def test_an_idle_server_ends_at_once(solution: Path) -> None:
+    with running(solution) as server:
+        started = time.monotonic()
+        assert server.stop().exit_code == 0
+        assert time.monotonic() - started < 1
+
+
+def test_idle_clients_are_let_go() -> None:
+    """All solutions at the same time: each lets a client be silent for ten seconds."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(running(build.build_server(chapter.solution_dir)))
+                   for chapter in CLIMB]
+        clients = [socket.create_connection((server.host, server.port)) for server in servers]
+        started = time.monotonic()
+        for client in clients:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        for client in clients:
+            client.settimeout(20)
+            assert client.recv(1) == b""
+            client.close()
+        assert 8 < time.monotonic() - started < 15
