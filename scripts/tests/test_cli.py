@@ -141,6 +141,25 @@ def test_the_solution_waits_until_the_chapter_is_passed(hotpath: Hotpath, tiny: 
     assert "+    return 1 + 1;" in hotpath("solution", "2", root=tiny).stdout
 
 
+def test_sync_lists_what_it_wrote_or_where_it_stopped(hotpath: Hotpath, tiny: Path) -> None:
+    assert "Nothing to carry" in hotpath("sync", root=tiny).stdout
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    told = hotpath("sync", "1", root=tiny).stdout
+    assert "chapters/02-b/a.cpp" in told and "solutions/03-c/a.cpp" in told
+    edit(tiny / "solutions/01-a/a.cpp", "return 2;", "return 3 - 1;")
+    assert_refused(hotpath("sync", root=tiny), "chapters/01-a/a.cpp needs a decision",
+                   "sync --continue")
+
+
+def test_a_directory_becomes_the_starter_if_it_keeps_the_rule(hotpath: Hotpath, tiny: Path) -> None:
+    edit(tiny / "chapters/02-b/a.cpp", "TODO(2): add", "TODO(2): add two numbers")
+    told = hotpath("sync", "2", "--starter", root=tiny)
+    assert "chapters/02-b/starter.patch is written" in told.stdout
+    assert "add two numbers" in (tiny / "chapters/02-b/starter.patch").read_text()
+    edit(tiny / "chapters/02-b/app.h", "void app();", "void app();  // no mark")
+    assert_refused(hotpath("sync", "2", "--starter", root=tiny), "lack a TODO(2)", "// no mark")
+
+
 def test_doctor_reports_in_json(hotpath: Hotpath) -> None:
     told = hotpath("doctor", "--json")
     sections = json.loads(told.stdout)
@@ -216,7 +235,7 @@ def test_without_strace_the_way_round_is_told(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="no strace") as refused:
         trace.require_strace("trace 1")
-    assert "docker run" in refused.value.fix and "trace 1" in refused.value.fix
+    assert "docker compose" in refused.value.fix and "trace 1" in refused.value.fix
 
 
 def test_every_chapter_names_its_files_and_page() -> None:

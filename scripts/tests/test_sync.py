@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbook import starters
-from workbook.chapters import all_chapters
+from workbook.chapters import Chapter, all_chapters
 from workbook.errors import UserError
 from workbook.paths import CHAPTERS, ROOT, SOLUTIONS
 from workbook.sync import MARKER, Sync
@@ -151,7 +151,11 @@ def test_a_file_whose_first_line_has_the_mark_is_free(tiny: Path) -> None:
     assert starters.check_rule(chapter) == []
 
 
-@pytest.mark.skipif(not all_chapters(), reason="no chapters yet")
+@pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
+def test_every_starter_marks_all_that_it_changes(chapter: Chapter) -> None:
+    assert [str(breach) for breach in starters.check_rule(chapter)] == []
+
+
 def test_the_real_chapters_carry_a_change_of_the_application(tmp_path: Path) -> None:
     for tree in (CHAPTERS, SOLUTIONS):
         shutil.copytree(tree, tmp_path / tree.relative_to(ROOT))

@@ -106,12 +106,6 @@ def write_patch(chapter: Chapter) -> bool:
     return True
 
 
-def verify(chapter: Chapter) -> list[Breach]:
-    """What is wrong with a chapter's starter; UserError if its patch does not even apply."""
-    starter(chapter)
-    return check_rule(chapter)
-
-
 def check_rule(chapter: Chapter) -> list[Breach]:
     """The starter's hunks that neither add a TODO(N) nor lie in a file that begins with one."""
     mark = f"TODO({chapter.tag})".encode()
