@@ -202,4 +202,5 @@ def test_what_the_readme_links_to_is_here() -> None:
 @pytest.mark.parametrize("theme", picture.THEMES)
 def test_the_readmes_picture_shows_what_was_recorded(theme: str) -> None:
     drawn = picture.file(RESULTS, theme).read_text(encoding="utf-8")
-    assert drawn == picture.draw(record.load(), theme), "draw it anew: ./scripts/hotpath record"
+    assert drawn == picture.draw(record.load(), theme), (
+        "draw it anew: PYTHONPATH=scripts .venv/bin/python -m workbook.picture")

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workbook import setup
 from workbook.build import available_cpus
 from workbook.errors import UserError
 from workbook.paths import COMMAND
@@ -26,7 +27,6 @@ MEASURES = ("syscalls", "allocations", "instructions")
 REQUESTS = 25
 KEEP_ALIVE_LEVEL = 5
 PATIENCE_S = 5.0
-CONTAINER = 'docker run --rm -it -v "$PWD":/hotpath -w /hotpath debian:13'
 
 FIELDS = (b"Host: localhost:8080\r\n"
           b"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
@@ -111,7 +111,7 @@ def _missing(tool: Tool) -> str:
         return ""
     if shutil.which("apt-get"):
         return f"{tool.program} is not installed: {COMMAND} setup"
-    return f"this system has no {tool.program}; in a container: {CONTAINER} {COMMAND} …"
+    return f"this system has no {tool.program}; in a container: {setup.in_container('check N')}"
 
 
 def _run(tool: Tool, binary: Path, level: int, request: bytes, times: int,

@@ -37,3 +37,9 @@ def write(results: dict[str, Any], directory: Path) -> None:
     """Draw both pictures anew; raises OSError if one cannot be written."""
     for theme in THEMES:
         write_atomically(file(directory, theme), draw(results, theme))
+
+
+if __name__ == "__main__":  # after a change of the chart alone
+    from workbook import record
+
+    write(record.load(), record.LADDER.parent)

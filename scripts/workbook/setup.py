@@ -155,10 +155,8 @@ def ensure(names: Iterable[str]) -> None:
 
 
 def in_container(arguments: str) -> str:
-    """The command that runs a verb where Linux's tools are, for systems that lack them."""
-    return ("docker run --rm -it --cap-add SYS_PTRACE -v \"$PWD\":/hotpath -v /hotpath/.venv "
-            "-v /hotpath/build -w /hotpath debian:12 sh -c 'apt-get update && apt-get install -y "
-            f"python3 && ./scripts/hotpath {arguments}'")
+    """The command that runs `check N` or `trace N` where Linux's tools are."""
+    return f"docker compose -f docker/compose.yaml run --rm {arguments}"
 
 
 def _is_debian() -> bool:
