@@ -49,7 +49,8 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
         figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
         axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
                                 1 - 2 * SIDE / WIDTH, ROW * len(servers) / height))
-        _scale(axes, [s["requests_per_second"] for s in servers.values()] + [floor], len(servers))
+        rates = [rate for s in servers.values() for rate in (s["requests_per_second"], *s["rounds"])]
+        _scale(axes, [rate for rate in (*rates, floor) if rate], len(servers))
         for row, (name, server) in enumerate(servers.items()):
             _rung(axes, row, name, server, servers.get("01-naive"))
         if floor:
@@ -60,19 +61,21 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
     return _themed(drawing.getvalue(), f"ladder-{phase}", title, _in_words(servers, floor), height)
 
 
-def _scale(axes: Axes, rates: list[float | None], rows: int) -> None:
+def _scale(axes: Axes, rates: list[float], rows: int) -> None:
     """A logarithmic axis that begins a little before the slowest and ends behind the fastest."""
-    known = [rate for rate in rates if rate] or [1.0]
-    high = math.log10(max(known) * 1.08)
-    low = min(math.log10(min(known) * 0.6), high - 0.5)
+    high = math.log10(max(rates, default=1.0) * 1.08)
+    low = min(math.log10(min(rates, default=1.0) * 0.6), high - 0.5)
     axes.set_xlim(low, high)
     axes.set_ylim(rows, 0)
     axes.set_frame_on(False)
     axes.yaxis.set_visible(False)
     ticks = _ticks(low, high)
     axes.set_xticks([math.log10(tick) for tick in ticks], [f"{tick:,g}" for tick in ticks])
-    if math.log10(ticks[0]) - low < 0.05 * (high - low):
+    margin = 0.06 * (high - low)
+    if math.log10(ticks[0]) - low < margin:
         axes.get_xticklabels()[0].set_horizontalalignment("left")
+    if high - math.log10(ticks[-1]) < margin:
+        axes.get_xticklabels()[-1].set_horizontalalignment("right")
     axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
     axes.grid(axis="x", color=LINE, linewidth=1)
     axes.set_axisbelow(True)
@@ -104,7 +107,7 @@ def _rung(axes: Axes, row: int, name: str, server: dict[str, Any],
     colour = COOL if name.startswith("mine/") else ACCENT
     middle = row + MIDDLE
     axes.plot([left, math.log10(rate)], [middle, middle], color=colour, linewidth=2)
-    spread = [math.log10(value) for value in server.get("rounds", []) if value]
+    spread = [math.log10(value) for value in server["rounds"] if value]
     if len(spread) > 1:
         axes.plot([min(spread), max(spread)], [middle, middle], color=INK, linewidth=2)
     axes.plot([math.log10(rate)], [middle], "o", color=colour, markersize=12, clip_on=False)
@@ -155,7 +158,7 @@ def _themed(svg: str, name: str, title: str, description: str, height: int) -> s
         body = body.replace(sentinel, colour)
     return (f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" role="img" '
             f'aria-labelledby="{name}-title {name}-desc" style="display: block; width: 100%; '
-            f'max-width: {WIDTH * 1.25:.0f}px; height: auto; margin: auto; font-family: inherit">\n'
+            f'max-width: {WIDTH * 1.15:.0f}px; height: auto; margin: auto; font-family: inherit">\n'
             f'<title id="{name}-title">{escape(title)}</title>\n'
             f'<desc id="{name}-desc">{escape(description)}</desc>\n{body.strip()}\n</svg>')
 

@@ -71,7 +71,7 @@ def print_ladder(results: dict[str, Any]) -> None:
     """What each server costs, how fast it is, and what that takes: three tables for 80 columns."""
     phases = list(results["method"]["phases"])
     loads = [phase for phase in phases if phase != "warm-up"]
-    costs = _table("", "system calls", "allocations", "instructions", "peak MiB", "errors")
+    costs = _table("", "syscalls", "allocations", "instructions", "peak MiB", "errors")
     rates = _table("", *phases, "× naive", "× floor")
     prices = _table("", *(f"p99 ms\n{phase}" for phase in loads),
                     *(f"CPU µs\n{phase}" for phase in loads))
@@ -89,7 +89,7 @@ def print_ladder(results: dict[str, Any]) -> None:
     _print("One GET /, counted. Memory and errors: under load.", costs)
     _print(f"Requests per second, median of {results['method']['rounds']} rounds; × in the baseline.",
            rates, _missing(results))
-    _print("The slowest hundredth of the answers, and the server's processor time per request.",
+    _print("The slowest hundredth of the answers; the server's processor time a request.",
            prices)
 
 
