@@ -23,7 +23,6 @@ public:
 private:
     static constexpr int batch = 256;
     int queue_;
-    int signals_;
     int ready_[batch];
 };
 

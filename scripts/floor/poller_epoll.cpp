@@ -24,38 +24,44 @@ int open_signals() {
     return check(::signalfd(-1, &signals, SFD_CLOEXEC), "signalfd");
 }
 
-void control(int queue, int operation, int descriptor, std::uint32_t events) {
+constexpr int a_signal = -1;
+
+/// `name` is what a wait gives back for the descriptor.
+void control(int queue, int operation, int descriptor, std::uint32_t events, int name) {
     epoll_event event{};
     event.events = events;
-    event.data.fd = descriptor;
+    event.data.fd = name;
     check(::epoll_ctl(queue, operation, descriptor, &event), "epoll_ctl");
 }
 
 }  // namespace
 
-Poller::Poller()
-    : queue_(check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")), signals_(open_signals()) {
-    add(signals_);
+Poller::Poller() : queue_(check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")) {
+    control(queue_, EPOLL_CTL_ADD, open_signals(), EPOLLIN, a_signal);
 }
 
 void Poller::add(int descriptor) {
-    control(queue_, EPOLL_CTL_ADD, descriptor, EPOLLIN);
+    control(queue_, EPOLL_CTL_ADD, descriptor, EPOLLIN, descriptor);
 }
 
 void Poller::change(int descriptor, Interest interest) {
     const bool input = interest == Interest::input;
-    control(queue_, EPOLL_CTL_MOD, descriptor, input ? EPOLLIN : EPOLLOUT);
+    control(queue_, EPOLL_CTL_MOD, descriptor, input ? EPOLLIN : EPOLLOUT, descriptor);
 }
 
 void Poller::remove(int descriptor) {
-    control(queue_, EPOLL_CTL_DEL, descriptor, 0);
+    control(queue_, EPOLL_CTL_DEL, descriptor, 0, descriptor);
 }
 
 std::span<const int> Poller::wait() {
     epoll_event events[batch];
-    const int count = check(::epoll_wait(queue_, events, batch, -1), "epoll_wait");
+    int count;
+    do {  // again after SIGSTOP and SIGCONT (signal(7))
+        count = ::epoll_wait(queue_, events, batch, -1);
+    } while (count < 0 && errno == EINTR);
+    check(count, "epoll_wait");
     for (int i = 0; i < count; ++i) {
-        if (events[i].data.fd == signals_) return {};
+        if (events[i].data.fd == a_signal) return {};
         ready_[i] = events[i].data.fd;
     }
     return {ready_, static_cast<std::size_t>(count)};

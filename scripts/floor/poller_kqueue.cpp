@@ -49,7 +49,11 @@ void Poller::remove(int descriptor) {
 
 std::span<const int> Poller::wait() {
     struct kevent events[batch];
-    const int count = check(::kevent(queue_, nullptr, 0, events, batch, nullptr), "kevent");
+    int count;
+    do {  // again after SIGSTOP and SIGCONT (signal(7))
+        count = ::kevent(queue_, nullptr, 0, events, batch, nullptr);
+    } while (count < 0 && errno == EINTR);
+    check(count, "kevent");
     for (int i = 0; i < count; ++i) {
         if (events[i].filter == EVFILT_SIGNAL) return {};
         ready_[i] = static_cast<int>(events[i].ident);

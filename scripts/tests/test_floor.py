@@ -161,3 +161,12 @@ def test_what_it_cannot_do_it_says(binary: Path, floor: Server) -> None:
         told = subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=5)
         assert told.returncode == 1
         assert words in told.stderr
+
+
+def test_stopped_and_continued_it_serves_on(floor: Server, answer: bytes) -> None:
+    process = psutil.Process(floor.pid)
+    process.suspend()
+    process.resume()
+    with connect(floor) as client:
+        client.sendall(GET)
+        assert all_of(client) == answer

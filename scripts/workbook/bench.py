@@ -67,7 +67,7 @@ def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
     own = [chapter for chapter in picked if mine and (names or progress.passed(chapter))]
     if mine and not own:
         raise UserError("none of your chapters has passed yet",
-                        f"{COMMAND} check N, or name one: {COMMAND} bench --mine --chapter N")
+                        f"{COMMAND} check N, or name one: {COMMAND} bench N --mine")
     found = [Subject(FLOOR, "The floor", costs.KEEP_ALIVE_LEVEL, None)]
     for chapter in picked:
         found.append(Subject(chapter.name, chapter.title, chapter.level, chapter.solution_dir))

@@ -40,13 +40,13 @@ def run(chapter: Chapter, *, solution: bool = False, full: bool = False, as_json
     """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the four."""
     from workbook import report
 
+    if unknown := set(phases) - set(NAMES):
+        raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
+                        "use one of: " + ", ".join(NAMES))
     directory = chapter.directory(solution)
     binary = build.build_server(directory)
     wanted = [phase for phase in (full_form() if full else short_form())
               if not phases or phase.name in phases]
-    if unknown := set(phases) - set(NAMES):
-        raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
-                        "use one of: " + ", ".join(NAMES))
     fitted, remark = fit(wanted, raise_descriptor_limit())
     if remark:
         print(remark, file=sys.stderr)
