@@ -44,6 +44,16 @@ def test_a_second_run_changes_nothing(tiny: Path) -> None:
     assert Sync(tiny).run() == []
 
 
+def test_a_second_change_follows_the_first_before_any_commit(tiny: Path) -> None:
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    Sync(tiny).run()
+    edit(tiny / "solutions/01-a/a.cpp", "return 3;", "return 13 - 10;")
+    Sync(tiny).run()
+    for directory in ("chapters/01-a", "chapters/03-c", "solutions/03-c"):
+        assert "return 13 - 10;" in text(tiny, f"{directory}/a.cpp"), directory
+    assert_starters_hold(tiny)
+
+
 def test_only_later_chapters_change(tiny: Path) -> None:
     edit(tiny / "solutions/02-b/a.cpp", "return 3;", "return 1 + 2;")
     before = text(tiny, "chapters/02-b/a.cpp")
@@ -119,7 +129,7 @@ def resolve(file: Path) -> None:
 def test_a_readers_work_is_not_taken_for_a_starter(tiny: Path) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// mine")
     edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
-    with pytest.raises(UserError, match="not the starter") as refused:
+    with pytest.raises(UserError, match="chapters/02-b is not the starter") as refused:
         Sync(tiny).run()
     assert "reset 2" in refused.value.fix
     assert "return 11 - 10;" not in text(tiny, "chapters/01-a/a.cpp")

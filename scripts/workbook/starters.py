@@ -149,13 +149,13 @@ def diff(old: Tree, new: Tree, *options: str) -> bytes:
         return re.sub(rb"^index [0-9a-f]+\.\.[0-9a-f]+.*\n", b"", done.stdout, flags=re.M)
 
 
-def apply(tree: Tree, patch: bytes) -> Tree:
-    """The tree with a git diff applied; ValueError with git's message if it does not fit."""
+def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
+    """The tree with a git diff applied, or with -R undone; ValueError if it does not fit."""
     if not patch.strip():
         return dict(tree)
     with tempfile.TemporaryDirectory() as scratch:
         write(tree, Path(scratch))
-        done = git("apply", "--whitespace=nowarn", "-p1", "-", cwd=Path(scratch), stdin=patch)
+        done = git("apply", "--whitespace=nowarn", "-p1", *options, "-", cwd=Path(scratch), stdin=patch)
         if done.returncode != 0:
             raise ValueError(done.stderr.decode(errors="replace").strip())
         return sources(Path(scratch))

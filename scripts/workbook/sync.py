@@ -103,6 +103,9 @@ class Sync:
             if step.target == step.chapter.starter_dir and starters.write_patch(step.chapter):
                 self.written.append(starters.patch_file(step.chapter))
         self.state.unlink(missing_ok=True)
+        for step in steps:
+            if step.target == step.chapter.starter_dir:
+                require_rule(step.chapter)
         return self.written
 
     def _require_starters(self, steps: list[Step]) -> None:
@@ -116,17 +119,13 @@ class Sync:
                     f"{COMMAND} sync {number} --starter to make them the new starter")
 
     def _is_starter(self, chapter: Chapter) -> bool:
-        """Whether the directory is its patch on HEAD's base, or on the base as it is now."""
+        """Whether the directory is its patch on some base: today's may be ahead of the patch."""
         file = starters.patch_file(chapter)
-        patch = file.read_bytes() if file.exists() else b""
-        now = starters.sources(chapter.starter_dir)
-        for base in (self._at_head(base_dir(chapter)), starters.sources(base_dir(chapter))):
-            try:
-                if starters.apply(base, patch) == now:
-                    return True
-            except ValueError:
-                pass
-        return False
+        try:
+            starters.apply(starters.sources(chapter.starter_dir), file.read_bytes(), "-R")
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
 
     def _merge(self, step: Step, change: Change) -> bool:
         """Carry one file's change into the step's target; False if it left a conflict there."""
@@ -195,12 +194,16 @@ class Sync:
 def take_starter(chapter: Chapter) -> None:
     """Make the chapter's directory, as it stands, its starter; UserError if it breaks the rule."""
     changed = starters.write_patch(chapter)
-    file = shown(starters.patch_file(chapter))
-    print(f"{file} is {'written' if changed else 'up to date'}")
+    print(f"{shown(starters.patch_file(chapter))} is {'written' if changed else 'up to date'}")
+    require_rule(chapter)
+
+
+def require_rule(chapter: Chapter) -> None:
+    """UserError with the hunks of the starter that are not marked as the reader's work."""
     if breaches := starters.check_rule(chapter):
-        raise UserError(f"these hunks lack a TODO({chapter.tag}):\n"
+        raise UserError(f"these hunks of {chapter.name} lack a TODO({chapter.tag}):\n"
                         + "\n".join(str(breach) for breach in breaches),
-                        f"mark them, then: {COMMAND} sync {chapter.tag} --starter")
+                        f"mark or undo them, then: {COMMAND} sync {chapter.tag} --starter")
 
 
 def run(name: str | None, go_on: bool, starter: bool) -> None:
