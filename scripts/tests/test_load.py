@@ -243,6 +243,15 @@ def test_a_phase_starts_when_the_last_is_over() -> None:
         assert load._cpu_s(psutil.Process(server.pid)) - before < 0.05
 
 
+def test_a_server_that_is_never_done_has_no_second_figure(made: Made,
+                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "settle", lambda server, rest_s: False)
+    with load.serving(made("receive(client); client.sendall(OK)")) as server:
+        first, second = stress.measure(server, [QUICK, QUICK])
+    assert first.reason is None
+    assert second.reason == stress.STILL_BUSY and second.requests_per_second is None
+
+
 def test_memory_is_this_phases_peak(made: Made) -> None:
     """What an earlier phase took at its worst is not held against a later one."""
     binary = build.build_server(SOLUTIONS / "01-naive")

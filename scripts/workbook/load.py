@@ -109,8 +109,8 @@ def run_phase(server: Server, phase: Phase) -> PhaseResult:
     return _result(phase, report, cpu_s, memory.peak_mib, _drop_note(dropped))
 
 
-def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> None:
-    """Let the server finish what wrk has left behind, so that the next phase starts fresh."""
+def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> bool:
+    """Let the server finish what wrk has left behind; False if it is still at it after that."""
     process = psutil.Process(server.pid)
     deadline = time.monotonic() + patience_s
     time.sleep(rest_s)
@@ -119,7 +119,8 @@ def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> Non
         time.sleep(0.1)
         before, used = used, _cpu_s(process)
         if used - before < 0.02:
-            return
+            return True
+    return False
 
 
 def _result(phase: Phase, report: dict[str, Any], cpu_s: float, peak_mib: float,
