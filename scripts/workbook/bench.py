@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -87,16 +87,8 @@ def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
     phases = stress.short_form()
     round_s = sum(phase.seconds + REST_S for phase in phases)
     with _Progress(len(servers) * (COUNT_S + rounds * round_s)) as shown:
-        counted = {}
-        for server in servers:
-            shown.doing(f"counting {server.name}")
-            counted[server] = costs.count(counting[server], level=server.level)
-            shown.advance(COUNT_S)
-        measured: dict[Subject, list[list[PhaseResult]]] = {server: [] for server in servers}
-        for number in range(rounds):
-            for server in _rotated(servers, number):
-                measured[server].append(_one_round(
-                    release[server], phases, shown, f"round {number + 1} of {rounds}: {server.name}"))
+        counted = {server: _count(server, counting[server], shown) for server in servers}
+        loaded = _load(release, phases, rounds, shown)
     return {
         "kind": "ladder",
         "machine": machine.facts(),
@@ -104,8 +96,8 @@ def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
         "servers": {server.name: {
             "title": server.title,
             "costs": counted[server].to_json(),
-            "phases": {phase.name: summary([results[at] for results in measured[server]])
-                       for at, phase in enumerate(phases)},
+            "phases": {phase.name: summary(results)
+                       for phase, results in zip(phases, zip(*loaded[server]), strict=True)},
         } for server in servers},
     }
 
@@ -125,16 +117,31 @@ def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
     }
 
 
+def _count(server: Subject, binary: Path, shown: _Progress) -> costs.Costs:
+    shown.doing(f"counting {server.name}")
+    counted = costs.count(binary, level=server.level)
+    shown.advance(COUNT_S)
+    return counted
+
+
+def _load(binaries: dict[Subject, Path], phases: Sequence[Phase], rounds: int,
+          shown: _Progress) -> dict[Subject, list[list[PhaseResult]]]:
+    """Every server once a round, started anew; the results of each round by phase."""
+    results: dict[Subject, list[list[PhaseResult]]] = {server: [] for server in binaries}
+    for number in range(rounds):
+        for server in _rotated(list(binaries), number):
+            doing = f"round {number + 1} of {rounds}: {server.name}"
+            results[server].append(list(_one_round(binaries[server], phases, shown, doing)))
+    return results
+
+
 def _one_round(binary: Path, phases: Sequence[Phase], shown: _Progress,
-               doing: str) -> list[PhaseResult]:
-    """All phases on a server that was started for them."""
-    results = []
+               doing: str) -> Iterator[PhaseResult]:
     with load.serving(binary) as server:
         for result in stress.measure(server, phases,
                                      on_phase=lambda p: shown.doing(f"{doing}, {p.name}")):
-            results.append(result)
             shown.advance(result.seconds + REST_S)
-    return results
+            yield result
 
 
 def _rotated(servers: Sequence[Subject], by: int) -> list[Subject]:
