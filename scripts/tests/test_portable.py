@@ -94,4 +94,5 @@ def _run(command: list[str]) -> None:
               ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
     done = subprocess.run(command, env={**os.environ, **caches}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, done.stdout[-6000:]
+    said = [line for line in done.stdout.splitlines() if not re.match(r"\[\d+/\d+\]", line)]
+    assert done.returncode == 0, "\n".join(said[-60:])
