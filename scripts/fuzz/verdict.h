@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <format>
+#include <print>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "http_parser.h"
+
+namespace fuzz {
+
+/// What a parser made of some bytes, as text: two verdicts are the same if their texts are.
+using Verdict = std::string;
+
+inline Verdict incomplete() {
+    return "incomplete";
+}
+
+inline Verdict refused(web::Status status) {
+    return std::format("{}", static_cast<int>(status));
+}
+
+inline std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return lower;
+}
+
+/// Reads every byte that the request refers to, so that the sanitizers see each of them.
+inline Verdict complete(const web::Request& request, std::size_t head_size) {
+    std::vector<std::pair<std::string, std::string>> headers;
+    for (const auto& [name, value] : request.headers)
+        headers.emplace_back(lower_case(name), value);
+    std::ranges::sort(headers);
+    Verdict text = std::format("{} {} {} version {} head {} body {} expects {}",
+                               static_cast<int>(request.method), request.path, request.query,
+                               static_cast<int>(request.version), head_size,
+                               request.content_length, request.expects_continue);
+    for (const auto& [name, value] : headers)
+        text += std::format(" | {}: {}", name, value);
+    return text;
+}
+
+/// FNV-1a: names some bytes in what is printed, and seeds how they are cut.
+inline std::uint64_t hash_of(std::string_view text) {
+    std::uint64_t hash = 14695981039346656037u;
+    for (const char c : text)
+        hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    return hash;
+}
+
+/// With HOTPATH_VERDICTS set, prints what is to be the same for every checkpoint.
+inline void report(std::string_view text, const Verdict& verdict) {
+    static const bool wanted = std::getenv("HOTPATH_VERDICTS") != nullptr;
+    if (wanted) std::println("{:016x} {:016x} {:.60}", hash_of(text), hash_of(verdict), verdict);
+}
+
+}  // namespace fuzz
