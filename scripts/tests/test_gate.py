@@ -7,13 +7,9 @@ what that changes.
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import subprocess
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
@@ -85,60 +81,6 @@ def test_a_chapter_has_three_mutants_at_least(chapter: Chapter) -> None:
 
 def test_every_check_is_failed_by_some_mutant() -> None:
     assert {mutant.check for mutant in MUTANTS} >= {*CHECKS, *COUNTED}
-
-
-@pytest.fixture(params=CLIMB, ids=lambda chapter: chapter.name)
-def solution(request: pytest.FixtureRequest) -> Path:
-    return build.build_server(request.param.solution_dir)
-
-
-def outcome(server: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([server, *arguments], capture_output=True, text=True, timeout=5)
-
-
-def test_help_is_printed(solution: Path) -> None:
-    done = outcome(solution, "--help")
-    assert done.returncode == 0 and "--port" in done.stdout and "--threads" in done.stdout
-
-
-@pytest.mark.parametrize("arguments, word", [
-    (["--port", "99999"], "99999"), (["--port", "x"], "x"), (["--port", "-1"], "-1"),
-    (["--threads", "0"], "0"), (["--nonsense"], "nonsense"), (["--port"], "port"),
-    (["--host", "nowhere.invalid"], "nowhere.invalid"), (["word"], "word"),
-])
-def test_a_bad_option_is_told(solution: Path, arguments: list[str], word: str) -> None:
-    done = outcome(solution, *arguments)
-    assert done.returncode == 1 and word in done.stderr and not done.stdout
-
-
-def test_a_port_in_use_is_told(solution: Path) -> None:
-    with running(solution) as server:
-        done = outcome(solution, "--port", str(server.port))
-        assert done.returncode == 1 and str(server.port) in done.stderr and not done.stdout
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_after_the_answer(solution: Path, number: signal.Signals) -> None:
-    body = b"x" * 200_000
-    with running(solution) as server:
-        with socket.create_connection((server.host, server.port)) as client:
-            client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                           b"Content-Length: %d\r\n\r\n" % len(body) + body[:-1])
-            time.sleep(0.1)
-            os.kill(server.pid, number)
-            time.sleep(0.1)
-            client.sendall(body[-1:])
-            answer = b"".join(iter(lambda: client.recv(65_536), b""))
-        ended = server.stop()
-    assert answer.endswith(body) and answer.startswith(b"HTTP/1.1 200")
-    assert ended.exit_code == 0 and not ended.killed
-
-
-def test_an_idle_server_ends_at_once(solution: Path) -> None:
-    with running(solution) as server:
-        started = time.monotonic()
-        assert server.stop().exit_code == 0
-        assert time.monotonic() - started < 1
 
 
 def test_idle_clients_are_let_go() -> None:

@@ -1,0 +1,132 @@
+"""Counting is exact: it says the same twice, and what is known beforehand."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbook import build, costs
+from workbook.behaviour.cases import PAGE_ANSWER
+from workbook.errors import UserError
+from workbook.paths import SOLUTIONS
+
+pytestmark = [
+    pytest.mark.usefixtures("nothing_left"),
+    pytest.mark.skipif(not (shutil.which("strace") and shutil.which("valgrind")),
+                       reason="strace and valgrind count only on Linux"),
+]
+
+
+def test_the_naive_server_pays_for_every_byte() -> None:
+    server = build.build_server(SOLUTIONS / "01-naive", "measure")
+    counted = costs.count(server, measures=("syscalls",))
+    last_look = 1  # for bytes that nobody has read
+    assert counted.by_call == {"accept4": 1, "close": 1, "sendto": len(PAGE_ANSWER),
+                               "recvfrom": len(costs.CLOSING) + last_look}
+    assert counted.syscalls == sum(counted.by_call.values())
+
+
+def test_it_says_the_same_twice() -> None:
+    server = build.build_server(SOLUTIONS / "03-data-layout", "measure")
+    once, again = costs.count(server), costs.count(server)
+    assert once.by_call == again.by_call
+    assert once.allocations == again.allocations == 2
+    assert once.alloc_bytes == again.alloc_bytes
+    assert once.instructions == pytest.approx(again.instructions, abs=100)
+    assert not once.skipped
+
+
+def test_another_request_costs_otherwise() -> None:
+    server = build.build_server(SOLUTIONS / "02-fewer-syscalls", "measure")
+    with_body = (b"POST /sink HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9000\r\n\r\n"
+                 + b"x" * 9000)
+    plain = costs.count(server, measures=("syscalls", "allocations"))
+    more = costs.count(server, measures=("syscalls", "allocations"), request=with_body)
+    assert more.syscalls != plain.syscalls or more.allocations != plain.allocations
+
+
+def test_threads_are_followed() -> None:
+    server = build.build_server(SOLUTIONS / "04-threads", "measure")
+    counted = costs.count(server, level=4, measures=("syscalls",))
+    assert counted.syscalls == 5
+
+
+def test_a_missing_tool_is_skipped_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/apt-get" if "apt" in name else None)
+    counted = costs.count(Path("server"))
+    assert counted.syscalls is None and counted.instructions is None
+    assert counted.skipped["syscalls"] == "strace is not installed: ./scripts/hotpath setup"
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    skipped = costs.count(Path("server")).skipped
+    assert "this system has no valgrind; in a container: docker" in skipped["allocations"]
+
+
+def test_a_system_that_forbids_tracing_is_told(monkeypatch: pytest.MonkeyPatch,
+                                               tmp_path: Path) -> None:
+    refuses = ["sh", "-c", "echo 'strace: ptrace(PTRACE_TRACEME): not permitted' >&2; exit 1"]
+    tool = costs.Tool("sh", lambda report: refuses, costs.TOOLS["syscalls"].read)
+    monkeypatch.setitem(costs.TOOLS, "syscalls", tool)
+    counted = costs.count(tmp_path, measures=("syscalls",))
+    assert counted.syscalls is None
+    assert "forbids tracing" in counted.skipped["syscalls"]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], Path]:
+    """A server that does something to each client."""
+
+    def write(during: str) -> Path:
+        file = tmp_path / "server"
+        file.write_text(
+            f"#!{sys.executable}\nimport os, signal, socket, sys\n"
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"
+            "listener = socket.create_server(('127.0.0.1', 0))\n"
+            "print('listening on http://127.0.0.1:%d' % listener.getsockname()[1], flush=True)\n"
+            "while True:\n    client, _ = listener.accept()\n    client.recv(65536)\n"
+            f"    {during}\n    client.close()\n")
+        file.chmod(0o755)
+        return file
+
+    return write
+
+
+@pytest.mark.parametrize("during, words", [
+    ("client.sendall(b'HTTP/1.1 500 Oops\\r\\n\\r\\n')", "answered GET / with HTTP/1.1 500 Oops"),
+    ("pass", "answered GET / with nothing"),
+    ("os.kill(os.getpid(), 11)", "died while it was being asked"),
+])
+def test_a_server_that_fails_has_no_costs(program: Callable[[str], Path], during: str,
+                                          words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        costs.count(program(during), measures=("syscalls",))
+
+
+def test_the_reports_are_read() -> None:
+    assert costs._read_strace("""\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 57.14    0.000040           1        26         3 accept4
+ 42.86    0.000030           1        25           close
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.000070           1        51         3 total
+""") == {"accept4": 23, "close": 25}
+    assert costs._read_memcheck(
+        "==7==   total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated\n"
+    ) == {"allocations": 1234, "alloc_bytes": 56789}
+    assert costs._read_callgrind("events: Ir\nsummary: 42\n\ntotals: 43\n") == {"instructions": 43}
+    with pytest.raises(UserError):
+        costs._read_memcheck("no such line")
+
+
+def test_the_tools_start_the_server_itself(tmp_path: Path) -> None:
+    """No shell and no script in between, whose costs would be counted too."""
+    for name, tool in costs.TOOLS.items():
+        report = tmp_path / name
+        assert tool.wrapper(report)[0] == tool.program
+        subprocess.run([*tool.wrapper(report), "true"], capture_output=True, check=True)
+        assert tool.read(report.read_text())
