@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from workbook import build, chapters, costs, progress
+from workbook import build, chapters, compare, costs, progress
 from workbook.behaviour import suite
 from workbook.behaviour.cases import CHECKS, REQUESTS, Case
 from workbook.chapters import Chapter
@@ -83,20 +83,20 @@ def judge(chapter: Chapter, servers: Servers, wanted: Iterable[str], pattern: st
           quiet: bool = True) -> Iterator[Check]:
     """Run the wanted checks, yielding each verdict as it is known."""
     wanted = list(wanted)
-    answers = True
+    wrong: set[str] = set()
     if any(name in CHECKS for name in wanted):
         for check in _behaviour(chapter, servers.release, wanted, pattern, quiet):
-            answers = answers and not (check.status == "fail" and check.name == REQUESTS)
+            wrong |= {check.name} if check.status == "fail" else set()
             yield check
-    for name in [name for name in wanted if name not in CHECKS and not answers]:
-        yield Check(name, "skip", f"waits until {REQUESTS} passes")
-    if not answers:
-        return
     measures = tuple(name for name in costs.MEASURES if f"cost.{name}" in wanted)
-    if measures and servers.measure:
+    if REQUESTS in wrong:
+        for name in measures:
+            yield Check(f"cost.{name}", "skip", f"waits until {REQUESTS} passes")
+    elif measures and servers.measure:
         yield from _costs(chapter, servers.measure, measures, quiet)
     if SPEED in wanted:
-        yield _speed(chapter, servers, quiet)
+        yield (Check(SPEED, "skip", "a wrong answer is never fast: waits until behaviour passes")
+               if wrong else _speed(chapter, servers, quiet))
 
 
 def all_checks() -> list[str]:
@@ -187,14 +187,10 @@ def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
     """The clock's word. It never fails anyone: a busy machine would."""
     if servers.base is None:
         return Check(SPEED, "skip", "nothing comes before this chapter to compare with")
-    try:
-        from workbook.compare import measure
-    except ImportError:
-        return Check(SPEED, "skip", "there is no comparison on this system yet")
     goal = chapter.speed.get("bronze", 1.0)
     try:
         with _status("alternating with the chapter's starting point", quiet):
-            compared = measure(servers.base, servers.release, seconds=SPEED_SECONDS, goal=goal)
+            compared = compare.measure(servers.base, servers.release, seconds=SPEED_SECONDS, goal=goal)
     except UserError as error:
         return Check(SPEED, "skip", f"{error.message}; {error.fix}")
     summary = (f"{compared.ratio:.2f} × the starting point ({compared.low:.2f} to "

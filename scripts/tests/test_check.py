@@ -1,0 +1,190 @@
+"""What `check` says and how it ends. That its verdicts are right is the gate's matter."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from workbook import check, compare, progress
+from workbook.behaviour import cases, suite
+from workbook.behaviour.client import Received
+from workbook.chapters import Chapter, find
+from workbook.check import Check, Servers
+from workbook.costs import Costs
+from workbook.errors import UserError
+from workbook.paths import SCRIPTS
+
+from conftest import Hotpath, assert_refused
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+ROUTES = [case for case in cases.table() if case.check == cases.REQUESTS]
+
+
+@pytest.fixture
+def chapter() -> Chapter:
+    return find("2")
+
+
+def test_one_case_in_words_and_for_machines(hotpath: Hotpath) -> None:
+    told = hotpath("check", "2", "--solution", "--case", "page")
+    assert told.returncode == 0, told.stderr
+    assert "✓ behaviour.requests    1 of 1 cases" in told.stdout
+    assert "02-fewer-syscalls (solution): what was asked for PASS" in told.stdout
+    told = hotpath("check", "2", "--solution", "--case", "cuts/get-at-*", "--json")
+    report = json.loads(told.stdout)
+    assert report["passed"] and report["chapter"] == "02-fewer-syscalls"
+    assert [(c["name"], c["status"]) for c in report["checks"]] == [("behaviour.cuts", "pass")]
+
+
+def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
+    told = hotpath("check", "3", "--solution", "--only", "cost", "--json")
+    figures = {c["name"]: c for c in json.loads(told.stdout)["checks"]}
+    assert figures["cost.syscalls"]["value"] == 5
+    assert figures["cost.syscalls"]["by_call"]["writev"] == 1
+    assert figures["cost.instructions"]["status"] == "info"
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["9"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
+    (["2", "--only", "colour"], "there is no check"),
+])
+def test_what_does_not_exist_is_told(hotpath: Hotpath, arguments: list[str], word: str) -> None:
+    assert_refused(hotpath("check", *arguments), word)
+
+
+def failure() -> suite.Failure:
+    case = next(case for case in ROUTES if case.name == "requests/echo")
+    return suite.Failure(case, "the answer differs from byte 9 on",
+                         Received(cases.NOT_FOUND, "closed", 0.1))
+
+
+@pytest.fixture
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets `run` find these verdicts, without a build, and forget what it remembers."""
+
+    def set_to(*checks: Check) -> None:
+        monkeypatch.setattr(check, "_build", lambda *_: Servers(Path("server")))
+        monkeypatch.setattr(check, "judge", lambda *_, **__: iter(checks))
+        monkeypatch.setattr(progress, "mark_passed", lambda chapter: print("remembered"))
+
+    return set_to
+
+
+def test_a_failed_case_is_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
+                                       capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts(Check("behaviour.requests", "fail", "67 of 68 cases", failures=[failure()]),
+             Check("cost.syscalls", "pass", "6 system calls a request, budget 6"))
+    assert check.run(chapter) == 1
+    said = capsys.readouterr().out
+    for part in ("✗ behaviour.requests    67 of 68 cases", "✗ requests/echo RFC 9110 §9.3.3",
+                 "sent      POST /echo HTTP/1.1\\r\\n", "expected  HTTP/1.1 200 OK",
+                 "got       HTTP/1.1 404 Not Found", "so        the answer differs from byte 9 on",
+                 "again     ./scripts/hotpath check 2 --case 'requests/echo'",
+                 "by hand   ./scripts/hotpath run 2", "| nc 127.0.0.1 8080",
+                 "read      book/src/part1/02-fewer-syscalls.md",
+                 "02-fewer-syscalls: NOT YET, 1 of 2 checks fail"):
+        assert part in said, said
+    assert "remembered" not in said
+
+
+def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
+                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    many = [suite.Failure(case, "the connection was closed without an answer") for case in ROUTES]
+    verdicts(Check("behaviour.requests", "fail", "0 of 68 cases", failures=many))
+    assert check.run(chapter, solution=True) == 1
+    said = capsys.readouterr().out
+    assert said.count("✗ requests/") == 3
+    assert f"also failing: {ROUTES[3].name}, {ROUTES[4].name}" in said
+    assert f"and {len(ROUTES) - 43} more" in said
+    assert f"check 2 --solution --case '{ROUTES[3].name}'" in said
+
+
+def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Callable[..., None],
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    over = check._cost(chapter, "syscalls", Costs(syscalls=573, by_call={"close": 1, "recv": 572}))
+    verdicts(over)
+    assert check.run(chapter) == 1
+    said = capsys.readouterr().out
+    assert "✗ cost.syscalls         573 system calls a request, budget 6" in said
+    assert "by call   recv 572, close 1" in said and "./scripts/hotpath trace 2" in said
+
+
+def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
+        chapter: Chapter, verdicts: Callable[..., None],
+        capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts(Check("behaviour.requests", "pass", "68 of 68 cases"),
+             Check("cost.syscalls", "skip", "no strace"), Check("speed", "info", "1.00 ×"))
+    assert check.run(chapter) == 0
+    said = capsys.readouterr().out
+    assert "remembered" in said and "02-fewer-syscalls: PASS, 1 skipped" in said
+    for part in ({"solution": True}, {"case": "page"}, {"only": ["cost"]}):
+        assert check.run(chapter, **part) == 0
+        assert "remembered" not in capsys.readouterr().out
+
+
+def test_costs_and_speed_wait_for_right_answers(chapter: Chapter,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    def behaviour(*_: object) -> list[Check]:
+        return [Check("behaviour.requests", "fail", "0 of 68 cases")]
+
+    monkeypatch.setattr(check, "_behaviour", behaviour)
+    found = list(check.judge(chapter, Servers(Path("a"), Path("b"), Path("c")), check.all_checks()))
+    assert {c.name: c.status for c in found} == {
+        "behaviour.requests": "fail", "cost.syscalls": "skip", "cost.allocations": "skip",
+        "cost.instructions": "skip", "speed": "skip"}
+
+
+@pytest.mark.parametrize("low, verdict, words", [
+    (1.2, "NOT YET", "NOT YET, bronze begins at 1.5"),
+    (1.4, "INCONCLUSIVE", "INCONCLUSIVE, bronze begins at 1.5"),
+    (1.6, "PASS", "bronze (from 1.5)"),
+    (3.1, "PASS", "silver (from 3)"),
+    (4.5, "PASS", "as fast as our solution (from 4.1)"),
+])
+def test_the_clock_gives_medals_and_never_fails(
+        chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
+        words: str) -> None:
+    monkeypatch.setitem(chapter.speed, "bronze", 1.5)
+    monkeypatch.setitem(chapter.speed, "silver", 3.0)
+    monkeypatch.setitem(chapter.speed, "reference", 4.1)
+    compared = compare.Comparison("a", "b", low + 0.1, low, low + 0.2, 1, 0.9, 1.1, 1.5, verdict,
+                                  "", 1, 1, 8, 4.0)
+    monkeypatch.setattr(compare, "measure", lambda *_, **__: compared)
+    found = check._speed(chapter, Servers(Path("a"), base=Path("b")), quiet=True)
+    assert found.status == "info" and found.summary.endswith(words)
+
+
+def test_a_comparison_that_fails_is_skipped(chapter: Chapter,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise UserError("there is no wrk", "./scripts/hotpath setup")
+
+    monkeypatch.setattr(compare, "measure", fails)
+    found = check._speed(chapter, Servers(Path("a"), base=Path("b")), quiet=True)
+    assert (found.status, found.summary) == ("skip", "there is no wrk; ./scripts/hotpath setup")
+
+
+@pytest.mark.parametrize("only, program", [("behaviour", "server"), ("cost", "strace"),
+                                           ("speed", "wrk")])
+def test_interrupting_leaves_nothing(only: str, program: str) -> None:
+    """Ctrl-C while a server, a tracer or a load generator is at work."""
+    running = subprocess.Popen([sys.executable, "-m", "workbook", "check", "2", "--solution",
+                                "--only", only], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process, deadline = psutil.Process(running.pid), time.monotonic() + 120
+    while not any(child.name() == program for child in process.children(recursive=True)):
+        assert time.monotonic() < deadline and running.poll() is None
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=15)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
