@@ -42,8 +42,8 @@ inline Verdict complete(const web::Request& request, std::size_t head_size) {
     std::ranges::sort(headers);
     Verdict text = std::format("{} {} {} version {} head {} body {} expects {}",
                                static_cast<int>(request.method), request.path, request.query,
-                               static_cast<int>(request.version), head_size,
-                               request.content_length, request.expects_continue);
+                               static_cast<int>(request.version), head_size, request.content_length,
+                               request.expects_continue);
     for (const auto& [name, value] : headers)
         text += std::format(" | {}: {}", name, value);
     return text;

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -52,9 +53,8 @@ def texts(*names: str) -> Iterator[tuple[Path, str]]:
     for file in tracked():
         if names and not any(file.is_relative_to(ROOT / name) for name in names):
             continue
-        data = file.read_bytes()
-        if b"\0" not in data:
-            yield file.relative_to(ROOT), data.decode("utf-8")
+        with suppress(UnicodeDecodeError):
+            yield file.relative_to(ROOT), file.read_text(encoding="utf-8")
 
 
 def matches(pattern: str, *names: str, flags: int = 0) -> list[str]:
