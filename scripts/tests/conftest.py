@@ -56,7 +56,8 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     mark = str(uuid.uuid4())
     monkeypatch.setenv(MARK, mark)
     yield
-    left = [process for process in psutil.process_iter() if _environment(process) == mark]
+    ours = [process for process in psutil.process_iter() if _environment(process) == mark]
+    _, left = psutil.wait_procs(ours, timeout=2)  # what was killed takes a moment to be gone
     assert not left, f"still running: {left}"
 
 

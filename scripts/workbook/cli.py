@@ -92,8 +92,8 @@ def complain(error: UserError) -> None:
 
 def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
     """Register a verb under a heading of the help, with an example at the end of its own."""
-    return app.command(cls=Verb, rich_help_panel=panel, epilog=f"Example: [bold]{COMMAND} {example}[/bold]",
-                       **settings)
+    return app.command(cls=Verb, rich_help_panel=panel, **settings,
+                       epilog=f"Example: [bold]{COMMAND} {example}[/bold]")
 
 
 def _leave(number: int, frame: object) -> None:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from workbook import progress, starters
+from workbook import progress, setup, starters
 from workbook.chapters import Chapter, previous
 from workbook.errors import UserError
 from workbook.paths import COMMAND, shown
@@ -49,6 +49,7 @@ def show_solution(chapter: Chapter, anyway: bool) -> None:
 
 def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool) -> None:
     """Print the diff in git's colours, through the reader's pager where there is a terminal."""
+    setup.ensure(["git"])
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in (old, new):

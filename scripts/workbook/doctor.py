@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def examine() -> dict[str, list[Finding]]:
 
 
 def is_ready(sections: dict[str, list[Finding]]) -> bool:
-    return all(finding.state != MISSING for findings in sections.values() for finding in findings)
+    return all(finding.state != MISSING for finding in chain(*sections.values()))
 
 
 def as_json(sections: dict[str, list[Finding]]) -> dict[str, list[dict[str, Any]]]:
@@ -80,11 +81,14 @@ def show(sections: dict[str, list[Finding]]) -> None:
         table.add_section()
     console = Console()
     console.print(table)
-    todo = [finding for findings in sections.values() for finding in findings if finding.fix]
-    if todo:
+    fixes: dict[str, list[str]] = {}
+    for finding in chain(*sections.values()):
+        if finding.fix:
+            fixes.setdefault(finding.fix, []).append(finding.name)
+    if fixes:
         console.print("\nWhat to do", style="bold")
-    for finding in todo:
-        console.print(Text.assemble((f"  {finding.name}: ", colours[finding.state]), finding.fix))
+    for fix, names in fixes.items():
+        console.print(Text.assemble((f"  {', '.join(names)}: ", "yellow"), fix), soft_wrap=True)
     if is_ready(sections):
         console.print("\nReady. Begin with: " + COMMAND + " list", style="green")
 

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbook import setup
 from workbook.chapters import Chapter, base_dir, previous
 from workbook.errors import UserError
 from workbook.paths import BACKUP, COMMAND, shown, write_atomically
@@ -155,7 +156,8 @@ def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
         return dict(tree)
     with tempfile.TemporaryDirectory() as scratch:
         write(tree, Path(scratch))
-        done = git("apply", "--whitespace=nowarn", "-p1", *options, "-", cwd=Path(scratch), stdin=patch)
+        done = git("apply", "--whitespace=nowarn", "-p1", *options, "-", cwd=Path(scratch),
+                   stdin=patch)
         if done.returncode != 0:
             raise ValueError(done.stderr.decode(errors="replace").strip())
         return sources(Path(scratch))
@@ -163,6 +165,7 @@ def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
 
 def git(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run git untouched by anyone's configuration or by a repository around the directory."""
+    setup.ensure(["git"])
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
                    "GIT_CEILING_DIRECTORIES": str(cwd.parent), "LC_ALL": "C"}
     for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF"):

@@ -211,7 +211,8 @@ def run(name: str | None, go_on: bool, starter: bool) -> None:
     if starter:
         if name is None:
             raise UserError("--starter needs a chapter", f"{COMMAND} sync 2 --starter")
-        return take_starter(find(name))
+        take_starter(find(name))
+        return
     sync = Sync()
     written = sync.resume() if go_on else sync.run(find(name) if name else None)
     for file in written:
