@@ -43,8 +43,8 @@ def test_it_says_the_same_twice() -> None:
 
 def test_another_request_costs_otherwise() -> None:
     server = build.build_server(SOLUTIONS / "02-fewer-syscalls", "measure")
-    with_body = (b"POST /sink HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9000\r\n\r\n"
-                 + b"x" * 9000)
+    with_body = (b"POST /sink HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                 b"Content-Length: 9000\r\n\r\n" + b"x" * 9000)
     plain = costs.count(server, measures=("syscalls", "allocations"))
     more = costs.count(server, measures=("syscalls", "allocations"), request=with_body)
     assert more.syscalls != plain.syscalls or more.allocations != plain.allocations

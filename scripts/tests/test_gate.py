@@ -66,6 +66,14 @@ def test_the_solution_passes_under_the_sanitizers(chapter: Chapter) -> None:
     assert result.ok, [failure.problem for failure in result.failures] or result
 
 
+@pytest.mark.parametrize("chapter", [chapter for chapter in CLIMB if chapter.level >= 4],
+                         ids=lambda chapter: chapter.name)
+def test_the_solution_has_no_data_race(chapter: Chapter) -> None:
+    server = build.build_server(chapter.solution_dir, "tsan")
+    result = suite.run(server, suite.select(chapter.level), chapter.level)
+    assert result.ok, [failure.problem for failure in result.failures] or result
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.chapter.number}-"
                          f"{mutant.check}.{mutant.what}")
 def test_the_check_catches(mutant: mutants.Mutant) -> None:

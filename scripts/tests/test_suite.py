@@ -20,6 +20,10 @@ from workbook.errors import UserError
 Serve = Callable[[socket.socket], None]
 
 
+def named(name: str) -> cases.Case:
+    return next(case for case in cases.table() if case.name == name)
+
+
 def test_the_table_has_a_row_for_everything() -> None:
     table = cases.table()
     names = [case.name for case in table]
@@ -40,7 +44,7 @@ def test_a_request_is_cut_everywhere(what: str, request_: bytes | None) -> None:
 
 
 def test_a_case_holds_between_its_levels() -> None:
-    case = next(case for case in cases.table() if case.name == "connections/next-request-is-ignored")
+    case = named("connections/next-request-is-ignored")
     assert [level for level in range(1, 7) if case.holds_at(level)] == [1, 2, 3, 4]
 
 
@@ -247,7 +251,7 @@ def test_an_unknown_case_lists_the_near_ones() -> None:
                                   "smuggling/cl-fullwidth-digit", "cuts/post-at-030",
                                   "requests/page-with-odd-query"])
 def test_the_shell_line_sends_the_same(name: str) -> None:
-    case = next(case for case in cases.table() if case.name == name)
+    case = named(name)
     line = suite.one_liner(case).replace("sleep 1)", "true)").split(" | nc ")[0]
     sent = subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout
     assert sent == b"".join(step for step in case.steps if isinstance(step, bytes))

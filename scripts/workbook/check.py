@@ -190,7 +190,8 @@ def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
     goal = chapter.speed.get("bronze", 1.0)
     try:
         with _status("alternating with the chapter's starting point", quiet):
-            compared = compare.measure(servers.base, servers.release, seconds=SPEED_SECONDS, goal=goal)
+            compared = compare.measure(servers.base, servers.release,
+                                       seconds=SPEED_SECONDS, goal=goal)
     except UserError as error:
         return Check(SPEED, "skip", f"{error.message}; {error.fix}")
     summary = (f"{compared.ratio:.2f} × the starting point ({compared.low:.2f} to "
