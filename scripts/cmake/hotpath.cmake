@@ -64,6 +64,15 @@ function(hotpath_options target)
     target_link_libraries(${target} PRIVATE Threads::Threads)
 endfunction()
 
+# Linux has no kqueue of its own: ours stands in front of epoll.
+function(hotpath_link_kqueue target)
+    if(NOT TARGET hotpath_kqueue)
+        set(kqueue ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../docker/bsd/kqueue)
+        add_subdirectory(${kqueue} ${CMAKE_BINARY_DIR}/kqueue EXCLUDE_FROM_ALL)
+    endif()
+    target_link_libraries(${target} PRIVATE hotpath_kqueue)
+endfunction()
+
 # The checkpoint's folder names the target (solutions-01-naive-server), so that a starter and a
 # solution share one CMakeLists.txt.
 function(hotpath_server)
@@ -74,4 +83,7 @@ function(hotpath_server)
     add_executable(${target} ${ARGN})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME server)
     hotpath_options(${target})
+    if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
+        hotpath_link_kqueue(${target})
+    endif()
 endfunction()

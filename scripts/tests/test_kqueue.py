@@ -1,0 +1,214 @@
+"""kqueue on Linux: what the manual pages promise, and the event loops that run on it.
+
+The promises are kqueue_test.cpp's, which is built here plain and under the sanitizers, and then
+against the library with one fault planted at a time: the check that the fault is for must fail.
+"""
+
+from __future__ import annotations
+
+import resource
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from workbook import build
+from workbook.behaviour import suite
+from workbook.chapters import Chapter, all_chapters
+from workbook.paths import BUILD, ROOT, SCRIPTS
+from workbook.servers import running
+from workbook.stress import raise_descriptor_limit
+
+LAYER = ROOT / "docker" / "bsd" / "kqueue"
+LAYER_BUILD = BUILD / "kqueue-layer"
+SERVED = [chapter for chapter in all_chapters()
+          if (chapter.solution_dir / "poller_kqueue.cpp").exists()]
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
+    pytest.mark.timeout(600),
+]
+
+each_event_loop = pytest.mark.parametrize("chapter", SERVED, ids=lambda chapter: chapter.name)
+
+
+@pytest.mark.parametrize("sanitizers", ["", "address,undefined", "thread"])
+def test_the_promises_hold(sanitizers: str) -> None:
+    program = built(LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
+                    f"-DHOTPATH_SANITIZE={sanitizers}")
+    done = checked(program)
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is planted: texts of one file, each of which must be there once, and their places."""
+
+    check: str
+    what: str
+    file: str
+    edits: tuple[tuple[str, str], ...]
+
+
+def fault(check: str, what: str, file: str, old: str, new: str) -> Fault:
+    return Fault(check, what, file, ((old, new),))
+
+
+FAULTS = (
+    Fault("full/nothing-is-lost", "what does not fit is dropped", "filter.cpp", (
+        ("ready_.resize(events.size());", "ready_.resize(2 * events.size());"),
+        ("static_cast<int>(events.size());", "static_cast<int>(2 * events.size());"),
+        ("if (report(", "if (filled < events.size() && report("))),
+    fault("full/nobody-starves", "the first filter always comes first", "queue.cpp",
+          "first_ = (index + 1) % filter_count;", "first_ = 0;"),
+    fault("both/in-an-array-of-one", "the first filter always comes first", "queue.cpp",
+          "first_ = (index + 1) % filter_count;", "first_ = 0;"),
+    fault("both/clear-apart", "one set of events for both filters", "filter_ops.cpp",
+          "{EVFILT_WRITE, true, EPOLLOUT,", "{EVFILT_WRITE, true, EPOLLIN | EPOLLOUT,"),
+    fault("flags/add-disabled", "EV_ADD enables, whatever else it says", "filter.cpp",
+          "lasting_flags | EV_DISABLE;", "lasting_flags;"),
+    fault("flags/disabled-sleeps", "hang-ups are not switched off", "filter.cpp",
+          "if (!note.enabled()) return EPOLLET;", "if (!note.enabled()) return 0;"),
+    fault("flags/oneshot", "EV_ONESHOT is ignored", "filter.cpp",
+          "if ((note.event.flags & EV_ONESHOT) != 0) {", "if (false) {"),
+    fault("flags/clear", "EV_CLEAR is ignored", "filter.cpp",
+          "return clear ? ops_.interest | EPOLLET", "return clear ? ops_.interest"),
+    fault("flags/dispatch", "EV_DISPATCH is ignored", "filter.cpp",
+          "(note.event.flags & EV_DISPATCH) != 0", "false"),
+    fault("flags/add-again", "a second EV_ADD changes nothing", "filter.cpp",
+          "event.udata = change.udata;", ""),
+    fault("changes/receipts", "EV_RECEIPT is ignored", "kqueue.cpp",
+          "if (error == 0 && (change.flags & EV_RECEIPT) == 0) continue;",
+          "if (error == 0) continue;"),
+    fault("changes/errors", "the error number is forgotten", "kqueue.cpp",
+          "receipt.data = error;", ""),
+    fault("close/one-of-two", "what is open elsewhere is watched for ever", "filter.cpp",
+          "if (std::exchange(has_strays_, false)) rebuild();", ""),
+    fault("close/number-used-again", "a number is taken for a file", "filter_ops.h",
+          "return file == file_of(source());", "return true;"),
+    fault("close/queue", "a closed queue is used", "kqueue.cpp",
+          "queue != nullptr && queue->is_open() ? queue : nullptr", "queue"),
+    fault("close/queues-are-freed", "closed queues are kept", "kqueue.cpp",
+          "return !entry.second->is_open();", "return entry.second == nullptr;"),
+    fault("read/end", "half a connection's end is not an end", "filter_ops.cpp",
+          "EPOLLIN | EPOLLRDHUP", "EPOLLIN"),
+    fault("read/error", "the second filter is not told of the error", "queue.cpp",
+          "share_errors(events.first(filled));", ""),
+    fault("read/listener", "a listener has one client waiting", "filter_ops.cpp",
+          "return known ? info.tcpi_unacked : 1;", "return known ? 1 : 1;"),
+    fault("timer/again", "a second EV_ADD does not restart", "filter_ops.cpp",
+          "if ((change.flags & EV_ADD) == 0) return 0;",
+          "if ((change.flags & EV_ADD) == 0 || note.own.number() >= 0) return 0;"),
+    fault("timer/repeats", "every timer is for once", "filter_ops.cpp",
+          "if ((change.flags & EV_ONESHOT) == 0) timer.it_interval", "if (false) timer.it_interval"),
+    fault("user/trigger", "EV_CLEAR does not reset a user event", "filter_ops.cpp",
+          "if ((note.event.flags & EV_CLEAR) != 0) ::eventfd_read", "if (false) ::eventfd_read"),
+    fault("wait/some-time", "the time to wait is rounded down", "queue.cpp",
+          "std::chrono::ceil<", "std::chrono::floor<"),
+)
+
+
+@pytest.fixture(scope="module")
+def copy() -> Path:
+    """The library's sources, to plant faults in."""
+    directory = LAYER_BUILD / "faults"
+    shutil.copytree(LAYER, directory, dirs_exist_ok=True)
+    return directory
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
+def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
+    file = copy / fault.file
+    text = (LAYER / fault.file).read_text(encoding="utf-8")
+    for old, new in fault.edits:
+        assert text.count(old) == 1, f"{fault.file} has no such text, once: {old}"
+        text = text.replace(old, new)
+    file.write_text(text, encoding="utf-8")
+    try:
+        done = checked(built(copy, LAYER_BUILD / "faulty"), fault.check)
+    finally:
+        shutil.copy(LAYER / fault.file, file)
+    assert done.returncode == 1 and f"FAILED {fault.check}" in done.stderr, done.stdout
+
+
+@each_event_loop
+def test_an_event_loop_behaves(chapter: Chapter) -> None:
+    server = build.build_server(chapter.solution_dir, "kqueue-asan")
+    result = suite.run(server, suite.select(chapter.level), chapter.level)
+    assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
+        group.stopped for group in result.groups.values()]
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[int]:
+    """The limit, as high as it goes."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield raise_descriptor_limit()
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@each_event_loop
+def test_no_client_starves(chapter: Chapter, many_descriptors: int) -> None:
+    clients = min(5000, many_descriptors - 200)
+    with running(build.build_server(chapter.solution_dir, "kqueue")) as server:
+        served = answers((server.host, server.port), clients, rounds=12, seconds=20)
+    middle = median(served)
+    assert middle >= 4, f"too few answers to judge: {middle} is the median of {clients} clients"
+    assert min(served) * 2 >= middle, f"one client had {min(served)} answers, the median {middle}"
+    assert max(served) <= middle * 2, f"one client had {max(served)} answers, the median {middle}"
+
+
+def answers(address: tuple[str, int], clients: int, rounds: int, seconds: float) -> list[int]:
+    """How many answers each of many clients got who ask as soon as they are answered."""
+    request = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+    with ExitStack() as stack:
+        poller = stack.enter_context(select.epoll())
+        sockets = [stack.enter_context(socket.create_connection(address)) for _ in range(clients)]
+        by_number = {each.fileno(): each for each in sockets}
+        length = answer_length(sockets[0], request)
+        got = dict.fromkeys(by_number, 0)
+        for number, each in by_number.items():
+            poller.register(number, select.EPOLLIN)
+            each.sendall(request)
+        end = time.monotonic() + seconds
+        while sum(got.values()) < clients * rounds * length and time.monotonic() < end:
+            for number, _ in poller.poll(1.0):
+                data = by_number[number].recv(65_536)
+                assert data, f"a client was closed after {got[number]} bytes"
+                got[number] += len(data)
+                if got[number] % length == 0:
+                    by_number[number].sendall(request)
+    return [count // length for count in got.values()]
+
+
+def answer_length(client: socket.socket, request: bytes) -> int:
+    client.sendall(request)
+    head, _, body = client.recv(65_536).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200") and b"Connection: close" not in head
+    return len(head) + 4 + len(body)
+
+
+def built(source: Path, directory: Path, *settings: str) -> Path:
+    """kqueue-test, built from the library's sources."""
+    for command in (["cmake", "-G", "Ninja", "-S", str(source), "-B", str(directory),
+                     "-DCMAKE_BUILD_TYPE=Debug", f"-DHOTPATH_SUPPORT={SCRIPTS / 'cmake'}",
+                     *settings],
+                    ["cmake", "--build", str(directory), "--target", "kqueue-test",
+                     "--parallel", str(min(build.available_cpus(), 8))]):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, done.stdout[-6000:]
+    return directory / "kqueue-test"
+
+
+def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=120)
