@@ -118,6 +118,17 @@ def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Cal
     assert "by call   recv 572, close 1" in said and "./scripts/hotpath trace 2" in said
 
 
+def test_what_stops_all_checks_is_told_once(chapter: Chapter, verdicts: Callable[..., None],
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    note = "server ended before it was ready (exit code 1)\n  no port"
+    verdicts(*(Check(name, "fail", f"0 of 9 cases; {note.splitlines()[0]}", note)
+               for name in ("behaviour.bodies", "behaviour.cuts")))
+    assert check.run(chapter) == 1
+    said = capsys.readouterr().out
+    assert said.count("no port") == 1 and "✗ behaviour.bodies, behaviour.cuts" in said
+    assert "✗ behaviour.cuts        0 of 9 cases; server ended before" in said
+
+
 def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
         chapter: Chapter, verdicts: Callable[..., None],
         capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,7 @@ class Check:
     name: str
     status: Status
     summary: str
+    note: str = ""  # more about it, in lines
     figures: dict[str, Any] = field(default_factory=dict)
     failures: list[suite.Failure] = field(default_factory=list)
 
@@ -133,8 +134,8 @@ def _behaviour(chapter: Chapter, binary: Path, wanted: list[str], pattern: str,
     for group in result.groups.values():
         summary = f"{group.passed} of {group.cases} cases"
         if group.stopped:
-            summary += f"; {group.stopped}"
-        yield Check(group.check, "pass" if group.ok else "fail", summary,
+            summary += f"; {group.stopped.splitlines()[0]}"
+        yield Check(group.check, "pass" if group.ok else "fail", summary, group.stopped,
                     {"cases": group.cases, "passed": group.passed}, group.failures)
 
 
@@ -159,7 +160,7 @@ def _costs(chapter: Chapter, binary: Path, measures: tuple[str, ...],
         except UserError as error:
             for name in measures:
                 status: Status = "fail" if name in chapter.cost else "info"
-                yield Check(f"cost.{name}", status, error.message)
+                yield Check(f"cost.{name}", status, error.message.splitlines()[0], error.message)
             return
     for name in measures:
         yield _cost(chapter, name, counted)
@@ -178,9 +179,9 @@ def _cost(chapter: Chapter, name: str, counted: costs.Costs) -> Check:
         figures["bytes"] = counted.alloc_bytes
     summary = f"{_number(value)} {UNITS[name]} a request"
     if budget is None:
-        return Check(check, "info", f"{summary} (no budget in this chapter)", figures)
+        return Check(check, "info", f"{summary} (no budget in this chapter)", figures=figures)
     status: Status = "pass" if value <= budget else "fail"
-    return Check(check, status, f"{summary}, budget {_number(budget)}", figures)
+    return Check(check, status, f"{summary}, budget {_number(budget)}", figures=figures)
 
 
 def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
@@ -196,7 +197,7 @@ def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
         return Check(SPEED, "skip", f"{error.message}; {error.fix}")
     summary = (f"{compared.ratio:.2f} × the starting point ({compared.low:.2f} to "
                f"{compared.high:.2f}): {_medal(chapter, compared.low, compared.verdict)}")
-    return Check(SPEED, "info", summary, compared.to_json())
+    return Check(SPEED, "info", summary, figures=compared.to_json())
 
 
 def _medal(chapter: Chapter, low: float, verdict: str) -> str:
@@ -231,7 +232,7 @@ def _show(chapter: Chapter, solution: bool, checks: list[Check], whole: bool,
           seconds: float) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for check in checks:
-        console.print(MARKS[check.status], f"{check.name:<21}", Text(check.summary.split("\n")[0]))
+        console.print(MARKS[check.status], f"{check.name:<21}", Text(check.summary))
     _show_failures(console, chapter, solution, checks)
     failed = [check for check in checks if check.status == "fail"]
     skipped = [check for check in checks if check.status == "skip" and check.name != SPEED]
@@ -261,8 +262,14 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
         more = f" and {len(rest) - 40} more" if rest[40:] else ""
         console.print(Text(f"also failing: {names}{more}"))
         console.print(Text(f"one in full: {_again(chapter, solution, rest[0].case)}"))
-    for check in checks:
-        if check.status == "fail" and not check.failures:
+    failed = [check for check in checks if check.status == "fail"]
+    for note in dict.fromkeys(check.note for check in failed if "\n" in check.note):
+        names = ", ".join(check.name for check in failed if check.note == note)
+        console.print()
+        console.print(Text(f"✗ {names}", style="bold"))
+        console.print(Text(note))
+    for check in failed:
+        if check.figures and not check.failures and not check.note:
             console.print()
             console.print(Text(f"✗ {check.name}", style="bold"), Text(check.summary))
             _show_rows(console, _explain_figures(chapter, solution, check))
@@ -296,7 +303,7 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
 
 
 def _explain_figures(chapter: Chapter, solution: bool, check: Check) -> dict[str, str]:
-    """A failed check that has no failed case: a budget, or a suite that had to stop."""
+    """A budget that was passed: by what."""
     rows = {}
     if by_call := check.figures.get("by_call"):
         calls = sorted(by_call.items(), key=lambda item: -item[1])
@@ -324,7 +331,8 @@ def _read(chapter: Chapter, check: str) -> dict[str, str]:
 def _report(chapter: Chapter, solution: bool, passed: bool,
             checks: list[Check]) -> dict[str, Any]:
     return {"chapter": chapter.name, "solution": solution, "passed": passed, "checks": [
-        {"name": check.name, "status": check.status, "summary": check.summary, **check.figures,
+        {"name": check.name, "status": check.status, "summary": check.summary,
+         "note": check.note, **check.figures,
          "failures": [{"case": failure.case.name, "reference": failure.case.reference,
                        **_explain(chapter, solution, failure)} for failure in check.failures]}
         for check in checks]}

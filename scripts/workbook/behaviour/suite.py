@@ -12,7 +12,15 @@ from pathlib import Path
 
 from workbook.behaviour.cases import CHECKS, CONNECTIONS, Case, table
 from workbook.behaviour.client import (
-    Await, Client, HalfClose, Pause, Received, Step, Vanish, exchange, exchange_many,
+    Await,
+    Client,
+    HalfClose,
+    Pause,
+    Received,
+    Step,
+    Vanish,
+    exchange,
+    exchange_many,
 )
 from workbook.errors import UserError
 from workbook.servers import Ended, Server, running
@@ -192,7 +200,7 @@ def nearest(case: Case, data: bytes) -> bytes:
 
 
 def _first_difference(one: bytes, other: bytes) -> int:
-    for index, (a, b) in enumerate(zip(one, other)):
+    for index, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return index
     return min(len(one), len(other))
