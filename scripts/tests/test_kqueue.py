@@ -7,38 +7,32 @@ against the library with one fault planted at a time: the check that the fault i
 from __future__ import annotations
 
 import resource
-import select
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import pytest
 
-from workbook import build
+from workbook import build, fairness
 from workbook.behaviour import suite
-from workbook.chapters import Chapter, all_chapters
-from workbook.paths import BUILD, ROOT, SCRIPTS
+from workbook.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.servers import running
 from workbook.stress import raise_descriptor_limit
 
 LAYER = ROOT / "docker" / "bsd" / "kqueue"
 LAYER_BUILD = BUILD / "kqueue-layer"
-SERVED = [chapter for chapter in all_chapters()
-          if (chapter.solution_dir / "poller_kqueue.cpp").exists()]
+EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
     pytest.mark.timeout(600),
 ]
 
-each_event_loop = pytest.mark.parametrize("chapter", SERVED, ids=lambda chapter: chapter.name)
+each_event_loop = pytest.mark.parametrize("solution", EVENT_LOOPS, ids=lambda path: path.name)
 
 
 @pytest.mark.parametrize("sanitizers", ["", "address,undefined", "thread"])
@@ -109,7 +103,8 @@ FAULTS = (
           "if ((change.flags & EV_ADD) == 0) return 0;",
           "if ((change.flags & EV_ADD) == 0 || note.own.number() >= 0) return 0;"),
     fault("timer/repeats", "every timer is for once", "filter_ops.cpp",
-          "if ((change.flags & EV_ONESHOT) == 0) timer.it_interval", "if (false) timer.it_interval"),
+          "if ((change.flags & EV_ONESHOT) == 0) timer.it_interval",
+          "if (false) timer.it_interval"),
     fault("user/trigger", "EV_CLEAR does not reset a user event", "filter_ops.cpp",
           "if ((note.event.flags & EV_CLEAR) != 0) ::eventfd_read", "if (false) ::eventfd_read"),
     fault("wait/some-time", "the time to wait is rounded down", "queue.cpp",
@@ -141,9 +136,9 @@ def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
 
 
 @each_event_loop
-def test_an_event_loop_behaves(chapter: Chapter) -> None:
-    server = build.build_server(chapter.solution_dir, "kqueue-asan")
-    result = suite.run(server, suite.select(chapter.level), chapter.level)
+def test_an_event_loop_behaves(solution: Path) -> None:
+    level = int(solution.name[:2])
+    result = suite.run(build.build_server(solution, "kqueue-asan"), suite.select(level), level)
     assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
         group.stopped for group in result.groups.values()]
 
@@ -157,44 +152,14 @@ def many_descriptors() -> Iterator[int]:
 
 
 @each_event_loop
-def test_no_client_starves(chapter: Chapter, many_descriptors: int) -> None:
+def test_no_client_starves(solution: Path, many_descriptors: int) -> None:
     clients = min(5000, many_descriptors - 200)
-    with running(build.build_server(chapter.solution_dir, "kqueue")) as server:
-        served = answers((server.host, server.port), clients, rounds=12, seconds=20)
+    with running(build.build_server(solution, "kqueue")) as server:
+        served = fairness.answers((server.host, server.port), clients, rounds=12, seconds=20)
     middle = median(served)
     assert middle >= 4, f"too few answers to judge: {middle} is the median of {clients} clients"
     assert min(served) * 2 >= middle, f"one client had {min(served)} answers, the median {middle}"
     assert max(served) <= middle * 2, f"one client had {max(served)} answers, the median {middle}"
-
-
-def answers(address: tuple[str, int], clients: int, rounds: int, seconds: float) -> list[int]:
-    """How many answers each of many clients got who ask as soon as they are answered."""
-    request = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
-    with ExitStack() as stack:
-        poller = stack.enter_context(select.epoll())
-        sockets = [stack.enter_context(socket.create_connection(address)) for _ in range(clients)]
-        by_number = {each.fileno(): each for each in sockets}
-        length = answer_length(sockets[0], request)
-        got = dict.fromkeys(by_number, 0)
-        for number, each in by_number.items():
-            poller.register(number, select.EPOLLIN)
-            each.sendall(request)
-        end = time.monotonic() + seconds
-        while sum(got.values()) < clients * rounds * length and time.monotonic() < end:
-            for number, _ in poller.poll(1.0):
-                data = by_number[number].recv(65_536)
-                assert data, f"a client was closed after {got[number]} bytes"
-                got[number] += len(data)
-                if got[number] % length == 0:
-                    by_number[number].sendall(request)
-    return [count // length for count in got.values()]
-
-
-def answer_length(client: socket.socket, request: bytes) -> int:
-    client.sendall(request)
-    head, _, body = client.recv(65_536).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200") and b"Connection: close" not in head
-    return len(head) + 4 + len(body)
 
 
 def built(source: Path, directory: Path, *settings: str) -> Path:
