@@ -29,8 +29,6 @@ NAIVE, CHUNKS, LAYOUT, THREADS = (
     "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
-LINGER = "    if (reading == Reading::refused || has_unread(socket_)) linger();\n"
-NODELAY = "    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);\n"
 CLIENTS = 400
 
 Rows = dict[str, dict[str, Any]]
@@ -67,7 +65,7 @@ def closing() -> Finding:
     clients, body = 100, b"x" * 1_000_000
     request = b"POST /sink HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     rows: Rows = {}
-    with variant(NAIVE, "connection.cpp", LINGER, "") as abrupt:
+    with variant(*LINGER, "") as abrupt:
         servers = {"lingering": ("01 as it is", _server(NAIVE)),
                    "abrupt": ("01 without linger()", abrupt)}
         for key, (label, binary) in servers.items():
@@ -141,7 +139,7 @@ def nagle() -> Finding:
     times: dict[str, list[float]] = {"without": [], "with": []}
     with ExitStack() as stack:
         binaries = {"without": stack.enter_context(
-            variant(CHUNKS, "socket_linux.cpp", NODELAY, "")), "with": _server(CHUNKS)}
+            variant(*NODELAY, "")), "with": _server(CHUNKS)}
         addresses = {key: _address(stack.enter_context(running(binary)))
                      for key, binary in binaries.items()}
         for _ in range(requests):
@@ -209,7 +207,7 @@ def silent_client() -> Finding:
     for threads in (1, 2, 4, 8):
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}, a listener each",
                               "answered": _answered(_server(THREADS), threads)}
-    with variant(THREADS, "socket_linux.cpp", *ONE_QUEUE) as shared:
+    with variant(*OWN_QUEUES, ONE_QUEUE) as shared:
         rows["shared"] = {"label": "4 threads, one listener", "answered": _answered(shared, 4)}
     return Finding(
         f"One client connects and is silent; then {CLIENTS} others ask at once. How many of them "
@@ -352,14 +350,23 @@ int main(int, char** argv) {
 }
 """
 
-ONE_QUEUE = ("        listeners.push_back(bind_to(host, free_port, true));\n"
-             "        start_listening(listeners.back());\n",
-             "        if (i > 0) {\n"
-             "            listeners.emplace_back(::dup(listeners.front().number()));\n"
-             "            continue;\n"
-             "        }\n"
-             "        listeners.push_back(bind_to(host, free_port, false));\n"
-             "        start_listening(listeners.back());\n")
+# Checkpoint, file and the lines in it that an experiment takes out or replaces.
+LINGER = (NAIVE, "connection.cpp",
+          "    if (reading == Reading::refused || has_unread(socket_)) linger();\n")
+NODELAY = (CHUNKS, "socket_linux.cpp", "    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);\n")
+OWN_QUEUES = (THREADS, "socket_linux.cpp",
+              "        listeners.push_back(bind_to(host, free_port, true));\n"
+              "        start_listening(listeners.back());\n")
+EDITS = (LINGER, NODELAY, OWN_QUEUES)
+
+ONE_QUEUE = """\
+        if (i > 0) {
+            listeners.emplace_back(::dup(listeners.front().number()));
+            continue;
+        }
+        listeners.push_back(bind_to(host, free_port, false));
+        start_listening(listeners.back());
+"""
 
 
 @contextmanager

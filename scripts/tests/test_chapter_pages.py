@@ -1,0 +1,60 @@
+"""What the chapters' pages rest on: their experiments, and the sections that failures point to."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from workbook import chapters, experiments
+from workbook.errors import UserError
+from workbook.paths import BOOK, RESULTS
+
+
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
+    recorded = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    for row in recorded["rows"].values():
+        assert all(isinstance(row[column], (int, float)) for column in recorded["columns"])
+    assert f"record --only {name}" in recorded["what"]
+    pages = "".join(page.read_text(encoding="utf-8") for page in (BOOK / "src").rglob("*.md"))
+    assert f"{{{{#table experiment {name}}}}}" in pages
+
+
+@pytest.mark.parametrize(("checkpoint", "file", "old"), experiments.EDITS)
+def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
+    assert (experiments.SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
+
+
+def test_an_edit_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(UserError, match="not what an experiment expects"):
+        with experiments.variant("01-naive", "server.cpp", "no such line", ""):
+            pass
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    with pytest.raises(UserError, match="no experiment “gone”") as failure:
+        experiments.run(["closing", "gone"])
+    assert "closing" in failure.value.fix
+
+
+def test_an_experiment_measures_and_replaces_its_file(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(experiments, "RESULTS", tmp_path)
+    experiments.run(["port-thief"])
+    recorded = json.loads((tmp_path / "port-thief.json").read_text(encoding="utf-8"))
+    assert recorded["machine"]["cpu"] and set(recorded["rows"]) == {"1", "2", "4"}
+    shares = [row["stolen"] for row in recorded["rows"].values()]
+    assert shares == sorted(shares, reverse=True) and shares[-1] > 0
+    assert "port-thief.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("chapter", chapters.all_chapters(), ids=lambda chapter: chapter.name)
+def test_failures_point_to_sections_that_exist(chapter: chapters.Chapter) -> None:
+    page = (BOOK / "src" / chapter.page).read_text(encoding="utf-8")
+    headings = re.findall(r"^##+ (.+)$", page, re.M)
+    anchors = {"#" + re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
+               for heading in headings}
+    assert set(chapter.sections.values()) <= anchors
