@@ -64,8 +64,8 @@ def matches(pattern: str, *names: str, flags: int = 0) -> list[str]:
 
 
 def test_a_solution_has_nothing_left_to_do() -> None:
-    assert not matches(r".*\bTODO\b.*", "solutions", "scripts/floor", "scripts/fuzz",
-                       "scripts/cmake", "scripts/wrk")
+    assert not matches(r".*\bTODO\b.*", "solutions", "docker", "scripts/cmake", "scripts/floor",
+                       "scripts/fuzz", "scripts/wrk")
 
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
@@ -105,8 +105,10 @@ def nodes(node: Node, *types: str) -> Iterator[Node]:
 
 def functions() -> Iterator[tuple[str, Node]]:
     """file:line and syntax tree of every function definition that is ours."""
-    for file, text in texts("solutions", "scripts/floor", "scripts/fuzz"):
+    for file, text in texts("solutions", "scripts", "docker"):
         if file.suffix in CPP:
+            # Half a brace, for C: no parser can pair it.
+            text = re.sub(r"#ifdef __cplusplus\n[^#]*#endif", lambda m: "\n" * m[0].count("\n"), text)
             tree = PARSER.parse(text.encode())
             assert not tree.root_node.has_error, f"{file} does not parse"
             for function in nodes(tree.root_node, "function_definition"):

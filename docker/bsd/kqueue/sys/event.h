@@ -58,13 +58,13 @@
 #define NOTE_TRIGGER 0x01000000U
 
 struct kevent {
-    uintptr_t ident;       /* a descriptor, or the caller's number of a timer or user event */
-    short filter;          /* EVFILT_… */
-    unsigned short flags;  /* EV_… */
-    unsigned int fflags;   /* NOTE_…, or a socket's error */
-    int64_t data;          /* bytes, room, clients that wait, expirations, or an error number */
-    void* udata;           /* the caller's, passed through */
-    uint64_t ext[4];       /* likewise */
+    uintptr_t ident;      /* a descriptor, or the caller's number of a timer or user event */
+    short filter;         /* EVFILT_… */
+    unsigned short flags; /* EV_… */
+    unsigned int fflags;  /* NOTE_…, or a socket's error */
+    int64_t data;         /* bytes, room, clients that wait, expirations, or an error number */
+    void* udata;          /* the caller's, passed through */
+    uint64_t ext[4];      /* likewise */
 };
 
 #define EV_SET(kevp, ident_, filter_, flags_, fflags_, data_, udata_) \
