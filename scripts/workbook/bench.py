@@ -154,8 +154,8 @@ def _warn_of_others() -> float:
     """How busy other programs keep the processors before we begin, in percent."""
     percent = psutil.cpu_percent(interval=1)
     if percent > BUSY_PERCENT:
-        print(f"note: other programs use {percent:.0f} % of the processors; times and rates will be "
-              "worse than they could be", file=sys.stderr)
+        print(f"note: other programs use {percent:.0f} % of the processors; times and rates will "
+              "be worse than they could be", file=sys.stderr)
     return percent
 
 

@@ -49,7 +49,8 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
         figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
         axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
                                 1 - 2 * SIDE / WIDTH, ROW * len(servers) / height))
-        rates = [rate for s in servers.values() for rate in (s["requests_per_second"], *s["rounds"])]
+        rates = [rate for server in servers.values()
+                 for rate in (server["requests_per_second"], *server["rounds"])]
         _scale(axes, [rate for rate in (*rates, floor) if rate], len(servers))
         for row, (name, server) in enumerate(servers.items()):
             _rung(axes, row, name, server, servers.get("01-naive"))

@@ -153,8 +153,8 @@ def _drop_note(dropped: int) -> str | None:
         return None
     with suppress(OSError):
         queue = Path("/proc/sys/net/core/somaxconn").read_text().strip()
-        return (f"the accept queue (net.core.somaxconn = {queue}) was full: {dropped:,} attempts to "
-                "connect were dropped, and repeated 1, 2, 4 s later")
+        return (f"the accept queue (net.core.somaxconn = {queue}) was full: {dropped:,} attempts "
+                "to connect were dropped, and repeated 1, 2, 4 s later")
     return None
 
 

@@ -49,7 +49,7 @@ def room() -> float:
     if prefix():
         return 1.0
     try:
-        used, size = (int((TABLE / f"nf_conntrack_{name}").read_text()) for name in ("count", "max"))
+        used, size = (int((TABLE / f"nf_conntrack_{end}").read_text()) for end in ("count", "max"))
     except (OSError, ValueError):
         return 1.0
     return 1 - used / size

@@ -87,8 +87,9 @@ def print_ladder(results: dict[str, Any]) -> None:
         prices.add_row(name, *(_number(f["p99_ms"]) for f in loaded),
                        *(_number(f["cpu_us_per_request"]) for f in loaded))
     _print("One GET /, counted. Memory and errors: under load.", costs)
-    _print(f"Requests per second, median of {results['method']['rounds']} rounds; × in the baseline.",
-           rates, _missing(results))
+    rounds = results["method"]["rounds"]
+    _print(f"Requests per second, median of {rounds} rounds; × in the baseline.", rates,
+           _missing(results))
     _print("The slowest hundredth of the answers; the server's processor time a request.",
            prices)
 

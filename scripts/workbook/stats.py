@@ -93,8 +93,8 @@ def judge(rounds: Sequence[Round], goal: float) -> Judgement:
     wide = measured.widened(same.reach()) if biased else measured
     span = f"{wide.low:.2f} to {wide.high:.2f}"
     if biased and wide.low < goal <= wide.high:
-        return Judgement(INCONCLUSIVE, wide, "A measured against itself is "
-                         f"{same.ratio:.2f} times as fast: something here favours one run over another")
+        return Judgement(INCONCLUSIVE, wide, f"A measured against itself is {same.ratio:.2f} times "
+                         "as fast: something here favours one run over another")
     if wide.low < goal <= wide.high:
         return Judgement(INCONCLUSIVE, wide, f"the goal {goal:.2f} lies within {span}")
     noise = (math.log(same.high) - math.log(same.low)) / 2
