@@ -81,8 +81,7 @@ def closing() -> Finding:
     return Finding(
         f"{clients} clients, one after another, that are refused (they name no Host) while they "
         f"send a body of {len(body):,} bytes.",
-        {"whole": "Whole answer, then the end", "reset": "Reset",
-         "bytes": "Bytes of the answer, median"}, rows)
+        {"whole": "Whole answers", "reset": "Resets", "bytes": "Bytes that came, median"}, rows)
 
 
 def large_head() -> Finding:
@@ -193,12 +192,11 @@ def late_reader() -> Finding:
     for key, label, pause_s in (("eager", "reads at once", 0.0), ("late", "waits for 0.5 s", 0.5)):
         taken = _written(request, pause_s)
         rows[key] = {"label": label, "calls": len(taken), "first": taken[0],
-                     "parts": round(100 * taken[0] / sum(taken))}
+                     "percent": round(100 * taken[0] / sum(taken))}
     return Finding(
-        "The answer of 03 to <code>POST /echo</code> with 10 MiB. The socket is blocking, and a "
-        "call waits for 200 ms at most.",
-        {"calls": "Calls of <code>writev</code>", "first": "Bytes that the first took",
-         "parts": "Per cent of the answer"}, rows)
+        "Calls of <code>writev</code> for the answer of 03 to <code>POST /echo</code> with 10 MiB. "
+        "The socket is blocking, and a call waits for 200 ms at most.",
+        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"}, rows)
 
 
 def silent_client() -> Finding:
