@@ -15,7 +15,7 @@ from workbook.paths import ROOT
 
 DOCKER = ROOT / "docker"
 COMPOSE_FILE = DOCKER / "compose.yaml"
-PATIENCE_S = 240.0  # for all that a cold machine downloads and builds; layers that are done are kept
+PATIENCE_S = 240.0  # for all that a cold machine downloads and builds
 
 pytestmark = pytest.mark.timeout(PATIENCE_S + 120)
 

@@ -107,9 +107,9 @@ def functions() -> Iterator[tuple[str, Node]]:
     """file:line and syntax tree of every function definition that is ours."""
     for file, text in texts("solutions", "scripts", "docker"):
         if file.suffix in CPP:
-            # Half a brace, for C: no parser can pair it.
-            text = re.sub(r"#ifdef __cplusplus\n[^#]*#endif", lambda m: "\n" * m[0].count("\n"), text)
-            tree = PARSER.parse(text.encode())
+            # extern "C" opens and closes in branches of their own, which no parser can pair.
+            whole = re.sub(r"#ifdef __cplusplus\n[^#]*\n#endif", "\n\n", text)
+            tree = PARSER.parse(whole.encode())
             assert not tree.root_node.has_error, f"{file} does not parse"
             for function in nodes(tree.root_node, "function_definition"):
                 yield f"{file}:{function.start_point.row + 1}", function
