@@ -253,7 +253,9 @@ def _steps_text(steps: Sequence[Step]) -> str:
     if len(steps) > 12:
         whole = b"".join(step for step in steps if isinstance(step, bytes))
         return escaped(whole) + f"  ‹in {sum(isinstance(s, bytes) for s in steps)} pieces›"
-    return " ".join(_step_text(step) for step in steps) or "‹connects and is silent›"
+    if not any(step and not isinstance(step, Pause) for step in steps):
+        return "‹connects and is silent›"
+    return " ".join(_step_text(step) for step in steps)
 
 
 def _step_text(step: Step) -> str:
