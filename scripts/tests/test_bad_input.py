@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -221,8 +222,10 @@ def _wait_for_a_server(process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + 120
     us = psutil.Process(process.pid)
     while time.monotonic() < deadline and process.poll() is None:
-        if any(child.name() in ("wrk", "server", "floor") for child in us.children(recursive=True)):
-            return
+        with suppress(psutil.NoSuchProcess):  # a compiler that ended while we looked
+            if any(child.name() in ("wrk", "server", "floor")
+                   for child in us.children(recursive=True)):
+                return
         time.sleep(0.1)
     process.kill()
     raise AssertionError("no server was started: " + process.communicate()[0])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -192,10 +193,16 @@ def test_interrupting_leaves_nothing(only: str, program: str) -> None:
                                 "--only", only], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process, deadline = psutil.Process(running.pid), time.monotonic() + 120
-    while not any(child.name() == program for child in process.children(recursive=True)):
+    while not _has_child(process, program):
         assert time.monotonic() < deadline and running.poll() is None
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=15)
     assert running.returncode == 130
     assert "Traceback" not in errors
+
+
+def _has_child(process: psutil.Process, program: str) -> bool:
+    with suppress(psutil.NoSuchProcess):  # one that ended while we looked
+        return any(child.name() == program for child in process.children(recursive=True))
+    return False

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from workbook import setup
+from workbook import children, setup
 from workbook.errors import UserError
 from workbook.paths import BUILD, ROOT, SCRIPTS
 
@@ -114,9 +114,9 @@ def _run(command: Sequence[str], cwd: Path, doing: str) -> None:
 def _process(command: Sequence[str], cwd: Path,
              environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A child that does not outlive us, whatever happens."""
-    process = subprocess.Popen(command, cwd=cwd, env=environment, text=True, errors="replace",
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
+    process = children.start(command, cwd=cwd, env=environment, text=True, errors="replace",
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
     try:
         yield process
         process.wait()

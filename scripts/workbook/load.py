@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from workbook import network, setup
+from workbook import children, network, setup
 from workbook.errors import UserError
 from workbook.paths import SCRIPTS
 from workbook.servers import Server, running
@@ -165,8 +165,8 @@ def _wrk(server: Server, phase: Phase) -> dict[str, Any]:
                "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}/"]
     with _on(cores().client):
         try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process = children.start(command, stdin=subprocess.DEVNULL, text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError as error:
             raise UserError(f"wrk cannot be started: {error}",
                             "install wrk, or put it in the PATH") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import signal
@@ -15,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from workbook import children
 from workbook.errors import UserError
 from workbook.paths import shown
 
 READY = re.compile(rb"^listening on http://([^\s/]+):(\d+)\s*$", re.M)
 PATIENCE_S = 5.0
-_alive: set[Server] = set()
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,11 @@ class Server:
         self._err: IO[bytes] = tempfile.TemporaryFile()
         self._ended: Ended | None = None
         try:
-            self._process = subprocess.Popen(
+            self._process = children.start(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
                 start_new_session=True, env={**os.environ, **(environment or {})})
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
-        _alive.add(self)
         self.host, self.port = self._wait_until_ready(ready_s)
         self.pid = _innermost(self._process.pid)
 
@@ -67,7 +65,6 @@ class Server:
         if self._ended is None:
             killed = self._terminate(patience_s)
             self._kill_group()
-            _alive.discard(self)
             self._ended = Ended(self._process.wait(), self.stderr, killed)
         return self._ended
 
@@ -143,7 +140,7 @@ def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> No
     Raises UserError if it ends by itself with anything but 0.
     """
     port = () if any(a.startswith("--port") for a in arguments) else ("--port", "8080")
-    process = subprocess.Popen([str(binary), *port, *arguments])
+    process = children.start([str(binary), *port, *arguments])
     try:
         code = _wait_through_ctrl_c(process)
     finally:
@@ -194,9 +191,3 @@ def _describe(exit_code: int) -> str:
     if exit_code >= 0:
         return f"exit code {exit_code}"
     return f"signal {-exit_code}, {signal.Signals(-exit_code).name}"
-
-
-@atexit.register
-def _end_all() -> None:
-    for server in list(_alive):
-        server.kill()
