@@ -41,7 +41,8 @@ def test_an_unknown_experiment_is_refused() -> None:
 
 
 def test_an_experiment_measures_and_replaces_its_file(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(experiments, "RESULTS", tmp_path)
     experiments.run(["port-thief"])
     recorded = json.loads((tmp_path / "port-thief.json").read_text(encoding="utf-8"))

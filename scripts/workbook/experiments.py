@@ -196,7 +196,8 @@ def late_reader() -> Finding:
     return Finding(
         "Calls of <code>writev</code> for the answer of 03 to <code>POST /echo</code> with 10 MiB. "
         "The socket is blocking, and a call waits for 200 ms at most.",
-        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"}, rows)
+        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"},
+        rows)
 
 
 def silent_client() -> Finding:
