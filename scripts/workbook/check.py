@@ -27,6 +27,7 @@ from workbook.paths import COMMAND
 SPEED = "speed"
 SPEED_SECONDS = 4.0
 SHOWN_FAILURES = 3
+NAMED_FAILURES = 8
 UNITS = {"syscalls": "system calls", "allocations": "heap allocations",
          "instructions": "instructions"}
 
@@ -208,7 +209,8 @@ def _medal(chapter: Chapter, low: float, verdict: str) -> str:
         return f"{_medal_name(reached[-1][1])} (from {reached[-1][0]:g})"
     if goals:
         return f"{verdict}, {_medal_name(goals[0][1])} begins at {goals[0][0]:g}"
-    return f"{verdict}, faster than before" if verdict != "PASS" else "faster than before"
+    return {"PASS": "faster", "NOT YET": "no faster"}.get(
+        verdict, f"{verdict}, this machine is too busy to say which is faster")
 
 
 def _medal_name(name: str) -> str:
@@ -258,8 +260,8 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
         _show_rows(console, _explain(chapter, solution, failure))
     if rest := failures[SHOWN_FAILURES:]:
         console.print()
-        names = ", ".join(failure.case.name for failure in rest[:40])
-        more = f" and {len(rest) - 40} more" if rest[40:] else ""
+        names = ", ".join(failure.case.name for failure in rest[:NAMED_FAILURES])
+        more = f" and {len(rest) - NAMED_FAILURES} more" if rest[NAMED_FAILURES:] else ""
         console.print(Text(f"also failing: {names}{more}"))
         console.print(Text(f"one in full: {_again(chapter, solution, rest[0].case)}"))
     failed = [check for check in checks if check.status == "fail"]
