@@ -35,19 +35,22 @@ Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
 }
 
+// Both filters, once; afterwards they are only enabled and disabled.
 bool Poller::add(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_ADD, interest)};
+    const std::array changes{control(fd, EV_ADD, interest),
+                             control(fd, EV_ADD | EV_DISABLE, other(interest))};
     return submit(queue_, changes);
 }
 
 bool Poller::change(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DELETE, other(interest)),
-                             control(fd, EV_ADD, interest)};
+    const std::array changes{control(fd, EV_DISABLE, other(interest)),
+                             control(fd, EV_ENABLE, interest)};
     return submit(queue_, changes);
 }
 
 void Poller::remove(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DELETE, interest)};
+    const std::array changes{control(fd, EV_DELETE, interest),
+                             control(fd, EV_DELETE, other(interest))};
     submit(queue_, changes);
 }
 
