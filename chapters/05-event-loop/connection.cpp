@@ -1,0 +1,130 @@
+#include "connection.h"
+
+#include <array>
+#include <utility>
+
+namespace web {
+namespace {
+
+iovec part(std::string_view bytes) {
+    return {const_cast<char*>(bytes.data()), bytes.size()};
+}
+
+/// What is left of `parts` after `count` bytes were sent.
+std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
+    while (!parts.empty() && count >= parts.front().iov_len) {
+        count -= parts.front().iov_len;
+        parts = parts.subspan(1);
+    }
+    if (!parts.empty()) {
+        parts.front().iov_base = static_cast<char*>(parts.front().iov_base) + count;
+        parts.front().iov_len -= count;
+    }
+    return parts;
+}
+
+}  // namespace
+
+Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+    : handler_(handler), stopping_(stopping), socket_(std::move(socket)) {}
+
+// TODO(5): what is a loop here becomes a state there. A request that is whole is answered from
+// memory before anybody waits again; what follows it in the buffer is the next one. With 64 KiB
+// unsent, requests wait. A body gets memory of its own unless it came with its head (why?).
+void Connection::serve() {
+    const Reading reading = read_request();
+    if (reading == Reading::gone) return;
+    if (reading == Reading::complete) handler_(request_, response_);
+    const bool with_body = request_.method != Method::head;
+    std::array<char, Response::max_head> head;
+    std::array parts{part(response_.format_head(head)), part(response_.body())};
+    if (!send_all(std::span(parts).first(with_body ? 2 : 1))) return;
+    if (reading == Reading::refused || has_unread(socket_)) linger();
+}
+
+Connection::Reading Connection::read_request() {
+    if (auto reading = read_head(); reading != Reading::complete) return reading;
+    return read_body();
+}
+
+Connection::Reading Connection::read_head() {
+    while (receive_chunk()) {
+        const auto progress = parser_.parse(buffer_, request_);
+        if (!progress) return refuse(progress.error());
+        if (*progress == HttpParser::Progress::complete) return Reading::complete;
+    }
+    return Reading::gone;
+}
+
+Connection::Reading Connection::read_body() {
+    const std::size_t size = request_.content_length;
+    if (size == 0) return Reading::complete;
+    if (request_.expects_continue && buffer_.size() == parser_.head_size()) {
+        iovec go_on = part("HTTP/1.1 100 Continue\r\n\r\n");
+        if (!send_all({&go_on, 1})) return Reading::gone;
+    }
+    body_.resize_and_overwrite(size,
+                               [&](char* body, std::size_t) { return fill_body({body, size}); });
+    request_.body = body_;
+    return body_.size() == size ? Reading::complete : Reading::gone;
+}
+
+// Part of the body may have come with the head. Returns how many bytes there are in the end.
+std::size_t Connection::fill_body(std::span<char> body) {
+    std::size_t had = buffer_.copy(body.data(), body.size(), parser_.head_size());
+    while (had < body.size()) {
+        const auto got = patiently([&] { return receive(socket_, body.subspan(had)); });
+        if (!got || *got == 0) break;
+        had += *got;
+    }
+    return had;
+}
+
+Connection::Reading Connection::refuse(Status status) {
+    response_.refuse(status);
+    return Reading::refused;
+}
+
+template <typename Transfer>
+std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+    std::chrono::milliseconds waited{0};
+    while (waited < (stopping() ? stop_limit : idle_limit)) {
+        const auto count = transfer();
+        if (count || count.error() != IoError::timed_out) return count;
+        waited += wait_slice;
+    }
+    return std::unexpected(IoError::timed_out);
+}
+
+// Straight into the string: no chunk on the stack, no copy out of it.
+bool Connection::receive_chunk() {
+    const std::size_t had = buffer_.size();
+    buffer_.resize_and_overwrite(had + chunk_size, [&](char* bytes, std::size_t size) {
+        const std::span<char> room(bytes + had, size - had);
+        return had + patiently([&] { return receive(socket_, room); }).value_or(0);
+    });
+    return buffer_.size() > had;
+}
+
+bool Connection::send_all(std::span<iovec> parts) {
+    while (!parts.empty()) {
+        const auto sent = patiently([&] { return send(socket_, parts); });
+        if (!sent) return false;
+        parts = advance(parts, *sent);
+    }
+    return true;
+}
+
+// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
+// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+void Connection::linger() {
+    finish_sending(socket_);
+    const auto end = std::chrono::steady_clock::now() + linger_limit;
+    char unwanted[4096];
+    while (std::chrono::steady_clock::now() < end && !stopping()) {
+        const auto got = receive(socket_, unwanted);
+        if (got ? *got == 0 : got.error() == IoError::failed) return;
+    }
+}
+
+}  // namespace web

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <span>
+#include <string>
+
+#include "fd.h"
+#include "http_parser.h"
+#include "request.h"
+#include "response.h"
+#include "socket.h"
+
+namespace web {
+
+/// The application: fills in the response to one request.
+using Handler = void (*)(const Request& request, Response& response);
+
+// TODO(5): a connection that waits for nobody. It gets bytes and gives bytes, and says which of the
+// two it wants next; the worker makes the system calls. Its phases: idle, head, body, sending,
+// linger, done. Its functions: receive_buffer(), received(count), end_of_input(), output(),
+// sent(count).
+/// One client, served from its first byte to its last by the thread that accepted it.
+class Connection {
+public:
+    /// A client that sends and takes nothing for this long is let go.
+    static constexpr std::chrono::seconds idle_limit{10};
+    /// The same while the server is being stopped.
+    static constexpr std::chrono::seconds stop_limit{1};
+    /// How long a client may go on sending after it was refused.
+    static constexpr std::chrono::seconds linger_limit{2};
+
+    /// `stopping` must outlive the connection.
+    Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping);
+
+    /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
+    void serve();
+
+private:
+    static constexpr std::size_t chunk_size = 4096;
+
+    enum class Reading { complete, refused, gone };
+
+    Reading read_request();
+    Reading read_head();
+    Reading read_body();
+    std::size_t fill_body(std::span<char> body);
+    Reading refuse(Status status);
+
+    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+
+    /// Calls `transfer` again until it did something or the client idled too long.
+    template <typename Transfer>
+    std::expected<std::size_t, IoError> patiently(Transfer transfer);
+
+    bool receive_chunk();
+    bool send_all(std::span<iovec> parts);
+    void linger();
+
+    Handler handler_;
+    const std::atomic<bool>& stopping_;
+    std::string buffer_;  // the head, and what came with it
+    std::string body_;    // request_.body's bytes
+    HttpParser parser_;
+    Request request_;
+    Response response_;
+    Fd socket_;
+};
+
+}  // namespace web

@@ -1,0 +1,102 @@
+#include <getopt.h>
+#include <signal.h>
+
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <print>
+#include <stdexcept>
+#include <string>
+
+#include "app.h"
+#include "server.h"
+
+namespace {
+
+constexpr const char* usage =
+    "usage: server [--host 127.0.0.1] [--port 8080] [--threads N] [--help]\n"
+    "\n"
+    "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
+    "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
+    "  --threads N      threads that serve (default: one for each hardware thread)\n"
+    "  --help           this text\n";
+
+// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+std::atomic<bool> stopping = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+
+extern "C" void request_stop(int) {
+    stopping.store(true, std::memory_order_relaxed);
+}
+
+// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
+void handle_signals() {
+    struct sigaction stop{};
+    stop.sa_handler = request_stop;
+    ::sigaction(SIGINT, &stop, nullptr);
+    ::sigaction(SIGTERM, &stop, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+}
+
+template <typename Number>
+Number parse_number(const std::string& option, const char* text, Number least) {
+    Number number{};
+    const char* end = text + std::strlen(text);
+    const auto [stopped, error] = std::from_chars(text, end, number);
+    if (error != std::errc{} || stopped != end || number < least) {
+        throw std::invalid_argument(option + " " + text + ": not a number in range");
+    }
+    return number;
+}
+
+/// Nothing when only the usage was asked for.
+std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
+    const option known[] = {
+        {"host", required_argument, nullptr, 'h'},
+        {"port", required_argument, nullptr, 'p'},
+        {"threads", required_argument, nullptr, 't'},
+        {"help", no_argument, nullptr, 'u'},
+        {},
+    };
+    web::ServerOptions options;
+    for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+        switch (found) {
+            case 'h': options.host = optarg; break;
+            case 'p': options.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
+            case 't': options.threads = parse_number<unsigned>("--threads", optarg, 1); break;
+            case 'u': return std::nullopt;
+            default: throw std::invalid_argument("see --help");
+        }
+    }
+    if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");
+    return options;
+}
+
+void serve(const web::ServerOptions& options) {
+    web::Server server(options, web::respond, stopping);
+    const bool ipv6 = options.host.contains(':');
+    const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
+    std::println("listening on http://{}:{}", host, server.port());
+    std::fflush(stdout);
+    server.run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        handle_signals();
+        if (const auto options = parse_options(argc, argv)) {
+            serve(*options);
+        } else {
+            std::print("{}", usage);
+        }
+        return 0;
+    } catch (const std::exception& error) {
+        std::println(stderr, "server: {}", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,54 @@
+#include "server.h"
+
+#include <utility>
+
+namespace web {
+namespace {
+
+/// Joins its threads when it goes, having stopped them if it goes by an exception.
+class Threads {
+public:
+    explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
+    ~Threads() {
+        if (!started_) stopping_.store(true, std::memory_order_relaxed);
+        for (std::thread& thread : threads_)
+            thread.join();
+    }
+
+    template <typename Function>
+    void start(Function function) {
+        started_ = false;
+        threads_.emplace_back(function);
+        started_ = true;
+    }
+
+private:
+    std::vector<std::thread> threads_;
+    std::atomic<bool>& stopping_;
+    bool started_ = true;
+};
+
+}  // namespace
+
+Server::Server(const ServerOptions& options, Handler handler, std::atomic<bool>& stopping)
+    : listeners_(listen_on(options.host, options.port, options.threads)),
+      handler_(handler),
+      stopping_(stopping) {}
+
+// TODO(5): one worker on this thread, and no others. Many threads come back in chapter 7.
+void Server::run() {
+    Threads threads(stopping_);
+    for (const Fd& listener : listeners_) {
+        threads.start([this, &listener] { serve(listener); });
+    }
+}
+
+void Server::serve(const Fd& listener) {
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        if (auto client = accept_client(listener)) {
+            Connection(std::move(*client), handler_, stopping_).serve();
+        }
+    }
+}
+
+}  // namespace web

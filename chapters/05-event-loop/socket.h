@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/uio.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fd.h"
+
+namespace web {
+
+/// How long one call below waits before it returns empty-handed, so that its caller can see
+/// whether the server is being stopped (SO_RCVTIMEO and SO_SNDTIMEO in socket(7)).
+// TODO(5): nothing here waits any more: non-blocking sockets, IoError::would_block, and an
+// accept_client() that says whether nobody is waiting, the client has gone, or we are out of
+// descriptors.
+inline constexpr std::chrono::milliseconds wait_slice{200};
+
+enum class IoError { timed_out, failed };
+
+/// `count` sockets that listen on one numeric address and between which the kernel spreads its
+/// clients. Port 0 lets the system choose. Throws std::system_error naming the call that failed.
+std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned count);
+
+/// The port that a listening socket got.
+std::uint16_t local_port(const Fd& socket);
+
+/// The next client, or nothing if none came within the slice or it was gone again.
+std::optional<Fd> accept_client(const Fd& listener);
+
+/// Bytes received; 0 when the peer has finished sending.
+std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into);
+
+/// Sends the parts in order, with one writev(2). Bytes that the socket took, perhaps fewer than
+/// offered.
+std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts);
+
+/// Has the peer sent bytes that nobody has received? Never waits.
+bool has_unread(const Fd& socket);
+
+/// Tells the peer that nothing more will come; receiving goes on.
+void finish_sending(const Fd& socket);
+
+}  // namespace web

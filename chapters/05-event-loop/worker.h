@@ -1,0 +1,37 @@
+// TODO(5): the event loop, and every decision about clients: how many to accept at once, how long
+// to wait for whom, when to close. It owns the listener, the poller and the clients.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "connection.h"
+#include "fd.h"
+#include "poller.h"
+
+namespace web {
+
+class Worker {
+public:
+    /// Throws std::system_error. `stopping` must outlive the worker.
+    Worker(Fd listener, Handler handler, const std::atomic<bool>& stopping);
+
+    const Fd& listener() const { return listener_; }
+
+    /// Returns when `stopping` is set and the clients being answered have their answers.
+    void run();
+
+private:
+    /// A socket, its state machine, what it is waited for, and until when.
+    struct Client;
+
+    Handler handler_;
+    const std::atomic<bool>& stopping_;
+    Fd listener_;
+    Poller poller_;
+    std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
+};
+
+}  // namespace web

@@ -1,0 +1,281 @@
+#include "http_parser.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+namespace web {
+namespace {
+
+constexpr std::size_t npos = std::string_view::npos;
+
+std::unexpected<Status> refuse(Status status) {
+    return std::unexpected(status);
+}
+
+bool is_alphanumeric(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+// TODO(6): a table of 256 bytes answers these questions with one load. For values, ask eight or
+// more bytes at once, without a branch, and let the compiler widen it. RFC 9110 §5.6.2.
+bool is_token(std::string_view text) {
+    constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+    for (const char c : text) {
+        if (!is_alphanumeric(c) && !marks.contains(c)) return false;
+    }
+    return !text.empty();
+}
+
+// RFC 9110 §5.5: visible characters, spaces, tabs, and bytes from 0x80 on.
+bool is_field_value(std::string_view text) {
+    for (const char c : text) {
+        if (c != '\t' && std::iscntrl(static_cast<unsigned char>(c))) return false;
+    }
+    return true;
+}
+
+// RFC 9112 §3.2: no spaces, no control characters; a fragment is never sent.
+bool is_target(std::string_view text) {
+    for (const char c : text) {
+        if (c <= 0x20 || c >= 0x7f || c == '#') return false;
+    }
+    return !text.empty();
+}
+
+// RFC 3986 §3.2.2 and §3.2.3: a registered name or address, perhaps a port.
+bool is_host(std::string_view text) {
+    constexpr std::string_view marks = "-._~%!$&'()*+,;=:[]";
+    for (const char c : text) {
+        if (!is_alphanumeric(c) && !marks.contains(c)) return false;
+    }
+    return true;
+}
+
+bool is_digits(std::string_view text) {
+    for (const char c : text) {
+        if (!std::isdigit(static_cast<unsigned char>(c))) return false;
+    }
+    return !text.empty();
+}
+
+// The first byte leaves one candidate, or three for P.
+Method find_method(std::string_view name) {
+    switch (name.front()) {
+        case 'G': return name == "GET" ? Method::get : Method::unknown;
+        case 'H': return name == "HEAD" ? Method::head : Method::unknown;
+        case 'D': return name == "DELETE" ? Method::del : Method::unknown;
+        case 'O': return name == "OPTIONS" ? Method::options : Method::unknown;
+        case 'P':
+            if (name == "POST") return Method::post;
+            if (name == "PUT") return Method::put;
+            return name == "PATCH" ? Method::patch : Method::unknown;
+        default: return Method::unknown;
+    }
+}
+
+ParseResult parse_version(std::string_view text, Request& request) {
+    if (text == "HTTP/1.1") {
+        request.version = Version::http_1_1;
+    } else if (text == "HTTP/1.0") {
+        request.version = Version::http_1_0;
+    } else {
+        const bool well_formed = text.size() == 8 && text.starts_with("HTTP/") &&
+                                 is_digits(text.substr(5, 1)) && text[6] == '.' &&
+                                 is_digits(text.substr(7, 1));
+        return refuse(well_formed ? Status::version_not_supported : Status::bad_request);
+    }
+    return {};
+}
+
+// RFC 9112 §3.2: a path, or a whole URI whose authority the Host field repeats, or "*".
+ParseResult parse_target(std::string_view target, Request& request) {
+    constexpr std::string_view scheme = "http://";
+    if (!is_target(target)) return refuse(Status::bad_request);
+    if (SameName()(target.substr(0, scheme.size()), scheme)) {
+        target.remove_prefix(scheme.size());
+        const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+        if (end == 0 || !is_host(target.substr(0, end))) return refuse(Status::bad_request);
+        target.remove_prefix(end);
+    } else if (target[0] != '/' && target != "*") {
+        return refuse(Status::bad_request);
+    }
+    const std::size_t mark = target.find('?');
+    request.path = mark == 0 || target.empty() ? "/" : target.substr(0, mark);
+    if (mark != npos) request.query = target.substr(mark + 1);
+    return {};
+}
+
+std::string_view trim(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+// RFC 9112 §5: name, colon, optional space, value, optional space.
+ParseResult parse_field(std::string_view line, Request& request) {
+    const std::size_t colon = line.find(':');
+    if (colon == npos) return refuse(Status::bad_request);
+    const std::string_view name = line.substr(0, colon);
+    const std::string_view value = trim(line.substr(colon + 1));
+    if (!is_token(name) || !is_field_value(value)) return refuse(Status::bad_request);
+    request.headers.push_back({name, value});
+    return {};
+}
+
+struct Found {
+    std::size_t count = 0;
+    std::string_view value;  // the last one's
+};
+
+// Two dozen entries lie in a few cache lines: walking them beats hashing the name.
+Found find_header(const Request& request, std::string_view name) {
+    Found found;
+    for (const Header& header : request.headers) {
+        if (SameName()(header.name, name)) found = {found.count + 1, header.value};
+    }
+    return found;
+}
+
+// RFC 9112 §3.2: exactly one Host in HTTP/1.1.
+ParseResult check_host(const Request& request) {
+    const auto [count, host] = find_header(request, "host");
+    const bool needed = request.version == Version::http_1_1;
+    if (count > 1 || (needed && count == 0)) return refuse(Status::bad_request);
+    if (!is_host(host)) return refuse(Status::bad_request);
+    return {};
+}
+
+// RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, is how requests are
+// smuggled.
+ParseResult check_transfer_encoding(const Request& request) {
+    const auto [count, coding] = find_header(request, "transfer-encoding");
+    if (count == 0) return {};
+    if (find_header(request, "content-length").count > 0) return refuse(Status::bad_request);
+    if (request.version == Version::http_1_0) return refuse(Status::bad_request);
+    if (count == 1 && SameName()(coding, "chunked")) return refuse(Status::length_required);
+    return refuse(Status::not_implemented);
+}
+
+// RFC 9112 §6.2: digits and nothing else, once.
+ParseResult parse_content_length(Request& request) {
+    const auto [count, length] = find_header(request, "content-length");
+    if (count == 0) return {};
+    if (count > 1 || !is_digits(length)) return refuse(Status::bad_request);
+    const char* end = length.data() + length.size();
+    const auto [stopped, error] = std::from_chars(length.data(), end, request.content_length);
+    if (error == std::errc::result_out_of_range || request.content_length > max_body) {
+        return refuse(Status::content_too_large);
+    }
+    return {};
+}
+
+// RFC 9110 §10.1.1; HTTP/1.0 knows no expectations.
+ParseResult parse_expect(Request& request) {
+    const auto [count, expectation] = find_header(request, "expect");
+    if (count == 0 || request.version == Version::http_1_0) return {};
+    if (count > 1 || !SameName()(expectation, "100-continue")) {
+        return refuse(Status::expectation_failed);
+    }
+    request.expects_continue = true;
+    return {};
+}
+
+// RFC 9110 §7.6.1: a list of options, perhaps over several fields.
+bool has_connection_option(const Request& request, std::string_view option) {
+    for (const auto& [name, value] : request.headers) {
+        if (!SameName()(name, "connection")) continue;
+        for (std::string_view rest = value; !rest.empty();) {
+            const std::size_t comma = std::min(rest.find(','), rest.size());
+            if (SameName()(trim(rest.substr(0, comma)), option)) return true;
+            rest.remove_prefix(std::min(comma + 1, rest.size()));
+        }
+    }
+    return false;
+}
+
+// RFC 9112 §9.3.
+bool wants_keep_alive(const Request& request) {
+    if (has_connection_option(request, "close")) return false;
+    return request.version == Version::http_1_1 || has_connection_option(request, "keep-alive");
+}
+
+}  // namespace
+
+ParseResult parse_request_line(std::string_view line, Request& request) {
+    const std::size_t target = line.find(' ') + 1;
+    const std::size_t version = line.rfind(' ') + 1;
+    if (target == 0 || target == version) return refuse(Status::bad_request);
+    const std::string_view method = line.substr(0, target - 1);
+    if (!is_token(method)) return refuse(Status::bad_request);
+    const auto path = line.substr(target, version - target - 1);
+    if (auto result = parse_target(path, request); !result) return result;
+    if (auto result = parse_version(line.substr(version), request); !result) return result;
+    request.method = find_method(method);
+    if (request.method == Method::unknown) return refuse(Status::not_implemented);
+    return {};
+}
+
+ParseResult parse_fields(std::string_view lines, Request& request) {
+    request.headers.reserve(Request::usual_headers);
+    while (!lines.empty()) {
+        const std::size_t end = lines.find("\r\n");
+        if (auto result = parse_field(lines.substr(0, end), request); !result) return result;
+        lines.remove_prefix(end + 2);
+    }
+    if (auto result = check_host(request); !result) return result;
+    if (auto result = check_transfer_encoding(request); !result) return result;
+    if (auto result = parse_content_length(request); !result) return result;
+    request.keep_alive = wants_keep_alive(request);
+    return parse_expect(request);
+}
+
+std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view buffer,
+                                                              Request& request) {
+    for (std::size_t lf; (lf = buffer.find('\n', scanned_)) != npos;) {
+        scanned_ = lf + 1;
+        if (auto result = check_limits(lf); !result) return refuse(result.error());
+        if (lf == line_ || buffer[lf - 1] != '\r') return refuse(Status::bad_request);
+        const bool empty = lf - 1 == std::exchange(line_, lf + 1);
+        if (fields_ != npos && empty) {
+            if (auto result = finish_head(buffer, request); !result) return refuse(result.error());
+            return Progress::complete;
+        }
+        if (fields_ == npos && empty && request_line_ == 0) {
+            request_line_ = line_;  // RFC 9112 §2.2
+        } else if (fields_ == npos) {
+            if (auto result = end_request_line(buffer, lf, request); !result)
+                return refuse(result.error());
+        }
+    }
+    scanned_ = buffer.size();
+    if (auto result = check_limits(scanned_); !result) return refuse(result.error());
+    return Progress::incomplete;
+}
+
+// `end` bytes have come without the line feed that would have ended the line or the head.
+ParseResult HttpParser::check_limits(std::size_t end) const {
+    if (fields_ == npos && end - request_line_ > max_request_line + 1) {
+        return refuse(Status::uri_too_long);
+    }
+    if (fields_ != npos && end - fields_ > max_fields + 1) return refuse(Status::fields_too_large);
+    return {};
+}
+
+ParseResult HttpParser::end_request_line(std::string_view buffer, std::size_t line_feed,
+                                         Request& request) {
+    fields_ = line_feed + 1;
+    parsed_at_ = buffer.data();
+    return parse_request_line(buffer.substr(request_line_, line_feed - 1 - request_line_), request);
+}
+
+// The buffer may have moved since the request line came: then its views are of freed memory.
+ParseResult HttpParser::finish_head(std::string_view buffer, Request& request) const {
+    if (buffer.data() != parsed_at_) {
+        const std::size_t size = fields_ - 2 - request_line_;
+        if (auto r = parse_request_line(buffer.substr(request_line_, size), request); !r) return r;
+    }
+    return parse_fields(buffer.substr(fields_, scanned_ - 2 - fields_), request);
+}
+
+}  // namespace web

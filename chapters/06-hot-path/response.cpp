@@ -1,0 +1,36 @@
+#include "response.h"
+
+#include <cassert>
+#include <format>
+#include <utility>
+
+namespace web {
+
+void Response::body(std::string text) {
+    kept_ = std::move(text);
+    body_ = kept_;
+}
+
+void Response::refuse(Status status) {
+    status_ = status;
+    content_type_ = "text/plain; charset=utf-8";
+    body(std::string(status_text(status)) + "\n");
+}
+
+// TODO(6): std::format reads its format string for every answer. Status lines are constants; the
+// rest is a copy of known size and one std::to_chars.
+std::string_view Response::format_head(std::span<char> buffer, std::string_view connection) const {
+    const auto room = static_cast<std::ptrdiff_t>(buffer.size());
+    const auto written =
+        std::format_to_n(buffer.data(), room,
+                         "HTTP/1.1 {}\r\n"
+                         "Content-Type: {}\r\n"
+                         "Content-Length: {}\r\n"
+                         "{}"
+                         "\r\n",
+                         status_text(status_), content_type_, body_.size(), connection);
+    assert(written.size <= room);
+    return {buffer.data(), written.out};
+}
+
+}  // namespace web

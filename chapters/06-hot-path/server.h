@@ -1,0 +1,33 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "worker.h"
+
+namespace web {
+
+struct ServerOptions {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8080;
+    unsigned threads = 1;
+};
+
+/// Listens, and serves all clients from one event loop on the calling thread.
+class Server {
+public:
+    /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
+    Server(const ServerOptions& options, Handler handler, const std::atomic<bool>& stopping);
+
+    std::uint16_t port() const { return port_; }
+
+    /// Returns when `stopping` is set and the clients being answered have their answers.
+    void run() { worker_.run(); }
+
+private:
+    Worker worker_;
+    std::uint16_t port_;
+};
+
+}  // namespace web

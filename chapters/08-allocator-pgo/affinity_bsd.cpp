@@ -1,0 +1,9 @@
+#include "affinity.h"
+
+namespace web {
+
+// FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. Their schedulers
+// keep a busy thread where it is well enough.
+void stay_on_core(unsigned) {}
+
+}  // namespace web

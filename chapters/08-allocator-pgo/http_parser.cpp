@@ -1,0 +1,310 @@
+#include "http_parser.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace web {
+namespace {
+
+/// The path of http://host, which stands nowhere in the request.
+constexpr std::string_view root = "/";
+
+std::unexpected<Status> refuse(Status status) {
+    return std::unexpected(status);
+}
+
+// What a byte may be part of, looked up once instead of asked about in turn.
+enum ByteClass : std::uint8_t { token_byte = 1, path_byte = 2, query_byte = 4, host_byte = 8 };
+
+constexpr bool is_alphanumeric(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+// RFC 9110 §5.6.2 (token), RFC 9112 §3.2 (path and query: no space, no control character, no
+// fragment), RFC 3986 §3.2.2 and §3.2.3 (host: a registered name or address, perhaps a port).
+constexpr std::array<std::uint8_t, 256> byte_classes = [] {
+    constexpr std::string_view token_marks = "!#$%&'*+-.^_`|~";
+    constexpr std::string_view host_marks = "-._~%!$&'()*+,;=:[]";
+    std::array<std::uint8_t, 256> classes{};
+    for (std::size_t i = 0x21; i < 0x7f; ++i) {
+        const char c = static_cast<char>(i);
+        const bool alphanumeric = is_alphanumeric(c);
+        if (alphanumeric || token_marks.contains(c)) classes[i] |= token_byte;
+        if (c != '#' && c != '?') classes[i] |= path_byte;
+        if (c != '#') classes[i] |= query_byte;
+        if (alphanumeric || host_marks.contains(c)) classes[i] |= host_byte;
+    }
+    return classes;
+}();
+
+bool is(char c, ByteClass wanted) {
+    return (byte_classes[static_cast<unsigned char>(c)] & wanted) != 0;
+}
+
+/// Behind the bytes of a class. They must be part of a line: the CR at its end is of no class, so
+/// there is no need to look where it ends. Four a turn, to count once instead of four times.
+const char* skip(const char* bytes, ByteClass wanted) {
+    for (;; bytes += 4) {
+        if (!is(bytes[0], wanted)) return bytes;
+        if (!is(bytes[1], wanted)) return bytes + 1;
+        if (!is(bytes[2], wanted)) return bytes + 2;
+        if (!is(bytes[3], wanted)) return bytes + 3;
+    }
+}
+
+bool is_all(std::string_view text, ByteClass wanted) {
+    return skip(text.data(), wanted) == text.data() + text.size();
+}
+
+// RFC 9110 §5.5: visible characters, spaces, tabs, and bytes from 0x80 on.
+bool is_field_byte(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
+}
+
+/// Not zero if one of eight bytes is below 0x20 or is 0x7f.
+std::uint64_t find_controls(const char* eight_bytes) {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    std::uint64_t word;
+    std::memcpy(&word, eight_bytes, sizeof word);
+    const std::uint64_t is_del = word ^ (ones * 0x7f);
+    return (((word - ones * 0x20) & ~word) | ((is_del - ones) & ~is_del)) & (ones * 0x80);
+}
+
+// Eight bytes a step and no branch among them, so that the compiler takes several steps at once.
+// The last step ends where the text does and may overlap. What was found may be a tab.
+bool is_field_value(std::string_view text) {
+    constexpr std::size_t step = 8;
+    if (text.size() >= step) {
+        const std::size_t last = text.size() - step;
+        std::uint64_t found = find_controls(text.data() + last);
+        for (std::size_t i = 0; i < last; i += step)
+            found |= find_controls(text.data() + i);
+        if (found == 0) return true;
+    }
+    return std::ranges::all_of(text, is_field_byte);
+}
+
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+// The most frequent first: one comparison of all its bytes tells.
+Method find_method(std::string_view name) {
+    if (name == "GET") return Method::get;
+    if (name == "POST") return Method::post;
+    if (name == "HEAD") return Method::head;
+    if (name == "PUT") return Method::put;
+    if (name == "DELETE") return Method::del;
+    if (name == "OPTIONS") return Method::options;
+    if (name == "PATCH") return Method::patch;
+    return Method::unknown;
+}
+
+bool is_version(std::string_view text) {
+    return text.starts_with("HTTP/") && is_digit(text[5]) && text[6] == '.' && is_digit(text[7]);
+}
+
+// RFC 9112 §3.2.2: http://host, which the Host field repeats, before path and query.
+bool skip_authority(std::string_view& target) {
+    constexpr std::string_view scheme = "http://";
+    if (!SameName()(target.substr(0, scheme.size()), scheme)) return false;
+    target.remove_prefix(scheme.size());
+    const char* const host_end = skip(target.data(), host_byte);
+    if (host_end == target.data()) return false;
+    target = {host_end, target.data() + target.size()};
+    return target.empty() || target[0] == '/' || target[0] == '?';
+}
+
+// RFC 9112 §3.2: a path and perhaps a query, on their own or in a whole URI; or "*".
+bool parse_target(std::string_view target, Request& request) {
+    if (target[0] != '/' && target != "*" && !skip_authority(target)) return false;
+    const char* const path_end = skip(target.data(), path_byte);
+    const char* const end = target.data() + target.size();
+    request.path = path_end == target.data() ? root : std::string_view(target.data(), path_end);
+    if (path_end == end) return true;
+    request.query = {path_end + 1, end};
+    return *path_end == '?' && is_all(request.query, query_byte);
+}
+
+bool is_space(char c) {
+    return c == ' ' || c == '\t';
+}
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && is_space(text.front()))
+        text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back()))
+        text.remove_suffix(1);
+    return text;
+}
+
+/// Compares without regard to case. Only letters and '-' may stand in `lower_case`.
+template <std::size_t size>
+bool is_name(std::string_view name, const char (&lower_case)[size]) {
+    if (name.size() != size - 1) return false;
+    bool same = true;
+    for (std::size_t i = 0; i + 1 < size; ++i)
+        same &= (name[i] | 0x20) == lower_case[i];
+    return same;
+}
+
+// RFC 9110 §7.6.1: a list of options.
+bool has_option(std::string_view list, std::string_view option) {
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        if (SameName()(trim(list.substr(0, comma)), option)) return true;
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return false;
+}
+
+ParseResult parse_version(std::string_view text, Request& request) {
+    if (text == "HTTP/1.1") [[likely]] {
+        request.version = Version::http_1_1;
+    } else if (text == "HTTP/1.0") {
+        request.version = Version::http_1_0;
+    } else {
+        return refuse(is_version(text) ? Status::version_not_supported : Status::bad_request);
+    }
+    return {};
+}
+
+// RFC 9112 §3: method, one space, target, one space, version.
+ParseResult parse_request_line(std::string_view line, Request& request) {
+    constexpr std::size_t shortest = std::string_view("M / HTTP/1.1").size();
+    if (line.size() < shortest) return refuse(Status::bad_request);
+    const char* const method_end = skip(line.data(), token_byte);
+    const char* const target = method_end + 1;
+    const char* const version = line.end() - std::string_view("HTTP/1.1").size();
+    if (method_end == line.data() || target >= version - 1) return refuse(Status::bad_request);
+    if (*method_end != ' ' || version[-1] != ' ') return refuse(Status::bad_request);
+    if (!parse_target({target, version - 1}, request)) return refuse(Status::bad_request);
+    if (auto result = parse_version({version, line.end()}, request); !result) return result;
+    request.method = find_method({line.data(), method_end});
+    if (request.method == Method::unknown) return refuse(Status::not_implemented);
+    return {};
+}
+
+// memchr(3) compares many bytes at once. The empty line that ends a head is not worth the call.
+const char* find_line_feed(const char* from, const char* end) {
+    if (end - from >= 2 && from[0] == '\r' && from[1] == '\n') return from + 1;
+    return static_cast<const char*>(std::memchr(from, '\n', static_cast<std::size_t>(end - from)));
+}
+
+}  // namespace
+
+std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view buffer,
+                                                              Request& request) {
+    if (buffer.data() != bytes_) follow(buffer, request);
+    const char* const end = bytes_ + buffer.size();
+    const char* line = bytes_ + line_;
+    const char* from = bytes_ + scanned_;
+    while (const char* line_feed = find_line_feed(from, end)) {
+        from = line_feed + 1;
+        if (from > bytes_ + limit_) return refuse(too_long());
+        const char* const line_end = line_feed - 1;
+        if (line_end < line || *line_end != '\r') return refuse(Status::bad_request);
+        if (fields_ == 0) {
+            if (auto result = end_request_line({line, line_end}, request); !result)
+                return refuse(result.error());
+        } else if (line != line_end) {
+            malformed_ |= !parse_field(line, line_end, request);
+        } else {
+            return finish(line, request);
+        }
+        line = from;
+    }
+    line_ = static_cast<std::size_t>(line - bytes_);
+    scanned_ = buffer.size();
+    if (scanned_ >= limit_) return refuse(too_long());
+    return Progress::incomplete;
+}
+
+// The buffer moved when it grew: the views that the request has so far move with it.
+void HttpParser::follow(std::string_view buffer, Request& request) {
+    const char* old = std::exchange(bytes_, buffer.data());
+    if (fields_ == 0) return;
+    const auto move = [&](std::string_view& view) {
+        if (view.data() == nullptr || view.data() == root.data()) return;
+        view = {buffer.data() + (view.data() - old), view.size()};
+    };
+    move(request.path);
+    move(request.query);
+}
+
+// RFC 9112 §2.2: one empty line before it is skipped.
+ParseResult HttpParser::end_request_line(std::string_view line, Request& request) {
+    constexpr std::size_t crlf_size = 2;
+    if (line.empty() && limit_ == request_line_limit) {
+        limit_ += crlf_size;
+        return {};
+    }
+    fields_ = static_cast<std::size_t>(line.end() - bytes_) + crlf_size;
+    limit_ = fields_ + max_fields + crlf_size;
+    return parse_request_line(line, request);
+}
+
+// RFC 9112 §5: name, colon, optional space, value, optional space.
+bool HttpParser::parse_field(const char* line, const char* end, Request& request) {
+    const char* const colon = skip(line, token_byte);
+    if (colon == line || *colon != ':') return false;
+    const char* value = colon + 1;
+    while (is_space(*value))
+        ++value;
+    while (end > value && is_space(end[-1]))
+        --end;
+    const std::string_view name(line, colon);
+    if (!is_name(name, "host")) return note_field(name, {value, end}, request);
+    framing_.host.note(skip(value, host_byte) == end);
+    return true;
+}
+
+bool HttpParser::note_field(std::string_view name, std::string_view value, Request& request) {
+    if (is_name(name, "connection")) {
+        framing_.close |= has_option(value, "close");
+        framing_.keep_alive |= has_option(value, "keep-alive");
+    } else if (is_name(name, "content-length")) {
+        framing_.length.note(parse_length(value, request));
+    } else if (is_name(name, "transfer-encoding")) {
+        framing_.coding.note(SameName()(value, "chunked"));
+    } else if (is_name(name, "expect")) {
+        framing_.expect.note(SameName()(value, "100-continue"));
+    }
+    return is_field_value(value);
+}
+
+// RFC 9112 §6.2: digits and nothing else. What does not fit is longer than any limit.
+bool HttpParser::parse_length(std::string_view value, Request& request) {
+    const char* end = value.data() + value.size();
+    const auto [stopped, error] = std::from_chars(value.data(), end, request.content_length);
+    if (error == std::errc::result_out_of_range) request.content_length = max_body + 1;
+    return error != std::errc::invalid_argument && stopped == end;
+}
+
+// `end` is where the empty line begins.
+std::expected<HttpParser::Progress, Status> HttpParser::finish(const char* end, Request& request) {
+    const auto& [host, length, coding, expect, close, keep_alive] = framing_;
+    const bool is_1_0 = request.version == Version::http_1_0;
+    // RFC 9112 §3.2: exactly one Host in HTTP/1.1.
+    const bool host_is_missing = !host.seen && !is_1_0;
+    if (malformed_ || host_is_missing || !host.good) return refuse(Status::bad_request);
+    // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests.
+    if (coding.seen && (length.seen || is_1_0)) return refuse(Status::bad_request);
+    if (coding.seen) return refuse(coding.good ? Status::length_required : Status::not_implemented);
+    if (!length.good) return refuse(Status::bad_request);
+    if (request.content_length > max_body) return refuse(Status::content_too_large);
+    // RFC 9110 §10.1.1; HTTP/1.0 knows no expectations.
+    if (!expect.good && !is_1_0) return refuse(Status::expectation_failed);
+    request.expects_continue = expect.seen && !is_1_0;
+    // RFC 9112 §9.3.
+    request.keep_alive = !close && (!is_1_0 || keep_alive);
+    request.fields = {bytes_ + fields_, end};
+    scanned_ = static_cast<std::size_t>(end - bytes_) + 2;
+    return Progress::complete;
+}
+
+}  // namespace web

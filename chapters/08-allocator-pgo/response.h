@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "status.h"
+
+namespace web {
+
+/// One answer: the application fills it in, the connection sends it.
+class Response {
+public:
+    /// The most bytes that a head can have.
+    static constexpr std::size_t max_head = 256;
+
+    void status(Status status) { status_ = status; }
+
+    /// A media type (RFC 9110 §8.3). The bytes must outlive the answer: a literal.
+    void content_type(std::string_view type) { content_type_ = type; }
+
+    /// A body that the response keeps.
+    void body(std::string text);
+
+    /// A body that lives elsewhere at least until the answer is sent: a literal, the request's
+    /// body.
+    void body_reference(std::string_view bytes) { body_ = bytes; }
+
+    /// The answer to a request that is not served: the status as text.
+    void refuse(Status status);
+
+    /// Writes status line and fields, at most max_head bytes, and returns where they end.
+    /// `connection` is a field line, or nothing.
+    char* format_head(char* out, std::string_view connection) const;
+
+    std::string_view body() const { return body_; }
+
+private:
+    std::string_view content_type_;
+    std::string_view body_;
+    std::string kept_;
+    Status status_ = Status::ok;
+};
+
+}  // namespace web
