@@ -18,18 +18,23 @@ from statistics import median
 from typing import Any
 from unittest.mock import patch
 
+import psutil
+
 from workbook import build, costs, load, machine, setup
 from workbook.behaviour.client import Pause, exchange, exchange_many
 from workbook.errors import UserError
 from workbook.load import Cores, Phase
 from workbook.paths import COMMAND, RESULTS, SOLUTIONS, shown, write_atomically
-from workbook.servers import running
+from workbook.servers import Server, running
 
 NAIVE, CHUNKS, LAYOUT, THREADS = (
     "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
+LOOP, HOT = "05-event-loop", "06-hot-path"
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
+SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
 CLIENTS = 400
+IDLE_CLIENTS = 800
 
 Rows = dict[str, dict[str, Any]]
 
@@ -265,6 +270,75 @@ def thread_sweep() -> Finding:
          "shared_rps": "Shared: requests/s", "shared_us": "Shared: server’s µs a request"}, rows)
 
 
+def keep_alive() -> Finding:
+    """What of the event loop's gain is the loop, and what is not connecting anew?"""
+    ways = {"threads": ("04, a connection for each request", THREADS, "closing"),
+            "closing": ("05, a connection for each request", LOOP, "closing"),
+            "kept": ("05, connections kept", LOOP, "plain")}
+    rounds, connections = 3, 64
+    found: dict[str, list[load.PhaseResult]] = {key: [] for key in ways}
+    for _ in range(rounds):
+        for key, (label, checkpoint, script) in ways.items():
+            with load.serving(_server(checkpoint), "--threads", "1") as server:
+                result = load.run_phase(server, Phase(key, script, connections, 1.0))
+            if result.reason:
+                raise UserError(f"“{label}” has no figure: {result.reason}",
+                                "try again on a quieter machine")
+            found[key].append(result)
+    rows: Rows = {}
+    for key, (label, checkpoint, script) in ways.items():
+        counted = _kept_costs(checkpoint) if script == "plain" else costs.count(
+            _server(checkpoint, "measure"), level=4, measures=("syscalls",))
+        rows[key] = {
+            "label": label, "syscalls": counted.syscalls,
+            "rps": round(median(r.requests_per_second or 0 for r in found[key])),
+            "cpu_us": round(median(r.cpu_us_per_request or 0 for r in found[key]), 1)}
+    return Finding(
+        f"<code>GET /</code>, one thread serves. System calls are counted with one client, the "
+        f"rest is timed with {connections}, median of {rounds} rounds.",
+        {"syscalls": "System calls a request", "rps": "Requests/s",
+         "cpu_us": "Server’s µs a request"}, rows)
+
+
+def together() -> Finding:
+    """What does a request cost when many are ready at once?"""
+    binary = _server(LOOP, "measure")
+    rows: Rows = {}
+    for key, label, clients, depth in (("1", "1 client", 1, 1), ("4", "4 clients", 4, 1),
+                                       ("16", "16 clients", 16, 1), ("64", "64 clients", 64, 1),
+                                       ("256", "256 clients", 256, 1),
+                                       ("pipelined", "1 client, 16 requests pipelined", 1, 16)):
+        calls = _calls_together(binary, clients, depth)
+        wait, receive, send = (sum(calls.get(name, 0) for name in names) for names in (
+            ("epoll_wait", "epoll_pwait"), ("recvfrom",), ("writev", "sendto")))
+        rows[key] = {"label": label, "wait": round(wait, 2), "receive": round(receive, 2),
+                     "send": round(send, 2), "all": round(sum(calls.values()), 2)}
+    return Finding(
+        "System calls a request of 05 when every client has one request out, or sixteen. Counted; "
+        "how many clients are ready at once is the scheduler’s to say.",
+        {"wait": "<code>epoll_wait</code>", "receive": "<code>recv</code>",
+         "send": "<code>writev</code>", "all": "All"}, rows)
+
+
+def hot_path() -> Finding:
+    """What does a request cost by its size, and what does an idle client hold?"""
+    requests = {"short": ("instructions, 41 bytes", SHORT),
+                "browser": ("instructions, a browser’s", costs.KEPT),
+                "large": ("instructions, with a field of 10,000 bytes", SHORT.replace(
+                    b"\r\n\r\n", b"\r\nX-Large: " + b"h" * 10_000 + b"\r\n\r\n"))}
+    sides = {"loop": LOOP, "hot": HOT}
+    rows: Rows = {
+        key: {"label": label} | {side: round(_kept_costs(name, request, "instructions").instructions
+                                             or 0) for side, name in sides.items()}
+        for key, (label, request) in requests.items()}
+    rows["idle"] = {"label": "bytes of memory for an idle client"} | {
+        side: _idle_bytes(_server(name)) for side, name in sides.items()}
+    return Finding(
+        f"For one <code>GET /</code> on a kept connection, counted; and the growth of the resident "
+        f"memory by {IDLE_CLIENTS:,} clients that had an answer and are silent, for each of them.",
+        {"loop": "05", "hot": "06"}, rows)
+
+
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "closing": closing,
     "large-head": large_head,
@@ -277,6 +351,9 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "silent-client": silent_client,
     "port-thief": port_thief,
     "thread-sweep": thread_sweep,
+    "keep-alive": keep_alive,
+    "together": together,
+    "hot-path": hot_path,
 }
 
 # The programs and edits that the experiments try in a copy of a checkpoint.
@@ -396,6 +473,62 @@ def _costs(checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
     for measure, reason in counted.skipped.items():
         raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
     return counted
+
+
+def _kept_costs(checkpoint: str, request: bytes | None = None,
+                measure: str = "syscalls") -> costs.Costs:
+    """What a request costs on a connection that stays open."""
+    return costs.count(_server(checkpoint, "measure"), level=costs.KEEP_ALIVE_LEVEL,
+                       measures=(measure,), request=request)
+
+
+def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
+    """System calls a request by name: so many clients each send `depth` requests, then all read.
+
+    The difference between two runs, as `costs` has it.
+    """
+    tool, rounds = costs.TOOLS["syscalls"], 4096 // clients
+    totals: list[Counter[str]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for times in (rounds, 2 * rounds):
+            report = Path(scratch, str(times))
+            with running(binary, wrapper=tool.wrapper(report)) as server, ExitStack() as stack:
+                connected = _connected(server, clients, stack)
+                for _ in range(times):
+                    _ask_all(connected, depth)
+                server.stop()
+            totals.append(tool.read(report.read_text(errors="replace")))
+    return {name: (totals[1][name] - totals[0][name]) / (rounds * clients * depth)
+            for name in totals[1]}
+
+
+def _idle_bytes(binary: Path) -> int:
+    """Resident memory that a client holds which had an answer."""
+    with running(binary) as server, ExitStack() as stack:
+        process = psutil.Process(server.pid)
+        _ask_all(_connected(server, 1, stack), 1)
+        before = process.memory_info().rss
+        _ask_all(_connected(server, IDLE_CLIENTS, stack), 1)
+        return round((process.memory_info().rss - before) / IDLE_CLIENTS)
+
+
+def _connected(server: Server, clients: int, stack: ExitStack) -> list[socket.socket]:
+    return [stack.enter_context(socket.create_connection(_address(server), timeout=5.0))
+            for _ in range(clients)]
+
+
+def _ask_all(connected: Sequence[socket.socket], depth: int) -> None:
+    """Each sends `depth` requests; then each reads its answers."""
+    for client in connected:
+        client.sendall(SHORT * depth)
+    for client in connected:
+        answers = b""
+        while answers.count(b"</html>") < depth:
+            received = client.recv(65_536)
+            if not received:
+                raise UserError("the server closed a connection that was to be kept",
+                                "make the behaviour checks pass first")
+            answers += received
 
 
 def _per_call(measure: str, program: Path, way: str, calls: int = 1000) -> float:
