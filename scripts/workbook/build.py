@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from pathlib import Path
@@ -20,6 +20,7 @@ from workbook.errors import UserError
 from workbook.paths import BUILD, ROOT, SCRIPTS
 
 SUPPORT = SCRIPTS / "cmake"
+NEEDED = ("compiler", "cmake", "ninja", "jemalloc")
 
 
 def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
@@ -31,20 +32,25 @@ def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
 
 def build_target(name: str, preset: str = "release", about: str = "") -> None:
     """Build one CMake target of the whole tree; UserError with the first errors if it fails."""
-    setup.ensure(["compiler", "cmake", "ninja"])
+    setup.ensure(NEEDED)
     directory = BUILD / preset
     with _locked(BUILD / f".{preset}.lock"):
         _configure(preset, directory)
         _make(directory, name, about or name)
 
 
-def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | None = None) -> Path:
-    """Build a copy of a checkpoint that lies outside the tree; returns its server."""
-    setup.ensure(["compiler", "cmake", "ninja"])
+def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | None = None,
+             settings: Mapping[str, str] | None = None) -> Path:
+    """Build a checkpoint on its own, in the tree or a copy outside it; returns its server.
+
+    `settings` are CMake variables beside those of the preset.
+    """
+    setup.ensure(NEEDED)
     directory = build_dir or checkpoint_dir / "build" / preset
-    settings = [f"-D{name}={value}" for name, value in preset_variables(preset).items()]
+    variables = {"HOTPATH_SUPPORT": str(SUPPORT), **preset_variables(preset), **(settings or {})}
     _run(["cmake", "-G", "Ninja", "-S", str(checkpoint_dir), "-B", str(directory),
-          f"-DHOTPATH_SUPPORT={SUPPORT}", *settings], checkpoint_dir, f"configuring {preset}")
+          *(f"-D{name}={value}" for name, value in variables.items())],
+         checkpoint_dir, f"configuring {preset}")
     _make(directory, "all", checkpoint_dir.name)
     return directory / "server"
 

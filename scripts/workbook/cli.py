@@ -273,6 +273,19 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="A chapter, or a 
                                 seconds=seconds or module.SECONDS, as_json=as_json))
 
 
+@verb(MEASURE, "pgo 8 --solution")
+def pgo(chapter: ChapterArgument, solution: SolutionOption = False,
+        as_json: JsonOption = False) -> None:
+    """Build with a profile of the stress test, and count what that saves.
+
+    The server it builds stays in build/pgo.
+    """
+    from workbook import pgo as module
+    from workbook.chapters import find
+
+    raise typer.Exit(module.run(find(chapter), solution=solution, as_json=as_json))
+
+
 @verb(MEASURE, "bench")
 def bench(chapters: Annotated[list[str] | None, typer.Argument(
               metavar="N", show_default=False, help="Only these; default: all.")] = None,

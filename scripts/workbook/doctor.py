@@ -148,6 +148,13 @@ def _tools() -> Iterator[Finding]:
             yield Finding(name, MISSING, "none", SET_UP)
 
 
+def _jemalloc() -> Iterator[Finding]:
+    if setup.has_library("jemalloc"):
+        yield Finding("jemalloc", OK, "can be linked")
+    else:
+        yield Finding("jemalloc", MISSING, "none", SET_UP)
+
+
 def _strace() -> Iterator[Finding]:
     if not _is_linux():
         yield Finding("strace", WARN, "not on this system: system calls are not counted",
@@ -332,7 +339,7 @@ def _memory_size() -> Iterator[Finding]:
 
 
 SECTIONS: dict[str, list[Check]] = {
-    "Tools": [_python, _compiler, _cmake, _tools, _strace, _valgrind],
+    "Tools": [_python, _compiler, _cmake, _tools, _jemalloc, _strace, _valgrind],
     "Limits": [_descriptors, _somaxconn, _ports, _disk, _memory_size],
     "Clean figures": [_cpus, _governor, _smt, _turbo, _container, _perf],
 }

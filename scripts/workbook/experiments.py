@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -12,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,20 +21,24 @@ from unittest.mock import patch
 
 import psutil
 
-from workbook import build, costs, load, machine, setup
+from workbook import build, costs, fairness, load, machine, pgo, setup, stress
 from workbook.behaviour.client import Pause, exchange, exchange_many
 from workbook.errors import UserError
 from workbook.load import Cores, Phase
-from workbook.paths import COMMAND, RESULTS, SOLUTIONS, shown, write_atomically
+from workbook.paths import BUILD, COMMAND, RESULTS, SOLUTIONS, shown, write_atomically
 from workbook.servers import Server, running
 
 NAIVE, CHUNKS, LAYOUT, THREADS = (
     "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
-LOOP, HOT = "05-event-loop", "06-hot-path"
+LOOP, HOT, WORKERS, OPTIMISED = (
+    "05-event-loop", "06-hot-path", "07-workers", "08-allocator-pgo")
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
 SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
 CLIENTS = 400
+HEAVY = Phase("heavy", "heavy", connections=32, seconds=3.0)
+REST_S = 2
+MEMORY_CALLS = ("mmap", "munmap", "madvise", "brk")
 IDLE_CLIENTS = 800
 
 Rows = dict[str, dict[str, Any]]
@@ -51,226 +56,7 @@ class Finding:
 def run(names: Sequence[str] = ()) -> None:
     """Do these experiments, or all, and replace their files in book/results."""
     for name in names:
-        if name not in EXPERIMENTS:
-            raise UserError(f"there is no experiment “{name}”",
-                            "use one of: " + ", ".join(EXPERIMENTS))
-    setup.ensure(["compiler", "cmake", "ninja", "strace", "valgrind", "wrk"])
-    for name in names or EXPERIMENTS:
-        found = EXPERIMENTS[name]()
-        what = f"{found.what} <code>{COMMAND} record --only {name}</code>."
-        results = {"kind": "experiment", "what": what, "machine": machine.facts(),
-                   "columns": found.columns, "rows": found.rows}
-        file = RESULTS / f"{name}.json"
-        write_atomically(file, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
-        _print(file, found)
-
-
-def closing() -> Finding:
-    """Does a refused client get its answer if the server closes at once?"""
-    clients, body = 100, b"x" * 1_000_000
-    request = b"POST /sink HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    rows: Rows = {}
-    with variant(*LINGER, "") as abrupt:
-        servers = {"lingering": ("01 as it is", _server(NAIVE)),
-                   "abrupt": ("01 without linger()", abrupt)}
-        for key, (label, binary) in servers.items():
-            with running(binary) as server:
-                answers = [exchange((server.host, server.port), (request,), 5.0)
-                           for _ in range(clients)]
-            whole = max(len(answer.data) for answer in answers)
-            rows[key] = {
-                "label": label,
-                "whole": sum(a.end == "closed" and len(a.data) == whole for a in answers),
-                "reset": sum(answer.end == "reset" for answer in answers),
-                "bytes": median(len(answer.data) for answer in answers)}
-    return Finding(
-        f"{clients} clients, one after another, that are refused (they name no Host) while they "
-        f"send a body of {len(body):,} bytes.",
-        {"whole": "Whole answers", "reset": "Resets", "bytes": "Bytes that came, median"}, rows)
-
-
-def large_head() -> Finding:
-    """What do large fields cost a server that reads byte by byte, and one that reads chunks?"""
-    rows: Rows = {}
-    for size in (0, 1000, 10_000):
-        request = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * size + b"\r\n\r\n")
-        naive, chunks = (_costs(name, request, "syscalls", "instructions")
-                         for name in (NAIVE, CHUNKS))
-        rows[str(size)] = {
-            "label": f"{size:,} bytes",
-            "naive_syscalls": naive.syscalls, "naive_instructions": naive.instructions,
-            "chunks_syscalls": chunks.syscalls, "chunks_instructions": chunks.instructions}
-    return Finding(
-        "Per <code>GET /</code> with one field of this many bytes. Counted, not timed.",
-        {"naive_syscalls": "01: system calls", "naive_instructions": "01: instructions",
-         "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows)
-
-
-def body_copies() -> Finding:
-    """How much memory is asked for to serve a body?"""
-    rows: Rows = {}
-    for key, label, target, size in (("echo", "POST /echo, 16 KiB", b"/echo", 1 << 14),
-                                     ("sink", "POST /sink, 1 MiB", b"/sink", 1 << 20)):
-        request = (b"POST " + target + b" HTTP/1.1\r\n" + USUAL
-                   + b"Content-Length: %d\r\n\r\n" % size + b"b" * size)
-        rows[key] = {"label": label} | {
-            f"copies_{name[:2]}": round(_costs(name, request, "allocations").alloc_bytes / size, 2)
-            for name in (NAIVE, CHUNKS, LAYOUT)}
-    return Finding(
-        "Bytes allocated on the heap for each byte of the body. Counted, not timed.",
-        {f"copies_{name[:2]}": name[:2] for name in (NAIVE, CHUNKS, LAYOUT)}, rows)
-
-
-def formatting() -> Finding:
-    """What does it cost to write the head of an answer?"""
-    setup.ensure(["valgrind"])
-    rows: Rows = {}
-    with variant(CHUNKS, "main.cpp", None, FORMATTING) as program:
-        for key, label in (("append", "a <code>std::string</code> and <code>+=</code>"),
-                           ("format", "<code>std::format_to_n</code> into a buffer"),
-                           ("copy", "<code>memcpy</code> and <code>std::to_chars</code>")):
-            rows[key] = {"label": label} | {
-                measure: _per_call(measure, program, key)
-                for measure in ("allocations", "instructions")}
-    return Finding(
-        "To write the head of the answer to <code>GET /</code>. Counted, not timed.",
-        {"allocations": "Heap allocations", "instructions": "Instructions"}, rows)
-
-
-def nagle() -> Finding:
-    """Does TCP_NODELAY matter when the connection closes after the answer?"""
-    requests = 500
-    times: dict[str, list[float]] = {"without": [], "with": []}
-    with ExitStack() as stack:
-        binaries = {"without": stack.enter_context(
-            variant(*NODELAY, "")), "with": _server(CHUNKS)}
-        addresses = {key: _address(stack.enter_context(running(binary)))
-                     for key, binary in binaries.items()}
-        for _ in range(requests):
-            for key, address in addresses.items():
-                times[key].append(exchange(address, (GET,), 5.0).seconds * 1e6)
-    rows: Rows = {key: {"label": f"02 {key} TCP_NODELAY", "median_us": round(median(times[key]), 1)}
-                  for key in ("with", "without")}
-    return Finding(f"Time of one <code>GET /</code> after another, {requests} of each in turn.",
-                   {"median_us": "µs, median"}, rows)
-
-
-def layout() -> Finding:
-    """How large are the types, and how much of a Request is padding?"""
-    labels = {"request": "Request", "padding": "of it padding", "headers": "of it headers",
-              "body": "of it body", "method": "Method", "status": "Status"}
-    rows: Rows = {key: {"label": f"<code>{label}</code>" if label[0].isupper() else label}
-                  for key, label in labels.items()}
-    checkpoints = (NAIVE, CHUNKS, LAYOUT)
-    for name in checkpoints:
-        with variant(name, "main.cpp", None, SIZES) as program:
-            sizes = json.loads(_output([str(program)]))
-        for key, size in sizes.items():
-            rows[key][f"size_{name[:2]}"] = size
-    return Finding("Bytes, from <code>sizeof</code>.",
-                   {f"size_{name[:2]}": name[:2] for name in checkpoints}, rows)
-
-
-def many_fields() -> Finding:
-    """When do hashing and a node for each field pay?"""
-    rows: Rows = {}
-    for count in (5, 25, 100, 1000, 6000):
-        fields = b"".join(b"X%d: %d\r\n" % (i, i % 10) for i in range(count - 2))
-        request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
-        hashed, walked = (_costs(name, request, "allocations", "instructions")
-                          for name in (CHUNKS, LAYOUT))
-        rows[str(count)] = {
-            "label": f"{count:,} fields",
-            "map_allocations": hashed.allocations, "map_instructions": hashed.instructions,
-            "vector_allocations": walked.allocations, "vector_instructions": walked.instructions}
-    return Finding(
-        "Per <code>GET /</code>. Counted, not timed.",
-        {"map_allocations": "02: allocations", "map_instructions": "02: instructions",
-         "vector_allocations": "03: allocations", "vector_instructions": "03: instructions"}, rows)
-
-
-def late_reader() -> Finding:
-    """What does writev(2) say when the client does not read?"""
-    body = b"b" * (10 << 20)
-    request = b"POST /echo HTTP/1.1\r\n" + USUAL + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    rows: Rows = {}
-    for key, label, pause_s in (("eager", "reads at once", 0.0), ("late", "waits for 0.5 s", 0.5)):
-        taken = _written(request, pause_s)
-        rows[key] = {"label": label, "calls": len(taken), "first": taken[0],
-                     "percent": round(100 * taken[0] / sum(taken))}
-    return Finding(
-        "Calls of <code>writev</code> for the answer of 03 to <code>POST /echo</code> with 10 MiB. "
-        "The socket is blocking, and a call waits for 200 ms at most.",
-        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"},
-        rows)
-
-
-def silent_client() -> Finding:
-    """Whom does a client hold up that connects and says nothing?"""
-    rows: Rows = {}
-    for threads in (1, 2, 4, 8):
-        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}, a listener each",
-                              "answered": _answered(_server(THREADS), threads)}
-    with variant(*OWN_QUEUES, ONE_QUEUE) as shared:
-        rows["shared"] = {"label": "4 threads, one listener", "answered": _answered(shared, 4)}
-    return Finding(
-        f"One client connects and is silent; then {CLIENTS} others ask at once. How many of them "
-        "have their answer within a second.", {"answered": f"Answered, of {CLIENTS}"}, rows)
-
-
-def port_thief() -> Finding:
-    """Who gets the clients when a stranger listens on the same port with SO_REUSEPORT?"""
-    rows: Rows = {}
-    for threads in (1, 2, 4):
-        with running(_server(THREADS), "--threads", str(threads)) as server, \
-                socket.socket() as thief:
-            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            thief.bind(_address(server))
-            thief.listen(CLIENTS)
-            answered = _answers(_address(server))
-        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)} of ours",
-                              "answered": answered, "stolen": CLIENTS - answered}
-    return Finding(
-        f"A second program of the same user listens on our port and never answers. Of {CLIENTS} "
-        "clients, how many we get.",
-        {"answered": "Answered by us", "stolen": "Waiting at the other"}, rows)
-
-
-def thread_sweep() -> Finding:
-    """Do more threads serve more, with the load generator on the same processors or not?"""
-    rounds, phase = 5, Phase("plain", "plain", connections=64, seconds=1.0)
-    usable = load.cores()
-    every = usable.server | usable.client
-    places = {"apart": usable, "shared": Cores(every, every)}
-    counts = (1, 2, 4, 8)
-    found: dict[tuple[str, int], list[load.PhaseResult]] = {}
-    for _ in range(rounds):
-        for place, cores in places.items():
-            for threads in counts:
-                with patch.object(load, "cores", lambda cores=cores: cores), \
-                        load.serving(_server(THREADS), "--threads", str(threads)) as server:
-                    result = load.run_phase(server, phase)
-                if result.reason:
-                    raise UserError(f"{threads} threads have no figure: {result.reason}",
-                                    "try again on a quieter machine")
-                found.setdefault((place, threads), []).append(result)
-    rows: Rows = {}
-    for threads in counts:
-        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
-        for place in places:
-            results = found[place, threads]
-            rows[str(threads)] |= {
-                f"{place}_rps": round(median(r.requests_per_second or 0 for r in results)),
-                f"{place}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
-    share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
-    return Finding(
-        f"<code>GET /</code> from {phase.connections} clients, median of {rounds} rounds. Apart: "
-        f"processors split, {share}. Shared: both on all {len(every)}.",
-        {"apart_rps": "Apart: requests/s", "apart_us": "Apart: server’s µs a request",
-         "shared_rps": "Shared: requests/s", "shared_us": "Shared: server’s µs a request"}, rows)
-
-
-def keep_alive() -> Finding:
+        if name not in def keep_alive() -> Finding:
     """What of the event loop's gain is the loop, and what is not connecting anew?"""
     ways = {"threads": ("04, a connection for each request", THREADS, "closing"),
             "closing": ("05, a connection for each request", LOOP, "closing"),
@@ -351,6 +137,10 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "silent-client": silent_client,
     "port-thief": port_thief,
     "thread-sweep": thread_sweep,
+    "workers-sweep": workers_sweep,
+    "kqueue": kqueue,
+    "allocators": allocators,
+    "compilers": compilers,
     "keep-alive": keep_alive,
     "together": together,
     "hot-path": hot_path,
@@ -467,9 +257,61 @@ def _address(server: Any) -> tuple[str, int]:
     return server.host, server.port
 
 
+def _optimised(name: str, settings: dict[str, str]) -> Path:
+    """08 built for counting, without LTO and profile unless `settings` say so."""
+    return build.isolated(SOLUTIONS / OPTIMISED, "measure", BUILD / "experiments" / name,
+                          {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF", **settings})
+
+
+def _heavy(binary: Path) -> tuple[load.PhaseResult, float]:
+    """Large bodies for one worker, and the MiB that it still holds a while after them."""
+    with load.serving(binary, "--threads", "1") as server:
+        result = load.run_phase(server, HEAVY)
+        if result.reason:
+            raise UserError(f"heavy bodies have no figure: {result.reason}", "try again")
+        time.sleep(REST_S)
+        return result, psutil.Process(server.pid).memory_info().rss / load.MIB
+
+
+def _sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
+    """Requests per second and processor time by number of threads, wrk apart and not."""
+    phase = Phase("plain", "plain", connections=64, seconds=1.0)
+    usable = load.cores()
+    every = usable.server | usable.client
+    places = {"apart": usable, "shared": Cores(every, every)}
+    found: dict[tuple[str, int], list[load.PhaseResult]] = {}
+    for _ in range(rounds):
+        for place, cores in places.items():
+            for threads in counts:
+                with patch.object(load, "cores", lambda cores=cores: cores), \
+                        load.serving(_server(checkpoint), "--threads", str(threads)) as server:
+                    result = load.run_phase(server, phase)
+                if result.reason:
+                    raise UserError(f"{threads} threads have no figure: {result.reason}",
+                                    "try again on a quieter machine")
+                found.setdefault((place, threads), []).append(result)
+    rows: Rows = {}
+    for threads in counts:
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
+        for place in places:
+            results = found[place, threads]
+            rows[str(threads)] |= {
+                f"{place}_rps": round(median(r.requests_per_second or 0 for r in results)),
+                f"{place}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
+    share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
+    return Finding(
+        f"<code>GET /</code> from {phase.connections} clients, median of {rounds} rounds. Apart: "
+        f"processors split, {share}. Shared: both on all {len(every)}.",
+        {"apart_rps": "Apart: requests/s", "apart_us": "Apart: server’s µs a request",
+         "shared_rps": "Shared: requests/s", "shared_us": "Shared: server’s µs a request"}, rows)
+
+
 def _costs(checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
-    counted = costs.count(_server(checkpoint, "measure"), level=int(checkpoint[:2]),
-                          measures=measures, request=request)
+    return _counted(_server(checkpoint, "measure"), checkpoint, request, *measures)
+
+
+def _counted(binary: Path, checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
+    counted = costs.count(binary, level=int(checkpoint[:2]), measures=measures, request=request)
     for measure, reason in counted.skipped.items():
         raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
     return counted

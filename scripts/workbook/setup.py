@@ -16,8 +16,10 @@ from workbook.errors import UserError
 
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
-FOR_READERS = ("compiler", "cmake", "ninja", "wrk", "strace", "valgrind", "git", "patch")
-FOR_AUTHORS = (*FOR_READERS, "sanitizers", "clang-format", "chromium")
+LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
+FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "valgrind", "git",
+               "patch")
+FOR_AUTHORS = (*FOR_READERS, "mimalloc", "sanitizers", "clang-format", "chromium")
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,13 @@ def _has_sanitizers() -> bool:
     return any(Path("/usr/lib").glob("llvm-*/lib/clang/*/lib/linux/libclang_rt.asan*"))
 
 
+def has_library(name: str) -> bool:
+    """Whether a program can be linked with it: the name without a version is there."""
+    return any(found for directory in LIBRARIES for ending in ("so", "dylib", "a")
+               for pattern in (f"lib{name}.{ending}", f"*-linux-*/lib{name}.{ending}")
+               for found in Path(directory).glob(pattern))
+
+
 NEEDS: dict[str, Need] = {
     "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
     "compiler": Need(
@@ -107,6 +116,10 @@ NEEDS: dict[str, Need] = {
                         "libclang-rt-{llvm}-dev")),
     "cmake": _program("cmake", brew="cmake"),
     "ninja": _program("ninja", brew="ninja", apt="ninja-build"),
+    "jemalloc": Need("jemalloc, chapter 8's allocator", lambda: has_library("jemalloc"),
+                     ("libjemalloc-dev",), ("jemalloc",)),
+    "mimalloc": Need("mimalloc, which chapter 8 holds against it", lambda: has_library("mimalloc"),
+                     ("libmimalloc-dev",), ("mimalloc",)),
     "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
     "strace": _program("strace", what="strace, which counts system calls"),
     "valgrind": Need("valgrind, which counts allocations and instructions",
