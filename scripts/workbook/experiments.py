@@ -56,7 +56,273 @@ class Finding:
 def run(names: Sequence[str] = ()) -> None:
     """Do these experiments, or all, and replace their files in book/results."""
     for name in names:
-        if name not in def keep_alive() -> Finding:
+        if name not in EXPERIMENTS:
+            raise UserError(f"there is no experiment “{name}”",
+                            "use one of: " + ", ".join(EXPERIMENTS))
+    setup.ensure(["compiler", "cmake", "ninja", "strace", "valgrind", "wrk"])
+    for name in names or EXPERIMENTS:
+        found = EXPERIMENTS[name]()
+        what = f"{found.what} <code>{COMMAND} record --only {name}</code>."
+        results = {"kind": "experiment", "what": what, "machine": machine.facts(),
+                   "columns": found.columns, "rows": found.rows}
+        file = RESULTS / f"{name}.json"
+        write_atomically(file, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+        _print(file, found)
+
+
+def closing() -> Finding:
+    """Does a refused client get its answer if the server closes at once?"""
+    clients, body = 100, b"x" * 1_000_000
+    request = b"POST /sink HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    rows: Rows = {}
+    with variant(*LINGER, "") as abrupt:
+        servers = {"lingering": ("01 as it is", _server(NAIVE)),
+                   "abrupt": ("01 without linger()", abrupt)}
+        for key, (label, binary) in servers.items():
+            with running(binary) as server:
+                answers = [exchange((server.host, server.port), (request,), 5.0)
+                           for _ in range(clients)]
+            whole = max(len(answer.data) for answer in answers)
+            rows[key] = {
+                "label": label,
+                "whole": sum(a.end == "closed" and len(a.data) == whole for a in answers),
+                "reset": sum(answer.end == "reset" for answer in answers),
+                "bytes": median(len(answer.data) for answer in answers)}
+    return Finding(
+        f"{clients} clients, one after another, that are refused (they name no Host) while they "
+        f"send a body of {len(body):,} bytes.",
+        {"whole": "Whole answers", "reset": "Resets", "bytes": "Bytes that came, median"}, rows)
+
+
+def large_head() -> Finding:
+    """What do large fields cost a server that reads byte by byte, and one that reads chunks?"""
+    rows: Rows = {}
+    for size in (0, 1000, 10_000):
+        request = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * size + b"\r\n\r\n")
+        naive, chunks = (_costs(name, request, "syscalls", "instructions")
+                         for name in (NAIVE, CHUNKS))
+        rows[str(size)] = {
+            "label": f"{size:,} bytes",
+            "naive_syscalls": naive.syscalls, "naive_instructions": naive.instructions,
+            "chunks_syscalls": chunks.syscalls, "chunks_instructions": chunks.instructions}
+    return Finding(
+        "Per <code>GET /</code> with one field of this many bytes. Counted, not timed.",
+        {"naive_syscalls": "01: system calls", "naive_instructions": "01: instructions",
+         "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows)
+
+
+def body_copies() -> Finding:
+    """How much memory is asked for to serve a body?"""
+    rows: Rows = {}
+    for key, label, target, size in (("echo", "POST /echo, 16 KiB", b"/echo", 1 << 14),
+                                     ("sink", "POST /sink, 1 MiB", b"/sink", 1 << 20)):
+        request = (b"POST " + target + b" HTTP/1.1\r\n" + USUAL
+                   + b"Content-Length: %d\r\n\r\n" % size + b"b" * size)
+        rows[key] = {"label": label} | {
+            f"copies_{name[:2]}": round(_costs(name, request, "allocations").alloc_bytes / size, 2)
+            for name in (NAIVE, CHUNKS, LAYOUT)}
+    return Finding(
+        "Bytes allocated on the heap for each byte of the body. Counted, not timed.",
+        {f"copies_{name[:2]}": name[:2] for name in (NAIVE, CHUNKS, LAYOUT)}, rows)
+
+
+def formatting() -> Finding:
+    """What does it cost to write the head of an answer?"""
+    setup.ensure(["valgrind"])
+    rows: Rows = {}
+    with variant(CHUNKS, "main.cpp", None, FORMATTING) as program:
+        for key, label in (("append", "a <code>std::string</code> and <code>+=</code>"),
+                           ("format", "<code>std::format_to_n</code> into a buffer"),
+                           ("copy", "<code>memcpy</code> and <code>std::to_chars</code>")):
+            rows[key] = {"label": label} | {
+                measure: _per_call(measure, program, key)
+                for measure in ("allocations", "instructions")}
+    return Finding(
+        "To write the head of the answer to <code>GET /</code>. Counted, not timed.",
+        {"allocations": "Heap allocations", "instructions": "Instructions"}, rows)
+
+
+def nagle() -> Finding:
+    """Does TCP_NODELAY matter when the connection closes after the answer?"""
+    requests = 500
+    times: dict[str, list[float]] = {"without": [], "with": []}
+    with ExitStack() as stack:
+        binaries = {"without": stack.enter_context(
+            variant(*NODELAY, "")), "with": _server(CHUNKS)}
+        addresses = {key: _address(stack.enter_context(running(binary)))
+                     for key, binary in binaries.items()}
+        for _ in range(requests):
+            for key, address in addresses.items():
+                times[key].append(exchange(address, (GET,), 5.0).seconds * 1e6)
+    rows: Rows = {key: {"label": f"02 {key} TCP_NODELAY", "median_us": round(median(times[key]), 1)}
+                  for key in ("with", "without")}
+    return Finding(f"Time of one <code>GET /</code> after another, {requests} of each in turn.",
+                   {"median_us": "µs, median"}, rows)
+
+
+def layout() -> Finding:
+    """How large are the types, and how much of a Request is padding?"""
+    labels = {"request": "Request", "padding": "of it padding", "headers": "of it headers",
+              "body": "of it body", "method": "Method", "status": "Status"}
+    rows: Rows = {key: {"label": f"<code>{label}</code>" if label[0].isupper() else label}
+                  for key, label in labels.items()}
+    checkpoints = (NAIVE, CHUNKS, LAYOUT)
+    for name in checkpoints:
+        with variant(name, "main.cpp", None, SIZES) as program:
+            sizes = json.loads(_output([str(program)]))
+        for key, size in sizes.items():
+            rows[key][f"size_{name[:2]}"] = size
+    return Finding("Bytes, from <code>sizeof</code>.",
+                   {f"size_{name[:2]}": name[:2] for name in checkpoints}, rows)
+
+
+def many_fields() -> Finding:
+    """When do hashing and a node for each field pay?"""
+    rows: Rows = {}
+    for count in (5, 25, 100, 1000, 6000):
+        fields = b"".join(b"X%d: %d\r\n" % (i, i % 10) for i in range(count - 2))
+        request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
+        hashed, walked = (_costs(name, request, "allocations", "instructions")
+                          for name in (CHUNKS, LAYOUT))
+        rows[str(count)] = {
+            "label": f"{count:,} fields",
+            "map_allocations": hashed.allocations, "map_instructions": hashed.instructions,
+            "vector_allocations": walked.allocations, "vector_instructions": walked.instructions}
+    return Finding(
+        "Per <code>GET /</code>. Counted, not timed.",
+        {"map_allocations": "02: allocations", "map_instructions": "02: instructions",
+         "vector_allocations": "03: allocations", "vector_instructions": "03: instructions"}, rows)
+
+
+def late_reader() -> Finding:
+    """What does writev(2) say when the client does not read?"""
+    body = b"b" * (10 << 20)
+    request = b"POST /echo HTTP/1.1\r\n" + USUAL + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    rows: Rows = {}
+    for key, label, pause_s in (("eager", "reads at once", 0.0), ("late", "waits for 0.5 s", 0.5)):
+        taken = _written(request, pause_s)
+        rows[key] = {"label": label, "calls": len(taken), "first": taken[0],
+                     "percent": round(100 * taken[0] / sum(taken))}
+    return Finding(
+        "Calls of <code>writev</code> for the answer of 03 to <code>POST /echo</code> with 10 MiB. "
+        "The socket is blocking, and a call waits for 200 ms at most.",
+        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"},
+        rows)
+
+
+def silent_client() -> Finding:
+    """Whom does a client hold up that connects and says nothing?"""
+    rows: Rows = {}
+    for threads in (1, 2, 4, 8):
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}, a listener each",
+                              "answered": _answered(_server(THREADS), threads)}
+    with variant(*OWN_QUEUES, ONE_QUEUE) as shared:
+        rows["shared"] = {"label": "4 threads, one listener", "answered": _answered(shared, 4)}
+    return Finding(
+        f"One client connects and is silent; then {CLIENTS} others ask at once. How many of them "
+        "have their answer within a second.", {"answered": f"Answered, of {CLIENTS}"}, rows)
+
+
+def port_thief() -> Finding:
+    """Who gets the clients when a stranger listens on the same port with SO_REUSEPORT?"""
+    rows: Rows = {}
+    for threads in (1, 2, 4):
+        with running(_server(THREADS), "--threads", str(threads)) as server, \
+                socket.socket() as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            thief.bind(_address(server))
+            thief.listen(CLIENTS)
+            answered = _answers(_address(server))
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)} of ours",
+                              "answered": answered, "stolen": CLIENTS - answered}
+    return Finding(
+        f"A second program of the same user listens on our port and never answers. Of {CLIENTS} "
+        "clients, how many we get.",
+        {"answered": "Answered by us", "stolen": "Waiting at the other"}, rows)
+
+
+def thread_sweep() -> Finding:
+    """Do more threads serve more, with the load generator on the same processors or not?"""
+    return _sweep(THREADS, counts=(1, 2, 4, 8), rounds=5)
+
+
+def workers_sweep() -> Finding:
+    """The same of event loops, each on a processor of its own as far as there are so many."""
+    return _sweep(WORKERS, counts=(1, 2, 3, 4, 6, 8), rounds=3)
+
+
+def kqueue() -> Finding:
+    """What does kqueue cost on top of epoll, and are many clients still served alike?"""
+    clients = min(5000, stress.raise_descriptor_limit() - 200)
+    rows: Rows = {}
+    for key, label, preset in (("epoll", "epoll", "release"),
+                               ("kqueue", "kqueue, in front of epoll", "kqueue")):
+        binary = _server(LOOP, preset)
+        counted = _counted(binary, LOOP, costs.KEPT, "syscalls")
+        with running(binary) as server:
+            served = fairness.answers(_address(server), clients, rounds=12, seconds=30)
+        rows[key] = {"label": label, "syscalls": round(counted.syscalls or 0),
+                     "least": min(served), "median": round(median(served)), "most": max(served)}
+    return Finding(
+        "05, <code>GET /</code> on a kept connection: system calls per request, counted; and how "
+        f"many answers each of {clients:,} clients got who ask again at once, when they had 12 on "
+        "average.",
+        {"syscalls": "System calls", "least": "Answers: fewest", "median": "Median",
+         "most": "Most"}, rows)
+
+
+def allocators() -> Finding:
+    """What does another allocator change for small requests, large bodies, and memory?"""
+    setup.ensure(["jemalloc", "mimalloc"])
+    body = b"b" * (1 << 20)
+    sink = (b"POST /sink HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+            + body)
+    rows: Rows = {}
+    for key, label, name, conf in (
+            ("system", "the system’s", "system", ""),
+            ("untuned", "jemalloc as it comes", "jemalloc", "oversize_threshold:8388608"),
+            ("jemalloc", "jemalloc with our setting", "jemalloc", ""),
+            ("mimalloc", "mimalloc", "mimalloc", "")):
+        binary = _optimised(name, {"HOTPATH_ALLOCATOR": name})
+        with patch.dict(os.environ, {"MALLOC_CONF": conf}):
+            page = _counted(binary, OPTIMISED, SHORT, "instructions")
+            large = _counted(binary, OPTIMISED, sink, "syscalls")
+            heavy, after_mib = _heavy(binary)
+        rows[key] = {
+            "label": label, "page": round(page.instructions or 0),
+            "memory_calls": round(sum(large.by_call.get(call, 0) for call in MEMORY_CALLS), 2),
+            "us": round(heavy.cpu_us_per_request or 0), "peak": round(heavy.peak_rss_mib or 0),
+            "after": round(after_mib)}
+    return Finding(
+        f"08 without LTO and profile, one worker. Counted: a <code>GET /</code> of {len(SHORT)} "
+        "bytes, and the calls of <code>mmap</code>, <code>munmap</code>, <code>madvise</code> and "
+        "<code>brk</code> for a <code>POST /sink</code> of 1 MiB. Measured: "
+        f"{HEAVY.connections} clients with bodies of 1 to 9.4 MB for {HEAVY.seconds:.0f} s, and the "
+        f"resident memory at their peak and {REST_S} s after them.",
+        {"page": "GET /: instructions", "memory_calls": "1 MiB: calls for memory",
+         "us": "Heavy: µs a request", "peak": "MiB, peak", "after": "MiB, after"}, rows)
+
+
+def compilers() -> Finding:
+    """What do LTO and a profile save, each alone and together?"""
+    rows: Rows = {}
+    for key, label, lto, rounds in (
+            ("plain", "neither", "OFF", 0), ("lto", "LTO", "ON", 0),
+            ("profile", "a profile", "OFF", 1), ("context", "a profile, two rounds", "OFF", 2),
+            ("both", "LTO and a profile, two rounds", "ON", 2)):
+        settings = {"HOTPATH_ALLOCATOR": "system", "HOTPATH_LTO": lto}
+        binary = _profiled(key, settings, rounds) if rounds else _optimised(key, settings)
+        small, browser = (round(_counted(binary, OPTIMISED, request, "instructions").instructions
+                                or 0) for request in (SHORT, costs.KEPT))
+        rows[key] = {"label": label, "small": small, "browser": browser,
+                     "size": round(binary.stat().st_size / 1024)}
+    return Finding(
+        "08 with the system’s allocator. Instructions per <code>GET /</code> on a kept connection, "
+        f"of {len(SHORT)} bytes with only a Host, and as a browser sends it. Counted, not timed.",
+        {"small": f"{len(SHORT)} bytes", "browser": "A browser’s", "size": "KiB of program"}, rows)
+
+
+def keep_alive() -> Finding:
     """What of the event loop's gain is the loop, and what is not connecting anew?"""
     ways = {"threads": ("04, a connection for each request", THREADS, "closing"),
             "closing": ("05, a connection for each request", LOOP, "closing"),
@@ -261,6 +527,14 @@ def _optimised(name: str, settings: dict[str, str]) -> Path:
     """08 built for counting, without LTO and profile unless `settings` say so."""
     return build.isolated(SOLUTIONS / OPTIMISED, "measure", BUILD / "experiments" / name,
                           {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF", **settings})
+
+
+def _profiled(name: str, settings: dict[str, str], rounds: int) -> Path:
+    """The same with a profile of the stress test, in that many rounds."""
+    directory = BUILD / "experiments" / name
+    phases = [replace(phase, seconds=0.5) for phase in stress.short_form()]
+    pgo.gather(SOLUTIONS / OPTIMISED, directory, phases, settings, "measure", rounds)
+    return pgo.use(SOLUTIONS / OPTIMISED, directory, settings, "measure")
 
 
 def _heavy(binary: Path) -> tuple[load.PhaseResult, float]:
