@@ -7,137 +7,57 @@ never do ends with `until`.
 
 from __future__ import annotations
 
-import random
 import string
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 
-from workbook.behaviour.client import Await, HalfClose, Pause, Step, Vanish
-
-MIB = 1 << 20
-MAX_BODY = 10 * MIB
-MAX_LINE = 8192
-MAX_FIELDS = 65536
-
-REQUESTS = "behaviour.requests"
-FRAMING = "behaviour.framing"
-LIMITS = "behaviour.limits"
-SMUGGLING = "behaviour.smuggling"
-BODIES = "behaviour.bodies"
-CUTS = "behaviour.cuts"
-CONNECTIONS = "behaviour.connections"
-THREADS = "behaviour.threads"
-CHECKS = (REQUESTS, FRAMING, LIMITS, SMUGGLING, BODIES, CUTS, CONNECTIONS, THREADS)
-
-PAGE = b"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Hot Path</title>
-<h1>Hot Path</h1>
-<p>The same page, faster every chapter.</p>
-</html>
-"""
-
-HTML = "text/html; charset=utf-8"
-TEXT = "text/plain; charset=utf-8"
-BYTES = "application/octet-stream"
-
-HOST = b"Host: localhost\r\n"
-USUAL = HOST + b"Connection: close\r\n"
-NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
-TINY = Pause(0.001)
-LONG = Pause(0.3)  # longer than a server should wait before it looks whether it is to stop
-
-
-def answer(status: str, content_type: str, body: bytes, send_body: bool = True) -> bytes:
-    """A whole answer, byte by byte as it must stand on the wire."""
-    head = (f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n"
-            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n")
-    return head.encode() + (body if send_body else b"")
-
-
-def refusal(status: str) -> bytes:
-    return answer(status, TEXT, status.encode() + b"\n")
-
-
-PAGE_ANSWER = answer("200 OK", HTML, PAGE)
-PAGE_HEAD = answer("200 OK", HTML, PAGE, send_body=False)
-NO_ANSWER = b""
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-BAD = refusal("400 Bad Request")
-NOT_FOUND = refusal("404 Not Found")
-LENGTH_REQUIRED = refusal("411 Length Required")
-TOO_LARGE = refusal("413 Content Too Large")
-URI_TOO_LONG = refusal("414 URI Too Long")
-EXPECTATION = refusal("417 Expectation Failed")
-FIELDS_TOO_LARGE = refusal("431 Request Header Fields Too Large")
-NOT_IMPLEMENTED = refusal("501 Not Implemented")
-VERSION = refusal("505 HTTP Version Not Supported")
-
-
-@dataclass(frozen=True)
-class Case:
-    """One row. `expect` lists every answer that is right: almost always one."""
-
-    name: str
-    check: str
-    steps: tuple[Step, ...]
-    expect: tuple[bytes, ...]
-    reference: str
-    level: int = 1
-    until: int | None = None
-    neighbours: tuple[tuple[Step, ...], ...] = ()  # connected before, open until the case ends
-    copies: int = 1  # as many clients do this at once
-    enough: int = 1  # of them must be answered in time
-    narrow: bool = False  # see Client
-    timeout_s: float = 5.0
-
-    def holds_at(self, level: int) -> bool:
-        return self.level <= level and (self.until is None or level <= self.until)
-
-
-def get(target: bytes = b"/", fields: bytes = USUAL, version: bytes = b"HTTP/1.1") -> bytes:
-    return b"GET " + target + b" " + version + b"\r\n" + fields + b"\r\n"
-
-
-def post(body: bytes, target: bytes = b"/echo", fields: bytes = USUAL,
-         length: bytes | None = None) -> bytes:
-    """A POST of `body`; `length` replaces the text of its Content-Length."""
-    text = str(len(body)).encode() if length is None else length
-    return (b"POST " + target + b" HTTP/1.1\r\n" + fields
-            + b"Content-Length: " + text + b"\r\n\r\n" + body)
-
-
-@cache
-def noise(size: int) -> bytes:
-    """The same random bytes every time, with what may confuse a parser among them."""
-    body = bytearray(random.Random(size).randbytes(size))
-    trap = b"\r\n\r\n\0GET / HTTP/1.1\r\n\r\n"
-    if size > 2 * len(trap):
-        body[size // 2:size // 2 + len(trap)] = trap
-    return bytes(body)
-
-
-def echoed(body: bytes) -> bytes:
-    return answer("200 OK", BYTES, body)
-
-
-def sunk(size: int) -> bytes:
-    return answer("200 OK", TEXT, str(size).encode())
-
-
-def bytewise(data: bytes, pause: Step = Pause(0.0002)) -> tuple[Step, ...]:
-    return tuple(step for byte in data for step in (bytes([byte]), pause))
-
-
-def row(check: str, what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ...],
-        reference: str, **rest: object) -> Case:
-    """A case named `group/what`. `sent` is one piece, or the steps to take."""
-    group = check.removeprefix("behaviour.")
-    steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
-    answers = expect if isinstance(expect, tuple) else (expect,)
-    return Case(f"{group}/{what}", check, steps, answers, reference, **rest)  # type: ignore
+from workbook.behaviour import kept
+from workbook.behaviour.client import Await, HalfClose, Pause, Vanish
+from workbook.behaviour.rows import (
+    BAD,
+    BODIES,
+    CHECKS,
+    CONNECTIONS,
+    CONTINUE,
+    CUTS,
+    EXPECTATION,
+    FIELDS_TOO_LARGE,
+    FRAMING,
+    HOST,
+    LENGTH_REQUIRED,
+    LIMITS,
+    LONG,
+    MAX_BODY,
+    MAX_FIELDS,
+    MAX_LINE,
+    MIB,
+    NEXT,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    NO_ANSWER,
+    PAGE,
+    PAGE_ANSWER,
+    PAGE_HEAD,
+    REQUESTS,
+    SMUGGLING,
+    TEXT,
+    THREADS,
+    TINY,
+    TOO_LARGE,
+    URI_TOO_LONG,
+    USUAL,
+    VERSION,
+    Case,
+    answer,
+    bytewise,
+    echoed,
+    get,
+    noise,
+    post,
+    refusal,
+    row,
+    sunk,
+)
 
 
 def requests() -> Iterator[Case]:
@@ -765,5 +685,5 @@ def threads() -> Iterator[Case]:
 @cache
 def table() -> tuple[Case, ...]:
     """Every case, in the order of CHECKS."""
-    groups = (requests, framing, limits, smuggling, bodies, cuts, connections, threads)
+    groups = (requests, framing, limits, smuggling, bodies, cuts, connections, threads, kept.cases)
     return tuple(case for group in groups for case in group())

@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
+from workbook.errors import UserError
+
 
 @dataclass(frozen=True)
 class Pause:
@@ -27,6 +29,14 @@ class Await:
 
 
 @dataclass(frozen=True)
+class Sip:
+    """From now on receive at most so many bytes at a time, and rest after each."""
+
+    size: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class HalfClose:
     """Say that nothing more will be sent (shutdown(2) with SHUT_WR), then keep listening."""
 
@@ -36,7 +46,7 @@ class Vanish:
     """Drop the connection without a goodbye: unread bytes are lost, the peer gets a RST."""
 
 
-Step = bytes | Pause | Await | HalfClose | Vanish
+Step = bytes | Pause | Await | Sip | HalfClose | Vanish
 End = Literal["closed", "reset", "timeout", "refused", "vanished"]
 
 
@@ -61,7 +71,8 @@ class Client:
         self._deadline = deadline
         self._data = bytearray()
         self._end: End | None = None
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._sip = Sip(1 << 18, 0)
+        self._socket = _new_socket()
         self._socket.settimeout(max(0.001, deadline - self._started))
         if narrow:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -110,7 +121,7 @@ class Client:
     def receive(self) -> None:
         """Take what has come, without waiting."""
         try:
-            data = self._socket.recv(1 << 18)
+            data = self._socket.recv(self._sip.size)
         except BlockingIOError:
             return
         except OSError:
@@ -119,6 +130,8 @@ class Client:
         self._data += data
         if not data:
             self._end = "closed"
+        elif self._sip.seconds:
+            time.sleep(self._sip.seconds)
 
     def _take(self, step: Step) -> None:
         match step:
@@ -129,6 +142,8 @@ class Client:
             case Await(data):
                 while self._end is None and data not in self._data:
                     self._wait(write=False)
+            case Sip():
+                self._sip = step
             case HalfClose():
                 self._shut_down()
             case Vanish():
@@ -176,6 +191,13 @@ class Client:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self._socket.close()
         self._end = "vanished"
+
+
+def _new_socket() -> socket.socket:
+    try:
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    except OSError as error:
+        raise UserError(f"no more clients can connect: {error}", "ulimit -n 4096") from None
 
 
 def exchange(address: tuple[str, int], steps: Iterable[Step], timeout_s: float,

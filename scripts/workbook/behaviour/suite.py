@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from workbook.behaviour.cases import CHECKS, CONNECTIONS, Case, table
+from workbook.behaviour.cases import table
 from workbook.behaviour.client import (
     Await,
     Client,
     HalfClose,
     Pause,
     Received,
+    Sip,
     Step,
     Vanish,
     exchange,
     exchange_many,
 )
+from workbook.behaviour.rows import CHECKS, CONNECTIONS, Case
 from workbook.errors import UserError
 from workbook.servers import Ended, Server, running
+from workbook.stress import raise_descriptor_limit
 
 MAX_HANGS = 3
 MAX_ONE_LINER = 800
@@ -89,6 +93,7 @@ def run(binary: Path, cases: Sequence[Case], level: int,
     result = Result({check: Group(check, sum(case.check == check for case in cases))
                      for check in CHECKS if any(case.check == check for case in cases)})
     arguments = ("--threads", "4") if level >= 4 else ()
+    raise_descriptor_limit()
     try:
         with running(binary, *arguments) as server:
             _Run(server, result, on_case).all(cases)
@@ -115,7 +120,10 @@ class _Run:
             if group.stopped:
                 continue
             self._on_case(case)
+            before = _waits(self._server.pid) if case.workers else {}
             failure = perform(case, (self._server.host, self._server.port))
+            if case.workers and failure is None:
+                failure = _judge_workers(case, before, _waits(self._server.pid))
             if failure is None:
                 group.passed += 1
             else:
@@ -164,6 +172,31 @@ def perform(case: Case, address: tuple[str, int]) -> Failure | None:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
                    f"at least {case.enough} must be; the first other: {problem}")
     return Failure(case, problem, wrong[0])
+
+
+def _waits(pid: int) -> dict[str, int]:
+    """How often each thread of a process has waited for something; nothing without a /proc."""
+    waits = {}
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        with suppress(OSError):  # one that ended while we looked
+            found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)
+            waits[status.parent.name] = int(found[1]) if found else 0
+    return waits
+
+
+def _judge_workers(case: Case, before: dict[str, int], after: dict[str, int]) -> Failure | None:
+    """Whoever serves a client waits for each of its requests; a thread that only looks whether it
+    is to stop does so a few times a second.
+    """
+    if not after:
+        return None
+    requests = sum(isinstance(step, bytes) for step in case.steps)
+    served = [thread for thread, waits in after.items()
+              if waits - before.get(thread, 0) > requests]
+    if len(served) >= case.workers:
+        return None
+    return Failure(case, f"{len(served)} of the server's {len(after)} threads served the "
+                         f"{case.copies} clients, {case.workers} must")
 
 
 def _ask(case: Case, address: tuple[str, int]) -> list[Received]:
@@ -266,6 +299,8 @@ def _step_text(step: Step) -> str:
             return f"‹{seconds * 1000:g} ms›"
         case Await(data):
             return f"‹waits for {escaped(data)}›"
+        case Sip(size, _):
+            return f"‹reads {size} bytes at a time›"
         case HalfClose():
             return "‹half-close›"
         case Vanish():
