@@ -56,6 +56,17 @@ def test_threads_are_followed() -> None:
     assert counted.syscalls == 5
 
 
+@pytest.mark.parametrize("checkpoint", sorted(path.name for path in SOLUTIONS.glob("0[5-8]-*")))
+def test_a_kept_connection_costs_three_calls_and_sixteen_at_once_share_them(
+        checkpoint: str) -> None:
+    server = build.build_server(SOLUTIONS / checkpoint, "measure")
+    counted = costs.count(server, level=5, measures=costs.measures_at(5))
+    assert counted.by_call == {"epoll_wait": 1, "recvfrom": 1, "writev": 1}
+    assert (counted.syscalls, counted.syscalls_pipelined) == (3, 3 / costs.DEPTH)
+    assert counted.allocations == 0
+    assert counted.instructions_pipelined < counted.instructions
+
+
 def test_a_missing_tool_is_skipped_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/apt-get" if "apt" in name else None)
     counted = costs.count(Path("server"))
@@ -108,13 +119,18 @@ def test_a_server_that_fails_has_no_costs(program: Callable[[str], Path], during
 
 def test_the_reports_are_read() -> None:
     assert costs._read_strace("""\
-% time     seconds  usecs/call     calls    errors syscall
------- ----------- ----------- --------- --------- ----------------
- 57.14    0.000040           1        26         3 accept4
- 42.86    0.000030           1        25           close
------- ----------- ----------- --------- --------- ----------------
-100.00    0.000070           1        51         3 total
-""") == {"accept4": 23, "close": 25}
+7 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 4
+7 accept4(3, NULL, NULL, SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)
+7 recvfrom(4, ""..., 4096, 0, NULL, NULL) = 326
+8 epoll_wait(5,  <unfinished ...>
+7 close(4)                          = 0
+8 <... epoll_wait resumed>[...], 256, 200) = 1
+7 epoll_wait(5, [], 256, 200)       = 0
+7 epoll_wait(5, 0x7ffe608388e0, 256, 200) = -1 EINTR (Interrupted system call)
+7 --- SIGTERM {si_signo=SIGTERM, si_code=SI_USER, si_pid=1, si_uid=0} ---
+7 mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7f0a00000000
+7 exit_group(0)                     = ?
+""") == {"accept4": 1, "recvfrom": 1, "close": 1, "epoll_wait": 1, "mmap": 1, "exit_group": 1}
     assert costs._read_memcheck(
         "==7==   total heap usage: 1,234 allocs, 1,200 frees, 56,789 bytes allocated\n"
     ) == {"allocations": 1234, "alloc_bytes": 56789}

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from workbook.behaviour import cases, suite
-from workbook.behaviour.client import HalfClose, Pause, Vanish
+from workbook.behaviour.client import HalfClose, Pause, Sip, Vanish
+from workbook.behaviour.rows import WORKERS
 from workbook.errors import UserError
 
 Serve = Callable[[socket.socket], None]
@@ -29,6 +30,7 @@ def test_the_table_has_a_row_for_everything() -> None:
     names = [case.name for case in table]
     assert len(set(names)) == len(names)
     assert sum(case.level == 1 for case in table) >= 80
+    assert sum(case.level == 5 for case in table) >= 80
     assert {case.check for case in table} == set(cases.CHECKS)
     for case in table:
         assert case.reference and case.expect and case.name.isprintable() and " " not in case.name
@@ -40,6 +42,16 @@ def test_a_request_is_cut_everywhere(what: str, request_: bytes | None) -> None:
     cuts = [case.steps for case in cases.table() if case.name.startswith(f"cuts/{what}-at-")]
     whole = request_ or b"".join(step for step in cuts[0] if isinstance(step, bytes))
     assert sorted(len(steps[0]) for steps in cuts) == list(range(1, len(whole)))
+    assert all(steps[0] + steps[2] == whole for steps in cuts)
+
+
+@pytest.mark.parametrize("what", ["two-gets", "post-and-get", "error-and-get"])
+def test_a_pipeline_is_cut_everywhere(what: str) -> None:
+    cuts = [case.steps for case in cases.table()
+            if case.name.startswith(f"pipelining/{what}-cut-at-")]
+    whole = cuts[0][0] + cuts[0][2]
+    assert sorted(len(steps[0]) for steps in cuts) == list(range(1, len(whole)))
+    assert whole.count(b" HTTP/1.1\r\n") == 2
     assert all(steps[0] + steps[2] == whole for steps in cuts)
 
 
@@ -159,6 +171,24 @@ def test_enough_of_many_clients_must_be_answered(
 
     failure = suite.perform(page_case(copies=6, enough=4), serve(first_three))
     assert failure is not None and "3 of 6 clients were answered rightly" in failure.problem
+
+
+def test_who_sips_waits_in_between(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    case = page_case()
+    sips = cases.row(cases.REQUESTS, "x", (Sip(10, 0.01), cases.get()), cases.PAGE_ANSWER, "RFC")
+    for one, least in ((case, 0.0), (sips, 0.01 * (len(cases.PAGE_ANSWER) // 10))):
+        started = time.monotonic()
+        assert suite.perform(one, serve(answers(cases.PAGE_ANSWER))) is None
+        assert time.monotonic() - started >= least
+
+
+def test_threads_that_serve_nobody_are_told() -> None:
+    (case,) = suite.select(7, [WORKERS])
+    served, idle = {str(i): 1000 for i in range(4)}, {"3": 10}
+    assert suite._judge_workers(case, {}, served) is None
+    assert suite._judge_workers(case, {}, {}) is None  # where no /proc tells
+    failure = suite._judge_workers(case, {"0": 0}, served | idle)
+    assert failure is not None and "3 of the server's 4 threads served the 64" in failure.problem
 
 
 SERVER = """#!{python}

@@ -6,6 +6,8 @@ Behaviour and costs decide; the clock only reports.
 from __future__ import annotations
 
 import json
+import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,17 +21,22 @@ from rich.text import Text
 
 from workbook import build, chapters, compare, costs, progress
 from workbook.behaviour import suite
-from workbook.behaviour.cases import CHECKS, REQUESTS, Case
+from workbook.behaviour.rows import CHECKS, REQUESTS, Case
 from workbook.chapters import Chapter
 from workbook.errors import UserError
 from workbook.paths import COMMAND
+from workbook.servers import running
 
+ALLOCATOR = "build.allocator"
+ALLOCATOR_LEVEL = 8
 SPEED = "speed"
 SPEED_SECONDS = 4.0
 SHOWN_FAILURES = 3
 NAMED_FAILURES = 8
 UNITS = {"syscalls": "system calls", "allocations": "heap allocations",
-         "instructions": "instructions"}
+         "instructions": "instructions", "pipelined-syscalls": "system calls",
+         "pipelined-instructions": "instructions"}
+PIPELINED = f", {costs.DEPTH} at once"
 
 Status = Literal["pass", "fail", "skip", "info"]
 MARKS: dict[Status, Text] = {
@@ -90,19 +97,23 @@ def judge(chapter: Chapter, servers: Servers, wanted: Iterable[str], pattern: st
         for check in _behaviour(chapter, servers.release, wanted, pattern, quiet):
             wrong |= {check.name} if check.status == "fail" else set()
             yield check
-    measures = tuple(name for name in costs.MEASURES if f"cost.{name}" in wanted)
+    measures = tuple(name for name in costs.measures_at(chapter.level)
+                     if f"cost.{name}" in wanted)
     if REQUESTS in wrong:
         for name in measures:
             yield Check(f"cost.{name}", "skip", f"waits until {REQUESTS} passes")
     elif measures and servers.measure:
         yield from _costs(chapter, servers.measure, measures, quiet)
+    if ALLOCATOR in wanted and chapter.level >= ALLOCATOR_LEVEL:
+        yield _allocator(servers.release)
     if SPEED in wanted:
         yield (Check(SPEED, "skip", "a wrong answer is never fast: waits until behaviour passes")
                if wrong else _speed(chapter, servers, quiet))
 
 
 def all_checks() -> list[str]:
-    return [*CHECKS, *(f"cost.{name}" for name in costs.MEASURES), SPEED]
+    return [*CHECKS, *(f"cost.{name}" for name in (*costs.MEASURES, *costs.PIPELINED)), ALLOCATOR,
+            SPEED]
 
 
 def _wanted(only: Iterable[str], case: str | None) -> list[str]:
@@ -170,7 +181,7 @@ def _costs(chapter: Chapter, binary: Path, measures: tuple[str, ...],
 def _cost(chapter: Chapter, name: str, counted: costs.Costs) -> Check:
     """One counted cost against the chapter's budget, if it has one."""
     check = f"cost.{name}"
-    value, budget = getattr(counted, name), chapter.cost.get(name)
+    value, budget = counted.value(name), chapter.cost.get(name)
     if value is None:
         return Check(check, "skip", counted.skipped[name])
     figures: dict[str, Any] = {"value": value, "budget": budget}
@@ -178,11 +189,28 @@ def _cost(chapter: Chapter, name: str, counted: costs.Costs) -> Check:
         figures["by_call"] = counted.by_call
     if name == "allocations":
         figures["bytes"] = counted.alloc_bytes
-    summary = f"{_number(value)} {UNITS[name]} a request"
+    at_once = PIPELINED if name in costs.PIPELINED else ""
+    summary = f"{_number(value)} {UNITS[name]} a request{at_once}"
     if budget is None:
         return Check(check, "info", f"{summary} (no budget in this chapter)", figures=figures)
     status: Status = "pass" if value <= budget else "fail"
     return Check(check, status, f"{summary}, budget {_number(budget)}", figures=figures)
+
+
+def _allocator(binary: Path) -> Check:
+    """Whether the running server has another allocator than its C library's in its memory."""
+    if sys.platform != "linux":
+        return Check(ALLOCATOR, "skip", "only Linux shows what a process has in its memory")
+    try:
+        with running(binary) as server:
+            maps = Path(f"/proc/{server.pid}/maps").read_text()
+    except UserError as error:
+        return Check(ALLOCATOR, "fail", error.message.splitlines()[0], error.message)
+    found = re.search(r"/lib(jemalloc|mimalloc|tcmalloc)\S*", maps)
+    if found:
+        return Check(ALLOCATOR, "pass", f"memory comes from {found[1]}")
+    return Check(ALLOCATOR, "fail", "memory comes from the C library: neither jemalloc nor mimalloc "
+                                    "is in the running server")
 
 
 def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:

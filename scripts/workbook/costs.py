@@ -24,7 +24,9 @@ from workbook.paths import COMMAND
 from workbook.servers import Server, running
 
 MEASURES = ("syscalls", "allocations", "instructions")
+PIPELINED = ("pipelined-syscalls", "pipelined-instructions")  # from level 5 on
 REQUESTS = 25
+DEPTH = 16  # how many are pipelined
 KEEP_ALIVE_LEVEL = 5
 PATIENCE_S = 5.0
 
@@ -40,17 +42,28 @@ KEPT = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: keep-alive\r\n\r\n"
 
 @dataclass
 class Costs:
-    """Per request. What could not be counted is None and has its reason in `skipped`."""
+    """Per request, `_pipelined` for one of sixteen that came at once. What could not be counted is
+    None and has its reason in `skipped`; what was not asked for is None.
+    """
 
     syscalls: float | None = None
     allocations: float | None = None
     alloc_bytes: float | None = None
     instructions: float | None = None
+    syscalls_pipelined: float | None = None
+    instructions_pipelined: float | None = None
     by_call: dict[str, float] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
+    def value(self, measure: str) -> float | None:
+        return getattr(self, FIELD.get(measure, measure))
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+FIELD = {"pipelined-syscalls": "syscalls_pipelined",
+         "pipelined-instructions": "instructions_pipelined"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,10 @@ class Tool:
     read: Callable[[str], Counter[str]]
 
 
+def measures_at(level: int) -> tuple[str, ...]:
+    return (*MEASURES, *PIPELINED) if level >= KEEP_ALIVE_LEVEL else MEASURES
+
+
 def count(binary: Path, *, level: int = 1, measures: tuple[str, ...] = MEASURES,
           request: bytes | None = None) -> Costs:
     """Count what a server built with the preset `measure` does for one request.
@@ -70,19 +87,20 @@ def count(binary: Path, *, level: int = 1, measures: tuple[str, ...] = MEASURES,
     below level 5 and on one kept open from there. Raises UserError if the server fails.
     """
     costs = Costs()
-    costs.skipped = {name: reason for name in measures if (reason := _missing(TOOLS[name]))}
+    costs.skipped = {name: reason for name in measures if (reason := _missing(_tool(name)))}
     wanted = [name for name in measures if name not in costs.skipped]
     sent = request or (KEPT if level >= KEEP_ALIVE_LEVEL else CLOSING)
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
-        runs = {(name, times): pool.submit(_run, TOOLS[name], binary, level, sent, times,
-                                           Path(scratch, f"{name}-{times}"))
+        runs = {(name, times): pool.submit(_run, _tool(name), binary, level, sent, times,
+                                           Path(scratch, f"{name}-{times}"), _depth(name))
                 for name in wanted for times in (2 * REQUESTS, REQUESTS)}
         try:
             for name in wanted:
                 totals = [runs[name, times].result() for times in (REQUESTS, 2 * REQUESTS)]
-                _store(costs, name, _per_request(*totals))
+                stray = 1 if "syscalls" in name else 0  # where memory is mapped differs each time
+                _store(costs, name, _per_request(*totals, REQUESTS * _depth(name), stray))
         except CannotTrace as error:
-            costs.skipped["syscalls"] = str(error)
+            costs.skipped |= {name: str(error) for name in wanted if "syscalls" in name}
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
@@ -92,17 +110,31 @@ class CannotTrace(Exception):
     """The system forbids ptrace, as some containers do."""
 
 
+def _tool(measure: str) -> Tool:
+    return TOOLS[measure.removeprefix("pipelined-")]
+
+
+def _depth(measure: str) -> int:
+    """How many requests are sent at once."""
+    return DEPTH if measure in PIPELINED else 1
+
+
 def _store(costs: Costs, name: str, figures: dict[str, float]) -> None:
     if name == "syscalls":
         costs.by_call = {call: n for call, n in sorted(figures.items()) if n}
         costs.syscalls = round(sum(figures.values()), 4)
+    elif name in FIELD:
+        setattr(costs, FIELD[name], round(sum(figures.values()), 4))
     else:
-        for key, value in figures.items():
-            setattr(costs, key, value)
+        for key in ("allocations", "alloc_bytes") if name == "allocations" else (name,):
+            setattr(costs, key, figures.get(key, 0.0))
 
 
-def _per_request(once: Counter[str], twice: Counter[str]) -> dict[str, float]:
-    return {key: (twice[key] - once[key]) / REQUESTS for key in twice | once}
+def _per_request(once: Counter[str], twice: Counter[str], requests: int,
+                 stray: int) -> dict[str, float]:
+    """The difference, shared out; one of at most `stray` has nothing to do with the requests."""
+    return {key: difference / requests for key in twice | once
+            if abs(difference := twice[key] - once[key]) > stray}
 
 
 def _missing(tool: Tool) -> str:
@@ -115,12 +147,12 @@ def _missing(tool: Tool) -> str:
 
 
 def _run(tool: Tool, binary: Path, level: int, request: bytes, times: int,
-         report: Path) -> Counter[str]:
-    """Totals of one run of the server under a tool."""
+         report: Path, depth: int) -> Counter[str]:
+    """Totals of one run of the server under a tool, `times` being asked `depth` requests."""
     arguments = ("--threads", "1") if level >= 4 else ()
     try:
         with running(binary, *arguments, wrapper=tool.wrapper(report)) as server:
-            _ask(server, request, times, keep_alive=level >= KEEP_ALIVE_LEVEL)
+            _ask(server, request, times, depth, keep_alive=level >= KEEP_ALIVE_LEVEL)
             ended = server.stop()
     except UserError as error:
         if "ptrace" in error.message:
@@ -131,8 +163,8 @@ def _run(tool: Tool, binary: Path, level: int, request: bytes, times: int,
     return tool.read(report.read_text(errors="replace"))
 
 
-def _ask(server: Server, request: bytes, times: int, keep_alive: bool) -> None:
-    """The same requests one after another, each answered before the next is sent."""
+def _ask(server: Server, request: bytes, times: int, depth: int, keep_alive: bool) -> None:
+    """The same requests, `depth` at once, answered before the next are sent."""
     if not keep_alive:
         for _ in range(times):
             with _connect(server) as client:
@@ -141,8 +173,10 @@ def _ask(server: Server, request: bytes, times: int, keep_alive: bool) -> None:
         return
     with _connect(server) as client:
         for _ in range(times):
-            client.sendall(request)
-            _judge(server, _one_answer(client))
+            client.sendall(request * depth)
+            _judge_all(server, client, depth)
+        client.shutdown(socket.SHUT_WR)
+        client.recv(1)  # until the server has closed as well: that is part of every run
 
 
 def _connect(server: Server) -> socket.socket:
@@ -151,16 +185,23 @@ def _connect(server: Server) -> socket.socket:
     return client
 
 
-def _one_answer(client: socket.socket) -> bytes:
-    """One answer on a connection that stays open: its head tells its length."""
-    answer = b""
-    while (received := client.recv(65_536)):
-        answer += received
-        head, _, body = answer.partition(b"\r\n\r\n")
-        length = re.search(rb"\r\nContent-Length: (\d+)", head)
-        if length and len(body) >= int(length[1]):
-            break
-    return answer
+def _judge_all(server: Server, client: socket.socket, count: int) -> None:
+    """So many answers on a connection that stays open: each head tells its answer's length."""
+    received = b""
+    for _ in range(count):
+        while not (size := _first_answer(received)) and (more := client.recv(65_536)):
+            received += more
+        _judge(server, received[:size])
+        received = received[size:]
+
+
+def _first_answer(received: bytes) -> int:
+    """How many bytes the first answer has; 0 until it is whole."""
+    head, end, body = received.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\nContent-Length: (\d+)", head)
+    if not end or not length or len(body) < int(length[1]):
+        return 0
+    return len(head) + len(end) + int(length[1])
 
 
 def _judge(server: Server, answer: bytes) -> None:
@@ -171,13 +212,19 @@ def _judge(server: Server, answer: bytes) -> None:
 
 
 def _read_strace(report: str) -> Counter[str]:
-    """The summary of strace -c: calls, errors if there are any, the name.
-
-    An accept that fails is an idle server looking whether it is to stop: not a request's cost.
+    """Calls by name. An accept that fails, and a wait that ends with nothing, is an idle server
+    looking whether it is to stop: not a request's cost.
     """
-    rows = re.findall(r"^ +[\d.]+ +[\d.]+ +\d+ +(\d+) +(\d*) +(\w+)$", report, re.M)
-    return Counter({name: int(calls) - int(errors or 0) * name.startswith("accept")
-                    for calls, errors, name in rows if name != "total"})
+    calls = re.findall(r"^\d+ +(?:<\.\.\. (\w+) resumed>|(\w+)\().*\) += (-?\d+|0x\w+|\?)", report,
+                       re.M)
+    return Counter(resumed or name for resumed, name, result in calls
+                   if not _was_idle(resumed or name, result))
+
+
+def _was_idle(name: str, result: str) -> bool:
+    waits = name in ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
+    return result.startswith("-") and (waits or name.startswith("accept")) or (
+        waits and result == "0")
 
 
 def _read_memcheck(report: str) -> Counter[str]:
@@ -194,7 +241,7 @@ def _read_callgrind(report: str) -> Counter[str]:
 
 
 TOOLS = {
-    "syscalls": Tool("strace", lambda report: ["strace", "-f", "-c", "-o", str(report)],
+    "syscalls": Tool("strace", lambda report: ["strace", "-f", "-s", "0", "-o", str(report)],
                      _read_strace),
     "allocations": Tool("valgrind", lambda report: [
         "valgrind", "--tool=memcheck", "--leak-check=no", f"--log-file={report}"],
