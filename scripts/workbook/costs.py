@@ -191,6 +191,9 @@ def _judge_all(server: Server, client: socket.socket, count: int) -> None:
     for _ in range(count):
         while not (size := _first_answer(received)) and (more := client.recv(65_536)):
             received += more
+        if not size and not received:
+            raise UserError(f"{server.name} cannot be counted: it closed a connection that was to "
+                            "stay open", "make the behaviour checks pass first")
         _judge(server, received[:size])
         received = received[size:]
 

@@ -457,7 +457,7 @@ def slow_clients() -> Iterator[Case]:
          halves[1][1] + PAGE_ANSWER),
     ]:
         yield row(SLOW_CLIENTS, what, steps, got, tcp, level=LEVEL, narrow="reads" in what,
-                  timeout_s=10.0)
+                  timeout_s=10.0 if "reads" in what else 5.0)
     refusal_late = large.removesuffix(LAST[0]) + TOO_MUCH + NEXT
     yield row(SLOW_CLIENTS, "reads-a-refusal-late", (refusal_late, LONG),
               large_answers.removesuffix(PAGE_ANSWER) + TOO_LARGE, tcp, level=LEVEL, narrow=True)
@@ -494,7 +494,7 @@ def many_clients() -> Iterator[Case]:
         ("three-hundred-that-half-close", (GET[0], HalfClose()), 300),
     ]:
         yield row(MANY_CLIENTS, what, asked, answers, "epoll(7)", level=LEVEL,
-                  neighbours=(steps,) * count, timeout_s=10.0)
+                  neighbours=(steps,) * count)
     for what, exchanges, copies in [
         ("two-hundred-at-once", [GET, echo(noise(3000)), LAST], 200),
         ("forty-with-sixteen-pages", [*[GET] * 15, LAST], 40),
