@@ -75,6 +75,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     return options;
 }
 
+// TODO(5): from here to chapter 7 one thread serves: say so in the usage, and when asked for more.
 void serve(const web::ServerOptions& options) {
     web::Server server(options, web::respond, stopping);
     const bool ipv6 = options.host.contains(':');
