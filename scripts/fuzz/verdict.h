@@ -34,11 +34,40 @@ inline std::string lower_case(std::string_view text) {
     return lower;
 }
 
+using Field = std::pair<std::string, std::string>;
+
+template <typename Request>
+concept KeepsHeaders = requires(const Request& request) { request.headers; };
+
+inline std::string_view trimmed(std::string_view text) {
+    const std::size_t first = std::min(text.find_first_not_of(" \t"), text.size());
+    text.remove_prefix(first);
+    return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+std::vector<Field> fields_of(const KeepsHeaders auto& request) {
+    std::vector<Field> fields;
+    for (const auto& [name, value] : request.headers)
+        fields.emplace_back(lower_case(name), value);
+    return fields;
+}
+
+/// From a request that keeps its field lines as they came.
+std::vector<Field> fields_of(const auto& request) {
+    std::vector<Field> fields;
+    for (std::string_view rest = request.fields; !rest.empty();) {
+        const std::size_t colon = rest.find(':');
+        const std::size_t end = rest.find('\r');
+        fields.emplace_back(lower_case(rest.substr(0, colon)),
+                            trimmed(rest.substr(colon + 1, end - colon - 1)));
+        rest.remove_prefix(end + 2);
+    }
+    return fields;
+}
+
 /// Reads every byte that the request refers to, so that the sanitizers see each of them.
 inline Verdict complete(const web::Request& request, std::size_t head_size) {
-    std::vector<std::pair<std::string, std::string>> headers;
-    for (const auto& [name, value] : request.headers)
-        headers.emplace_back(lower_case(name), value);
+    std::vector<Field> headers = fields_of(request);
     std::ranges::sort(headers);
     Verdict text = std::format("{} {} {} version {} head {} body {} expects {}",
                                static_cast<int>(request.method), request.path, request.query,
