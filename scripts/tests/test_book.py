@@ -73,6 +73,7 @@ LADDER = {
     "machine": {"cpu": "Abacus", "cores": 2, "memory_gib": 4, "os": "Debian", "kernel": "Linux 6",
                 "compiler": "clang 19", "flags": "-O2", "commit": "0123456789ab",
                 "date": "2025-01-02T03:04:05+00:00"},
+    "method": {"others_percent": 0.5},
     "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
                 "02-fewer-syscalls": server(None, "7 connections timed out")},
 }
