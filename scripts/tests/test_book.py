@@ -317,6 +317,14 @@ def test_dead_links_stop_the_build(build: Build, link: str) -> None:
     assert "page1.html" in message and "gone" in message
 
 
+def test_a_reader_without_the_checker_of_links_is_told(
+        build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = book._path
+    monkeypatch.setattr(book, "_path", lambda name: path(name.replace("lychee", "no-lychee")))
+    build("[A link](gone.md)")
+    assert "links are not checked" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("link", ["page2.md", "page2.md#a-section", "#one"])
 def test_good_links_do_not(build: Build, link: str) -> None:
     build(f"[A link]({link})")

@@ -317,6 +317,8 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
 
     module.consent.given = yes
     module.ensure(module.FOR_AUTHORS if for_authors else module.FOR_READERS)
+    if for_authors:
+        module.ensure_test_packages()
     print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
 
 
@@ -331,6 +333,7 @@ def test(context: typer.Context) -> None:
     from workbook import setup as module
 
     module.ensure(module.FOR_AUTHORS)
+    module.ensure_test_packages()
     tests = [] if any(Path(argument.partition("::")[0]).exists() for argument in context.args) \
         else [str(SCRIPTS / "tests")]
     python = str(VENV / "bin" / "python")
