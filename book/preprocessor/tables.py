@@ -162,6 +162,8 @@ class Tables:
     def _machine(self) -> str:
         machine = look_up(self._recorded, "machine")
         rows = [[MACHINE.get(key, key), escape(str(value))] for key, value in machine.items()]
+        others = look_up(self._recorded, "method.others_percent")
+        rows.append(["Taken by other programs meanwhile", f"{others:g} %"])
         return self._table(["", "Recorded on"], rows,
                            "From <code>book/results/ladder.json</code>.", numbers=False)
 

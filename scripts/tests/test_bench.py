@@ -17,10 +17,21 @@ from typing import Any
 
 import pytest
 
-from workbook import bench, charts, compare, load, network, record, report, setup, stress
+from workbook import (
+    bench,
+    chapters,
+    charts,
+    compare,
+    load,
+    network,
+    record,
+    report,
+    setup,
+    stress,
+)
 from workbook.errors import UserError
 from workbook.load import Phase, PhaseResult
-from workbook.paths import BUILD, RESULTS, SCRIPTS, SOLUTIONS
+from workbook.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUTIONS
 
 FIGURES = {"warm-up": 1900.0, "baseline": 2000.0, "headers": 61.25, "heavy": 122.0}
 
@@ -336,3 +347,20 @@ def test_a_bench_that_is_stopped_writes_nothing() -> None:
     assert process.returncode == 130, said
     assert "nothing was written" in said
     assert (page.stat().st_mtime_ns if page.exists() else None) == before
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_an_unfinished_chapter_is_named_with_what_to_compare(ours: bool) -> None:
+    a = (SOLUTIONS if ours else CHAPTERS) / "01-naive"
+    with pytest.raises(UserError) as caught, compare._own_work_named(a, CHAPTERS / "02-layout"):
+        raise UserError(f"build/release/{a.relative_to(ROOT)}/server died", "look")
+    assert ("has not passed" in caught.value.message) is not ours
+    assert caught.value.fix.endswith(
+        "look" if ours else "compare solutions/01-naive chapters/02-layout")
+
+
+def test_both_sides_may_be_solutions() -> None:
+    for name, solution in (("2", True), ("solutions/02-fewer-syscalls", False)):
+        assert chapters.checkpoint(name, solution) == SOLUTIONS / "02-fewer-syscalls"
+    for name, solution in (("2", False), ("chapters/02-fewer-syscalls", True)):
+        assert chapters.checkpoint(name, solution) == CHAPTERS / "02-fewer-syscalls"

@@ -73,6 +73,7 @@ LADDER = {
     "machine": {"cpu": "Abacus", "cores": 2, "memory_gib": 4, "os": "Debian", "kernel": "Linux 6",
                 "compiler": "clang 19", "flags": "-O2", "commit": "0123456789ab",
                 "date": "2025-01-02T03:04:05+00:00"},
+    "method": {"others_percent": 0.5},
     "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
                 "02-fewer-syscalls": server(None, "7 connections timed out")},
 }
@@ -314,6 +315,14 @@ def test_all_faults_are_reported_at_once(build: Build) -> None:
 def test_dead_links_stop_the_build(build: Build, link: str) -> None:
     message = refused(build, f"[A link]({link})")
     assert "page1.html" in message and "gone" in message
+
+
+def test_a_reader_without_the_checker_of_links_is_told(
+        build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = book._path
+    monkeypatch.setattr(book, "_path", lambda name: path(name.replace("lychee", "no-lychee")))
+    build("[A link](gone.md)")
+    assert "links are not checked" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("link", ["page2.md", "page2.md#a-section", "#one"])

@@ -75,11 +75,15 @@ def test_list_shows_what_is_begun(hotpath: Hotpath, tiny: Path) -> None:
 
 def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
     (tiny / ".hotpath").mkdir()
-    (tiny / ".hotpath/progress.json").write_text('{"01-a": {"passed": "2025-01-31"}}')
+    edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// done")
+    file = tiny / ".hotpath/progress.json"
+    file.write_text('{"02-b": {"passed": "2025-01-31"}, "03-c": {"passed": "2025-02-28"}}')
     table = hotpath("list", root=tiny).stdout
-    assert "passed 2025-01-31" in table
-    assert "1 of 4 passed" in table
-    assert "check 02-b" in table
+    assert "passed 2025-01-31" in table and "passed before reset" in table
+    assert "1 of 4 passed" in table and "check 03-c" in table
+    file.write_text('{"02-b": {"passed": "2025-01-31", "failing": true}}')
+    table = hotpath("list", root=tiny).stdout
+    assert "passed, now failing" in table and "0 of 4 passed" in table
 
 
 def test_damaged_progress_names_its_file(hotpath: Hotpath, tiny: Path) -> None:
@@ -125,6 +129,7 @@ def test_reset_keeps_a_copy_and_touches_only_sources(hotpath: Hotpath, tiny: Pat
     assert "minutes = 2" in (chapter / "chapter.toml").read_text()
     copy = next((tiny / ".hotpath/backup").glob("02-b-*"))
     assert copy.name in said
+    assert f"cp .hotpath/backup/{copy.name}/* chapters/02-b/" in said
     assert "// mine" in (copy / "a.cpp").read_text() and (copy / "extra.h").exists()
     assert "already" in hotpath("reset", "2", root=tiny).stdout
 

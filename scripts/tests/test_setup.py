@@ -75,6 +75,19 @@ def test_ctrl_c_leaves_no_finished_environment(clone: Path) -> None:
     assert not (clone / ".venv" / "stamp").exists()
 
 
+def test_what_tests_need_is_added_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    requirements = tmp_path / "requirements-test.txt"
+    requirements.write_text("./nowhere-1.0-py3-none-any.whl --hash=sha256:" + "0" * 64 + "\n")
+    with pytest.raises(UserError, match="could not install"):
+        setup.ensure_test_packages(requirements, tmp_path)
+    requirements.write_text("# none\n")
+    for words in ("Adding what the tests need", ""):
+        capfd.readouterr()
+        setup.ensure_test_packages(requirements, tmp_path)
+        told = capfd.readouterr().err
+        assert words in told if words else not told
+
+
 def test_an_old_python_is_told_so() -> None:
     program = ("import sys; sys.version_info = (3, 9, 2, 'final', 0)\n"
                f"exec(open({str(SCRIPTS / 'hotpath')!r}).read())")

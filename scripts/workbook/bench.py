@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +21,6 @@ from workbook.paths import BUILD, COMMAND, ROOT, SOLUTIONS
 ROUNDS = 3
 COUNT_S = 6.0  # about what counting one server takes
 REST_S = 0.4  # about what a phase takes beside its load
-BUSY_PERCENT = 15.0  # of all processors, used by others: worth a warning
 FLOOR = "floor"
 MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
 
@@ -81,14 +81,15 @@ def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
     """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
     setup.ensure(setup.FOR_READERS)
     stress.raise_descriptor_limit()
-    others_percent = _warn_of_others()
     release = {server: server.build("release") for server in servers}
     counting = {server: server.build("measure") for server in servers}
     phases = stress.short_form()
     round_s = sum(phase.seconds + REST_S for phase in phases)
     with _Progress(len(servers) * (COUNT_S + rounds * round_s)) as shown:
         counted = {server: _count(server, counting[server], shown) for server in servers}
+        before = _processor_s()
         loaded = _load(release, phases, rounds, shown)
+        others_percent = _others_percent(before, _processor_s())
     return {
         "kind": "ladder",
         "machine": machine.facts(),
@@ -150,13 +151,18 @@ def _rotated(servers: Sequence[Subject], by: int) -> list[Subject]:
     return [*servers[by:], *servers[:by]]
 
 
-def _warn_of_others() -> float:
-    """How busy other programs keep the processors before we begin, in percent."""
-    percent = psutil.cpu_percent(interval=1)
-    if percent > BUSY_PERCENT:
-        print(f"note: other programs use {percent:.0f} % of the processors; times and rates will "
-              "be worse than they could be", file=sys.stderr)
-    return percent
+def _processor_s() -> tuple[float, float, float]:
+    """Processor time so far, of the whole machine: in all, spent by programs, and by ours."""
+    times = psutil.cpu_times()
+    ours = sum(sum(resource.getrusage(who)[:2])
+               for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(times[:8]), times.user + times.system + times.nice, ours
+
+
+def _others_percent(before: Sequence[float], after: Sequence[float]) -> float:
+    """How much of all processors programs other than ours took in between, in percent."""
+    in_all, programs, ours = (late - early for early, late in zip(before, after, strict=True))
+    return round(max(0.0, 100 * (programs - ours) / in_all), 1) if in_all > 0 else 0.0
 
 
 def _method(phases: Sequence[Phase], rounds: int, others_percent: float) -> dict[str, Any]:

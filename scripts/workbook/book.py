@@ -11,21 +11,26 @@ import webbrowser
 from pathlib import Path
 
 from workbook.errors import UserError
-from workbook.paths import BOOK, BUILD, SCRIPTS, shown
+from workbook.paths import BOOK, BUILD, COMMAND, SCRIPTS, shown
 
 SITE = BUILD / "book"
 
 
 def build(book: Path = BOOK, site: Path = SITE) -> Path:
-    """Build the site and check every link in it; returns its first page.
+    """Build the site and check every link in it, if what `hotpath test` adds is here; returns its
+    first page.
 
     UserError lists what is wrong, as page:line where the fault is on a page.
     """
     log = _run("mdbook", "build", str(book), "--dest-dir", str(site))
     if faults := _warnings(log):  # mdBook only logs some, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
-    _run("lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
-         "--root-dir", str(site), str(site))
+    if _path("lychee").exists():
+        _run("lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
+             "--root-dir", str(site), str(site))
+    else:
+        print(f"note: links are not checked; {COMMAND} setup --for-authors fetches what does that",
+              file=sys.stderr)
     return site / "index.html"
 
 
@@ -72,11 +77,15 @@ def _run(program: str, *arguments: str) -> str:
 
 def _program(name: str) -> str:
     """A program that pip installed beside this Python."""
-    program = Path(sys.executable).with_name(name)
+    program = _path(name)
     if not program.exists():
         raise UserError(f"{name} is missing from the environment",
                         "make it again: rm -r .venv, then run this again")
     return str(program)
+
+
+def _path(name: str) -> Path:
+    return Path(sys.executable).with_name(name)
 
 
 def _environment() -> dict[str, str]:

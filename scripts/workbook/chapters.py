@@ -108,8 +108,10 @@ def find(name: str) -> Chapter:
     raise UserError(f"there is no chapter “{name}”", f"use one of: {known}")
 
 
-def checkpoint(name: str) -> Path:
-    """A checkpoint's directory: the reader's for a chapter's name, or the one that is named."""
+def checkpoint(name: str, solution: bool = False) -> Path:
+    """A checkpoint's directory: the one that is named, or for a chapter's name the reader's or
+    its solution.
+    """
     directory = Path(name).resolve()
     if directory.parent in (CHAPTERS, SOLUTIONS) and directory.is_dir():
         return directory
@@ -117,7 +119,7 @@ def checkpoint(name: str) -> Path:
     if from_root.parent in (CHAPTERS, SOLUTIONS) and from_root.is_dir():
         return from_root
     tree, _, rest = name.partition("/")
-    return find(rest or tree).directory(solution=bool(rest) and tree == "solutions")
+    return find(rest or tree).directory(tree == "solutions" if rest else solution)
 
 
 def previous(chapter: Chapter) -> Chapter | None:

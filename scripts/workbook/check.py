@@ -9,6 +9,7 @@ import json
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,18 +22,17 @@ from rich.text import Text
 
 from workbook import build, chapters, compare, costs, progress
 from workbook.behaviour import suite
-from workbook.behaviour.rows import CHECKS, REQUESTS, Case
+from workbook.behaviour.rows import CHECKS, CONTINUE, REQUESTS, Case
+from workbook.book import SITE
 from workbook.chapters import Chapter
 from workbook.errors import UserError
-from workbook.paths import COMMAND
-from workbook.servers import running
+from workbook.paths import COMMAND, shown
 
 ALLOCATOR = "build.allocator"
 ALLOCATOR_LEVEL = 8
 SPEED = "speed"
 SPEED_SECONDS = 4.0
 SHOWN_FAILURES = 3
-NAMED_FAILURES = 8
 UNITS = {"syscalls": "system calls", "allocations": "heap allocations",
          "instructions": "instructions", "pipelined-syscalls": "system calls",
          "pipelined-instructions": "instructions"}
@@ -79,7 +79,9 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     checks = list(judge(chapter, servers, wanted, case or "*", quiet=as_json))
     passed = all(check.status != "fail" for check in checks)
     whole = case is None and not list(only)
-    if passed and whole and not solution:
+    if not solution and not passed:
+        progress.mark_failing(chapter)
+    elif not solution and whole:
         progress.mark_passed(chapter)
     if as_json:
         print(json.dumps(_report(chapter, solution, passed, checks), indent=2))
@@ -117,14 +119,13 @@ def all_checks() -> list[str]:
 
 
 def _wanted(only: Iterable[str], case: str | None) -> list[str]:
-    """The checks that were asked for; UserError if one is unknown."""
-    if case is not None:
-        return list(CHECKS)
-    names = all_checks()
+    """The checks that were asked for, and hold cases if those were; UserError if none is."""
+    names = all_checks() if case is None else list(CHECKS)
     wanted = [name for name in names if any(name == o or name.startswith(o + ".") for o in only)]
     for name in only:
         if not any(found == name or found.startswith(name + ".") for found in names):
-            raise UserError(f"there is no check “{name}”", "use one of: " + ", ".join(names))
+            kind = "check" if case is None else "check with cases"
+            raise UserError(f"there is no {kind} “{name}”", "use one of: " + ", ".join(names))
     return wanted or names
 
 
@@ -276,11 +277,24 @@ def _show(chapter: Chapter, solution: bool, checks: list[Check], whole: bool,
         but = f", {len(skipped)} skipped" if skipped else ""
         verdict = Text(f"{what}: {part}PASS{but}", style="bold green")
     console.print(verdict, Text(f"({seconds:.0f} s)", style="dim"))
+    if whole and not failed and not solution:
+        console.print(Text(_next(chapter)))
+
+
+def _next(chapter: Chapter) -> str:
+    """What a reader who has passed may turn to."""
+    steps = [f"{COMMAND} solution {chapter.tag}"]
+    if chapters.previous(chapter):
+        steps[:0] = ["read “What it did” on the chapter's page", f"{COMMAND} diff {chapter.tag}"]
+    after = [c for c in chapters.all_chapters(chapter.chapters) if c.name > chapter.name]
+    if after:
+        steps.append(f"{COMMAND} check {after[0].tag}")
+    return "Next: " + "; ".join(steps)
 
 
 def _show_failures(console: Console, chapter: Chapter, solution: bool,
                    checks: list[Check]) -> None:
-    """The first few in full, the rest by name."""
+    """The first few in full, the rest counted; then the pages that help."""
     failures = [failure for check in checks for failure in check.failures]
     for failure in failures[:SHOWN_FAILURES]:
         console.print()
@@ -288,9 +302,9 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
         _show_rows(console, _explain(chapter, solution, failure))
     if rest := failures[SHOWN_FAILURES:]:
         console.print()
-        names = ", ".join(failure.case.name for failure in rest[:NAMED_FAILURES])
-        more = f" and {len(rest) - NAMED_FAILURES} more" if rest[NAMED_FAILURES:] else ""
-        console.print(Text(f"also failing: {names}{more}"))
+        counts = Counter(failure.case.check for failure in rest)
+        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        console.print(Text(f"also failing: {told}"))
         console.print(Text(f"one in full: {_again(chapter, solution, rest[0].case)}"))
     failed = [check for check in checks if check.status == "fail"]
     for note in dict.fromkeys(check.note for check in failed if "\n" in check.note):
@@ -304,6 +318,9 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
             console.print(Text(f"✗ {check.name}", style="bold"), Text(check.summary))
             _show_rows(console, _explain_figures(chapter, solution, check))
     console.print()
+    if pages := dict.fromkeys(_read(chapter, check.name) for check in failed):
+        _show_rows(console, {"read": "\n".join(pages)})
+        console.print()
 
 
 def _show_rows(console: Console, rows: dict[str, str]) -> None:
@@ -323,13 +340,15 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
     nearest = suite.nearest(case, data)
     rows["expected"] = suite.around(nearest, data) + (", then the end" if nearest else
                                                       ", only the end")
+    if any(CONTINUE + expected in case.expect for expected in case.expect):
+        rows["expected"] += ", with or without 100 Continue before it"
     rows["got"] = suite.around(data, nearest)
     rows["so"] = failure.problem
     rows["again"] = _again(chapter, solution, case)
     if line := suite.one_liner(case):
         flag = " --solution" if solution else ""
-        rows["by hand"] = f"{COMMAND} run {chapter.tag}{flag}, and in another terminal:\n{line}"
-    return rows | _read(chapter, case.check)
+        rows["by hand"] = f"{COMMAND} run {chapter.tag}{flag}, and in another terminal, with bash:\n{line}"
+    return rows
 
 
 def _explain_figures(chapter: Chapter, solution: bool, check: Check) -> dict[str, str]:
@@ -343,7 +362,7 @@ def _explain_figures(chapter: Chapter, solution: bool, check: Check) -> dict[str
     flag = " --solution" if solution else ""
     if check.name == "cost.syscalls":
         rows["see"] = f"{COMMAND} trace {chapter.tag}{flag}"
-    return rows | _read(chapter, check.name)
+    return rows
 
 
 def _again(chapter: Chapter, solution: bool, case: Case) -> str:
@@ -351,18 +370,19 @@ def _again(chapter: Chapter, solution: bool, case: Case) -> str:
     return f"{COMMAND} check {chapter.tag}{flag} --case '{case.name}'"
 
 
-def _read(chapter: Chapter, check: str) -> dict[str, str]:
-    """The page that helps, as a file and as it is in the built book."""
-    anchor = chapter.sections.get(check, "")
-    page = chapter.page.removesuffix(".md") + ".html" + anchor
-    return {"read": f"book/src/{chapter.page}, or {page} in {COMMAND} book"}
+def _read(chapter: Chapter, check: str) -> str:
+    """The page that helps: in the built book, or else as a file."""
+    page = SITE / chapter.page.replace(".md", ".html")
+    if page.exists():
+        return shown(page) + chapter.sections.get(check, "")
+    return f"book/src/{chapter.page}; {COMMAND} book makes a page of it"
 
 
 def _report(chapter: Chapter, solution: bool, passed: bool,
             checks: list[Check]) -> dict[str, Any]:
     return {"chapter": chapter.name, "solution": solution, "passed": passed, "checks": [
         {"name": check.name, "status": check.status, "summary": check.summary,
-         "note": check.note, **check.figures,
+         "note": check.note, "read": _read(chapter, check.name), **check.figures,
          "failures": [{"case": failure.case.name, "reference": failure.case.reference,
                        **_explain(chapter, solution, failure)} for failure in check.failures]}
         for check in checks]}

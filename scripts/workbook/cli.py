@@ -71,7 +71,7 @@ app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
                   context_settings={"help_option_names": ["-h", "--help"]})
 
 ChapterArgument = Annotated[
-    str, typer.Argument(metavar="N", help="The chapter: 5, 05 or 05-event-loop.",
+    str, typer.Argument(metavar="N", help="The chapter: 2, 02 or 02-fewer-syscalls.",
                         show_default=False)]
 SolutionOption = Annotated[bool, flag("--solution", "The finished solution, not your own code.")]
 JsonOption = Annotated[bool, flag("--json", "Print JSON for a program to read.")]
@@ -178,7 +178,8 @@ def reset(chapter: ChapterArgument) -> None:
     if kept is None:
         print(f"{shown(found.starter_dir)} is the starter already.")
     else:
-        print(f"{shown(found.starter_dir)} is the starter again; your files are in {shown(kept)}.")
+        print(f"{shown(found.starter_dir)} is the starter again; your files are in {shown(kept)}.\n"
+              f"To have them back: cp {shown(kept)}/* {shown(found.starter_dir)}/")
 
 
 @verb(WORK, "solution 2")
@@ -256,20 +257,24 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
                                 phases=phase or ()))
 
 
-@verb(MEASURE, "compare solutions/01-naive solutions/02-fewer-syscalls")
-def compare(a: Annotated[str, typer.Argument(metavar="A", help="A chapter, or a directory such "
+@verb(MEASURE, "compare 1 2 --solution")
+def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or a directory such "
                                              "as solutions/01-naive.", show_default=False)],
             b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
                                              show_default=False)],
+            solution: Annotated[bool, flag("--solution", "Of both chapters the solution.")] = False,
             goal: Annotated[float, typer.Option(metavar="RATIO", help="PASS from here on.")] = 1.0,
             seconds: Annotated[float | None, typer.Option(metavar="SECONDS", show_default=False,
                                                           min=1, help="At least so long.")] = None,
             as_json: JsonOption = False) -> None:
-    """Say whether B is faster than A, and how sure that is."""
+    """Say whether B is faster than A, and how sure that is.
+
+    Your chapter 2 against our chapter 1: [bold]compare solutions/01-naive 2[/bold].
+    """
     from workbook import compare as module
     from workbook.chapters import checkpoint
 
-    raise typer.Exit(module.run(checkpoint(a), checkpoint(b), goal=goal,
+    raise typer.Exit(module.run(checkpoint(a, solution), checkpoint(b, solution), goal=goal,
                                 seconds=seconds or module.SECONDS, as_json=as_json))
 
 
@@ -325,6 +330,8 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
 
     module.consent.given = yes
     module.ensure(module.FOR_AUTHORS if for_authors else module.FOR_READERS)
+    if for_authors:
+        module.ensure_test_packages()
     print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
 
 
@@ -339,6 +346,7 @@ def test(context: typer.Context) -> None:
     from workbook import setup as module
 
     module.ensure(module.FOR_AUTHORS)
+    module.ensure_test_packages()
     tests = [] if any(Path(argument.partition("::")[0]).exists() for argument in context.args) \
         else [str(SCRIPTS / "tests")]
     python = str(VENV / "bin" / "python")

@@ -14,7 +14,7 @@ from typing import Any
 from workbook import build, load, stats
 from workbook.errors import UserError
 from workbook.load import Phase
-from workbook.paths import ROOT, shown
+from workbook.paths import CHAPTERS, COMMAND, SOLUTIONS, shown
 from workbook.servers import Server
 from workbook.stats import Round
 
@@ -57,7 +57,7 @@ def run(a: Path, b: Path, *, goal: float = 1.0, seconds: float = SECONDS,
         raise UserError(f"a goal of {goal:g} means nothing", "give the ratio that B is to reach")
     first, second = (build.build_server(directory) for directory in (a, b))
     console = Console(stderr=True)
-    with console.status("comparing") as status:
+    with console.status("comparing") as status, _own_work_named(a, b):
         compared = measure(first, second, seconds=seconds, goal=goal,
                            on_round=lambda text: status.update(f"comparing: {text}"))
     if as_json:
@@ -84,7 +84,21 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
             judgement = stats.judge(rounds, goal)
             if judgement.verdict != stats.INCONCLUSIVE:
                 break
-    return _comparison(_name(a), _name(b), rounds, goal, judgement, time.monotonic() - started)
+    return _comparison(_name(shown(a)), _name(shown(b)), rounds, goal, judgement, time.monotonic() - started)
+
+
+@contextmanager
+def _own_work_named(a: Path, b: Path) -> Iterator[None]:
+    """If a reader's own server fails, say that it has not passed and what to compare instead."""
+    try:
+        yield
+    except UserError as error:
+        own = [side for side in (a, b) if side.parent == CHAPTERS and shown(side) in error.message]
+        if not own:
+            raise
+        sides = [shown(SOLUTIONS / side.name if side in own else side) for side in (a, b)]
+        raise UserError(f"{shown(own[0])} has not passed: {error.message}", "to compare with our "
+                        f"solution: {COMMAND} compare {' '.join(sides)}") from None
 
 
 @contextmanager
@@ -108,8 +122,9 @@ def _rate(server: Server) -> float:
     """Requests per second over one slice."""
     result = load.run_phase(server, SLICE)
     if result.requests_per_second is None:
-        raise UserError(f"{server.name} has no figure to compare: {result.reason}",
-                        "mend the server first: hotpath check shows what is wrong")
+        name = _name(server.name)
+        raise UserError(f"{name} has no figure to compare: {result.reason}",
+                        f"see what is wrong: {COMMAND} check {name.rpartition('/')[2]}")
     load.settle(server, REST_S)
     return result.requests_per_second
 
@@ -124,9 +139,9 @@ def _comparison(a: str, b: str, rounds: list[Round], goal: float, judgement: sta
         len(rounds), round(seconds, 1))
 
 
-def _name(binary: Path) -> str:
-    """solutions/02-fewer-syscalls for its server, wherever it was built."""
-    return "/".join(shown(binary).split("/")[2:-1]) if binary.is_relative_to(ROOT) else str(binary)
+def _name(binary: str) -> str:
+    """solutions/02-fewer-syscalls for its server, whatever it was built with."""
+    return "/".join(binary.split("/")[2:-1]) if binary.startswith("build/") else binary
 
 
 def _show(compared: Comparison) -> None:
@@ -146,6 +161,7 @@ def _show(compared: Comparison) -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(Text(f"{stats.CONFIDENCE:.0%} confidence, {compared.rounds} rounds, "
-                       f"{compared.seconds:.0f} s", style="dim"))
+                       f"{compared.seconds:.0f} s; a ratio is of slices that stood next to each "
+                       "other, so it may differ from that of the rates", style="dim"))
     colour = {stats.PASS: "green", stats.NOT_YET: "red"}.get(compared.verdict, "yellow")
     console.print(Text(compared.verdict, style=f"bold {colour}"), Text(f"{compared.why}"))

@@ -15,6 +15,7 @@ BUILD = ROOT / "build"
 STATE = ROOT / ".hotpath"
 BACKUP = STATE / "backup"
 VENV = ROOT / ".venv"
+TEST_REQUIREMENTS = SCRIPTS / "requirements-test.txt"
 COMMAND = "./scripts/hotpath"
 
 

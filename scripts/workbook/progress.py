@@ -16,7 +16,13 @@ FILE = STATE / "progress.json"
 
 def mark_passed(chapter: Chapter) -> None:
     """Remember that the reader's own code passed every check of the chapter."""
-    _update(chapter, passed=time.strftime("%Y-%m-%d"))
+    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False)
+
+
+def mark_failing(chapter: Chapter) -> None:
+    """Remember that what once passed does so no more."""
+    if passed(chapter):
+        _update(chapter, failing=True)
 
 
 def passed(chapter: Chapter) -> str | None:
@@ -33,10 +39,13 @@ def mark_hint(chapter: Chapter, level: int) -> None:
 
 
 def status(chapter: Chapter) -> str:
-    """passed, begun (the starter was edited) or to do."""
-    if passed(chapter):
-        return "passed"
-    return "to do" if starters.is_pristine(chapter) else "begun"
+    """passed, passed before reset, passed, now failing, begun (the starter was edited) or to do."""
+    pristine = starters.is_pristine(chapter)
+    if not passed(chapter):
+        return "to do" if pristine else "begun"
+    if pristine:
+        return "passed before reset"
+    return "passed, now failing" if _load()[chapter.name].get("failing") else "passed"
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -45,21 +54,23 @@ def show(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    colours = {"passed": "green", "begun": "yellow", "to do": "dim"}
+    colours = {"passed": "green", "to do": "dim"}
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("chapter", no_wrap=True)
-    table.add_column("title")
-    table.add_column("minutes", justify="right")
+    table.add_column("title", no_wrap=True)
+    table.add_column("min.", justify="right")
     table.add_column("status", no_wrap=True)
     for row in rows:
-        when = f" {row['passed']}" if row["passed"] else ""
+        when = f" {row['passed']}" if row["status"] == "passed" else ""
         table.add_row(row["chapter"], row["title"], str(row["minutes"]),
-                      f"[{colours[row['status']]}]{row['status']}{when}[/]")
+                      f"[{colours.get(row['status'], 'yellow')}]{row['status']}{when}[/]")
     console = Console()
     console.print(table)
-    done = sum(row["status"] == "passed" for row in rows)
-    following = next((row["chapter"] for row in rows if row["status"] != "passed"), None)
-    console.print(f"\n{done} of {len(rows)} passed." + (
+    done = [number for number, row in enumerate(rows) if row["status"] == "passed"]
+    after = done[-1] + 1 if done else 0
+    following = next((row["chapter"] for row in [*rows[after:], *rows[:after]]
+                      if row["status"] != "passed"), None)
+    console.print(f"\n{len(done)} of {len(rows)} passed." + (
         f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
 
 

@@ -17,6 +17,7 @@ NAIVE, FLOOR = "01-naive", "floor"
 RATE = "requests_per_second"
 COSTS = ("syscalls", "allocations", "instructions")
 NONE = "–"
+BUSY_PERCENT = 10  # of all processors, taken by others: worth telling
 
 
 def write(results: dict[str, Any]) -> Path:
@@ -121,6 +122,11 @@ def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | Non
 
 
 def _missing(results: dict[str, Any]) -> Iterator[str]:
+    """What the figures lack."""
+    others = results["method"]["others_percent"]
+    if others > BUSY_PERCENT:
+        yield (f"other programs took {others:.0f} % of the processors meanwhile: on a quiet machine "
+               "rates are higher and vary less")
     for name, server in results["servers"].items():
         for phase, figures in server["phases"].items():
             if figures["reason"]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -13,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from workbook.errors import UserError
+from workbook.paths import TEST_REQUIREMENTS, VENV
 
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
@@ -165,6 +168,22 @@ def ensure(names: Iterable[str]) -> None:
     if still:
         raise UserError("still missing after the installation:\n" + _listed(still),
                         "see why with: ./scripts/hotpath doctor")
+
+
+def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VENV) -> None:
+    """Add to .venv what only the tests need, once. UserError if pip cannot."""
+    stamp, wanted = venv / "stamp-test", hashlib.sha256(requirements.read_bytes()).hexdigest()
+    with requirements.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        _say("Adding what the tests need to .venv (once, about 130 MB to fetch)")
+        pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-compile",
+               "--disable-pip-version-check", "--quiet", "-r", str(requirements)]
+        if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
+            raise UserError("Python could not install the packages of the tests",
+                            "mend what is said above (the network?), then run this again")
+        stamp.write_text(wanted)
 
 
 def in_container(arguments: str) -> str:

@@ -75,11 +75,12 @@ def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> li
     """The cases that hold at a level; UserError if the pattern names none of them. A pattern
     without a slash is one for names within their group.
     """
+    checks = set(checks)
     whole = pattern if "/" in pattern else f"*/{pattern}"
-    cases = [case for case in table() if case.holds_at(level) and case.check in set(checks)
+    cases = [case for case in table() if case.holds_at(level) and case.check in checks
              and fnmatchcase(case.name, whole)]
     if not cases and pattern != "*":
-        names = [case.name for case in table() if case.holds_at(level)]
+        names = [case.name for case in table() if case.holds_at(level) and case.check in checks]
         near = [name for name in names if pattern.strip("*").split("/")[-1] in name] or names
         raise UserError(f"no case is called “{pattern}”",
                         "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
@@ -342,14 +343,16 @@ def around(data: bytes, other: bytes) -> str:
 
 
 def one_liner(case: Case, port: int = 8080) -> str:
-    """A shell line that sends the same, or nothing where a shell cannot or it would be long."""
+    """A line for bash that sends the same and shows what comes, or nothing where a shell cannot
+    or the line would be long.
+    """
     simple = all(isinstance(step, (bytes, Pause)) for step in case.steps)
     size = sum(len(step) for step in case.steps if isinstance(step, bytes))
     if not simple or case.neighbours or case.narrow or len(case.steps) > 5 or size > MAX_ONE_LINER:
         return ""
     parts = [f"printf '{_for_printf(step)}'" if isinstance(step, bytes)
              else f"sleep {max(step.seconds, 0.1):g}" for step in case.steps]  # type: ignore
-    return f"({'; '.join([*parts, 'sleep 1'])}) | nc 127.0.0.1 {port}"
+    return f"( exec 3<>/dev/tcp/127.0.0.1/{port}; {{ {'; '.join(parts)}; }} >&3; cat <&3 )"
 
 
 def _for_printf(data: bytes) -> str:
