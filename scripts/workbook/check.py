@@ -27,6 +27,7 @@ from workbook.book import SITE
 from workbook.chapters import Chapter
 from workbook.errors import UserError
 from workbook.paths import COMMAND, shown
+from workbook.servers import running
 
 ALLOCATOR = "build.allocator"
 ALLOCATOR_LEVEL = 8
