@@ -64,7 +64,8 @@ def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
     if not picked:
         raise UserError("there is no solution to measure", "git checkout -- chapters solutions")
     # What has passed is known to serve; what is named outright is the reader's word for it.
-    own = [chapter for chapter in picked if mine and (names or progress.passed(chapter))]
+    own = [chapter for chapter in picked
+           if mine and (names or progress.status(chapter) == "passed")]
     if mine and not own:
         raise UserError("none of your chapters has passed yet",
                         f"{COMMAND} check N, or name one: {COMMAND} bench N --mine")
