@@ -375,12 +375,14 @@ def sync(chapter: Annotated[str | None, typer.Argument(
 def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                       help="More make the figures surer.")] = None,
            only: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
-                                                          help="Only this experiment.")] = None
+                                                          help="Only the ladder, or this experiment.")] = None
            ) -> None:
     """Measure the figures that the book shows: the ladder and the chapters' experiments."""
     from workbook import experiments
     from workbook import record as module
 
-    if not only and (code := module.run(rounds=rounds or module.ROUNDS)):
-        raise typer.Exit(code)
-    experiments.run(only or ())
+    names = [name for name in only or () if name != "ladder"]
+    if not only or "ladder" in only:
+        module.run(rounds=rounds or module.ROUNDS)
+    if not only or names:
+        experiments.run(names)
