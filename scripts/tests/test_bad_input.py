@@ -205,6 +205,7 @@ def test_atomic_writing_replaces(tmp_path: Path) -> None:
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ending_a_bench_leaves_nothing(number: int) -> None:
     process = subprocess.Popen([sys.executable, "-m", "workbook", "bench"],
