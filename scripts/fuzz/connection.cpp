@@ -9,10 +9,15 @@
 #include <print>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "app.h"
 #include "connection.h"
 #include "verdict.h"
+
+namespace web {
+class BufferPool;
+}
 
 namespace {
 
@@ -21,19 +26,20 @@ using PieceSize = std::function<std::size_t()>;
 
 constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A connection with whatever it needs: from chapter 6 on, buffers that are lent.
-class Client {
-public:
-    Connection& connection() { return connection_; }
-
-private:
-#if __has_include("buffer_pool.h")
-    web::BufferPool pool_;
-    Connection connection_{web::respond, pool_};
-#else
-    Connection connection_{web::respond};
-#endif
+template <typename C>
+struct OnItsOwn {
+    C connection{web::respond};
 };
+
+/// From chapter 6 on buffers are lent.
+template <typename Pool>
+struct OfAPool {
+    Pool pool;
+    Connection connection{web::respond, pool};
+};
+
+using Client = std::conditional_t<std::is_constructible_v<Connection, web::Handler>,
+                                  OnItsOwn<Connection>, OfAPool<web::BufferPool>>;
 
 /// What a socket does that takes some of the output, then some more.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {
@@ -50,12 +56,13 @@ void take_output(Connection& connection, const PieceSize& next_size, std::string
 /// All answers to these bytes, and what the connection waits for then.
 std::string answers_to(std::string_view text, const PieceSize& next_size) {
     Client client;
-    Connection& connection = client.connection();
+    Connection& connection = client.connection;
     std::string answers;
     while (!text.empty() && connection.phase() != Connection::Phase::linger) {
         const auto room = connection.receive_buffer();
         const std::size_t most = std::min(text.size(), room.size());
-        const std::size_t size = text.copy(room.data(), std::clamp<std::size_t>(next_size(), 1, most));
+        const std::size_t wanted = std::clamp<std::size_t>(next_size(), 1, most);
+        const std::size_t size = text.copy(room.data(), wanted);
         text.remove_prefix(size);
         connection.received(size);
         take_output(connection, next_size, answers);

@@ -35,6 +35,7 @@ struct Request {
 
     /// Ready for the next request.
     void reset() {
+        method = Method::unknown;
         body = query = {};
         content_length = 0;
         expects_continue = keep_alive = false;
