@@ -211,8 +211,8 @@ def _allocator(binary: Path) -> Check:
     found = re.search(r"/lib(jemalloc|mimalloc|tcmalloc)\S*", maps)
     if found:
         return Check(ALLOCATOR, "pass", f"memory comes from {found[1]}")
-    return Check(ALLOCATOR, "fail", "memory comes from the C library: neither jemalloc nor mimalloc "
-                                    "is in the running server")
+    return Check(ALLOCATOR, "fail", "memory comes from the C library: neither jemalloc nor "
+                                    "mimalloc is in the running server")
 
 
 def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
