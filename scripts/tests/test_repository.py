@@ -70,7 +70,8 @@ def test_a_solution_has_nothing_left_to_do() -> None:
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
 def test_a_starter_asks_for_its_own_chapter_only(chapter: Chapter) -> None:
-    sources = [file for file in chapter.starter_dir.iterdir() if file.suffix in {*CPP, ".cmake", ".txt"}]
+    sources = [file for file in chapter.starter_dir.iterdir()
+               if file.suffix in {*CPP, ".cmake", ".txt"}]
     marks = {mark for file in sources
              for mark in re.findall(r"\bTODO\b(?:\([^)]*\))?", file.read_text(encoding="utf-8"))}
     assert marks == {f"TODO({chapter.tag})"}
