@@ -217,7 +217,9 @@ class Page:
 def _goal(chapter: Chapter) -> str:
     """The budgets that are counted and the ratios that are timed."""
     names = {"syscalls": "system calls", "allocations": "heap allocations",
-             "instructions": "instructions"}
+             "instructions": "instructions",
+             "pipelined-syscalls": "system calls when sixteen come at once",
+             "pipelined-instructions": "instructions then"}
     costs = [f"at most {budget:g} {names[cost]}" for cost, budget in chapter.cost.items()]
     medals = [f"{medal} at {chapter.speed[medal]:g}×" for medal in ("bronze", "silver")
               if medal in chapter.speed]
