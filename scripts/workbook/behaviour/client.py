@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
-from workbook.errors import UserError
-
 
 @dataclass(frozen=True)
 class Pause:
@@ -72,7 +70,7 @@ class Client:
         self._data = bytearray()
         self._end: End | None = None
         self._sip = Sip(1 << 18, 0)
-        self._socket = _new_socket()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.settimeout(max(0.001, deadline - self._started))
         if narrow:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -191,13 +189,6 @@ class Client:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self._socket.close()
         self._end = "vanished"
-
-
-def _new_socket() -> socket.socket:
-    try:
-        return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    except OSError as error:
-        raise UserError(f"no more clients can connect: {error}", "ulimit -n 4096") from None
 
 
 def exchange(address: tuple[str, int], steps: Iterable[Step], timeout_s: float,
