@@ -382,7 +382,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_fault_planted_in_the_real_book_is_caught(kind: str, tmp_path: Path) -> None:
-    wanted = {"book", "chapters", "solutions"}
+    wanted = {"book", "chapters", "docker", "solutions"}
     for name in wanted:
         shutil.copytree(ROOT / name, tmp_path / name,
                         ignore=shutil.ignore_patterns("__pycache__", "build"))
