@@ -21,7 +21,8 @@ Change control(int fd, unsigned short flags, Interest interest) {
 }
 
 bool submit(const Fd& queue, std::span<const Change> changes) {
-    const auto count = static_cast<int>(changes.size());
+    // An int goes here, on NetBSD a size_t: a short fits both.
+    const auto count = static_cast<unsigned short>(changes.size());
     return ::kevent(queue.number(), changes.data(), count, nullptr, 0, nullptr) == 0;
 }
 
