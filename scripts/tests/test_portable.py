@@ -76,7 +76,8 @@ def test_it_builds_for(system: System, zig: list[str]) -> None:
     _run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(directory),
           f"-DCMAKE_SYSTEM_NAME={system.cmake}", f"-DCMAKE_SYSTEM_PROCESSOR={system.processor}",
           f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_AR={archiver}",
-          "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"])
+          "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
+          "-DHOTPATH_ALLOCATOR=system"])
     _run(["cmake", "--build", str(directory), "--parallel", str(min(available_cpus(), 8)),
           "--target", *system.builds])
     assert (directory / "solutions" / CHECKPOINTS[-1] / "server").exists()
