@@ -9,7 +9,7 @@
 
 namespace web {
 
-/// The least any server could do: reads, counts the requests that end, and writes the same answer
+/// No server, and next to nothing: reads, counts the requests that end, and writes the same answer
 /// for each. One thread. Answers are right for GET / alone; what matters is that they cost nothing.
 class Floor {
 public:

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* usage =
     "usage: floor [--host 127.0.0.1] [--port 8080] [--threads N] [--help]\n"
     "\n"
-    "The least that any server could do: counts request ends and writes a fixed answer.\n"
+    "Does next to nothing: counts request ends and writes a fixed answer.\n"
     "\n"
     "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"

@@ -120,6 +120,11 @@ class Client:
     def ended(self) -> bool:
         return self._end is not None
 
+    @property
+    def answered(self) -> bool:
+        """Whether something came before the end: one that was only turned away is not served."""
+        return self.ended and bool(self._data)
+
     def received(self) -> Received:
         """How it went so far; one that has not ended is late."""
         seconds = time.monotonic() - self._started
@@ -219,10 +224,12 @@ def exchange_many(address: tuple[str, int], steps: Sequence[Step], timeout_s: fl
         clients = [stack.enter_context(Client(address, deadline)) for _ in range(copies)]
         for client in clients:
             client.perform(steps)
-        while sum(client.ended for client in clients) < enough and time.monotonic() < deadline:
-            waiting = [client for client in clients if not client.ended]
+        waiting = clients
+        while (waiting and sum(client.answered for client in clients) < enough
+               and time.monotonic() < deadline):
             for client in select.select(waiting, [], [], deadline - time.monotonic())[0]:
                 client.receive()
                 if client.ended:
                     client.close()
+            waiting = [client for client in clients if not client.ended]
         return [client.received() for client in clients]
