@@ -1,6 +1,13 @@
+#include <algorithm>
+#include <thread>
+
 #include "affinity.h"
 
 namespace web {
+
+unsigned usable_cores() {
+    return std::max(1u, std::thread::hardware_concurrency());
+}
 
 // FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. Their schedulers
 // keep a busy thread where it is well enough.

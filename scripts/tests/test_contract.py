@@ -6,11 +6,13 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from workbook.build import build_server, build_target
@@ -74,6 +76,19 @@ def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
         second = run(binary, "--port", str(first.port), "--threads", threads)
     assert (second.returncode, second.stdout) == (1, "")
     assert f"127.0.0.1:{first.port}" in second.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
+                    reason="a set of cores that is smaller than the machine takes two and Linux")
+@pytest.mark.parametrize("name", [name for name in CHECKPOINTS
+                                  if (SOLUTIONS / name / "affinity_linux.cpp").exists()])
+def test_it_starts_a_worker_for_each_core_it_may_use(name: str) -> None:
+    allowed = os.sched_getaffinity(0)
+    core = min(allowed)
+    with running(build_server(SOLUTIONS / name), wrapper=["taskset", "-c", str(core)]) as server:
+        assert psutil.Process(server.pid).num_threads() == 1
+    with running(build_server(SOLUTIONS / name)) as server:
+        assert psutil.Process(server.pid).num_threads() == len(allowed)
 
 
 def test_it_says_once_that_it_is_ready(binary: Path) -> None:

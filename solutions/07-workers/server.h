@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -8,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "affinity.h"
 #include "worker.h"
 
 namespace web {
@@ -15,7 +15,7 @@ namespace web {
 struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
-    unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+    unsigned threads = usable_cores();
 };
 
 /// A worker for each thread, the calling one among them. They share nothing but the flag that stops

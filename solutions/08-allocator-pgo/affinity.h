@@ -2,8 +2,11 @@
 
 namespace web {
 
-/// Binds the calling thread to one of the cores that the process may use, counted from `index` and
-/// around again. Where the system has no such call, nothing happens.
+/// Cores that the process may use: a container or taskset(1) may allow fewer than there are.
+unsigned usable_cores();
+
+/// Binds the calling thread to one of those cores, counted from `index` and around again. Where the
+/// system has no such call, nothing happens.
 void stay_on_core(unsigned index);
 
 }  // namespace web

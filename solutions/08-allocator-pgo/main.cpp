@@ -21,7 +21,7 @@ constexpr const char* usage =
     "\n"
     "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
-    "  --threads N      threads that serve (default: one for each hardware thread)\n"
+    "  --threads N      threads that serve (default: one for each core it may use)\n"
     "  --help           this text\n";
 
 // Set by the signal handler, loaded by the loops that serve. It orders nothing else.
