@@ -99,6 +99,7 @@ bool Worker::send_to(Client& client) {
     while (client.connection.has_output()) {
         const auto took = send(client.socket, client.connection.output());
         if (!took) return took.error() == IoError::would_block;
+        client.phase = Connection::Phase::sending;  // so that a head after this is a new one
         if (!client.connection.sent(*took)) return true;
     }
     return true;
@@ -110,7 +111,8 @@ void Worker::settle(Client& client) {
     if (phase == Connection::Phase::done) return drop(client);
     const bool lingers = phase == Connection::Phase::linger;
     if (lingers && client.phase != phase) finish_sending(client.socket);
-    if (lingers && stopping_.load(std::memory_order_relaxed)) return drop(client);
+    const bool answered = lingers || phase == Connection::Phase::idle;
+    if (answered && stopping_.load(std::memory_order_relaxed)) return drop(client);
     set_deadline(client, phase);
     const bool sends = phase == Connection::Phase::sending;
     const Interest interest = sends ? Interest::send : Interest::receive;
