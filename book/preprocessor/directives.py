@@ -223,7 +223,7 @@ def _goal(chapter: Chapter) -> str:
     costs = [f"at most {budget:g} {names[cost]}" for cost, budget in chapter.cost.items()]
     medals = [f"{medal} at {chapter.speed[medal]:g}×" for medal in ("bronze", "silver")
               if medal in chapter.speed]
-    goals = [f"{', '.join(costs)} a request"] if costs else []
+    goals = [f"for each request {', '.join(costs)}"] if costs else []
     goals += [f"against the starting point: {', '.join(medals)}"] if medals else []
     return "; ".join(goals) or "the checks pass"
 
