@@ -11,6 +11,7 @@ from pathlib import Path
 from preprocessor import cpp, diffs, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
+from workbook import speed
 from workbook.chapters import Chapter
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
@@ -128,7 +129,8 @@ class Page:
             f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
             f"<dt>You edit</dt><dd>in <code>chapters/{name}</code>: {edit}</dd>",
             f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
-            f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>", "</dl>"])
+            f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>",
+            *_clock(chapter, self._site.results), "</dl>"])
 
     def _find_chapter(self, name: str) -> Chapter:
         if name not in self._site.chapters:
@@ -215,17 +217,23 @@ class Page:
 
 
 def _goal(chapter: Chapter) -> str:
-    """The budgets that are counted and the ratios that are timed."""
+    """The budgets that are counted."""
     names = {"syscalls": "system calls", "allocations": "heap allocations",
              "instructions": "instructions",
              "pipelined-syscalls": "system calls when sixteen come at once",
              "pipelined-instructions": "instructions then"}
     costs = [f"at most {budget:g} {names[cost]}" for cost, budget in chapter.cost.items()]
-    medals = [f"{medal} at {chapter.speed[medal]:g}×" for medal in ("bronze", "silver")
-              if medal in chapter.speed]
-    goals = [f"{', '.join(costs)} a request"] if costs else []
-    goals += [f"against the starting point: {', '.join(medals)}"] if medals else []
-    return "; ".join(goals) or "the checks pass"
+    return f"{', '.join(costs)} a request" if costs else "the checks pass"
+
+
+def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
+    """The medals, or why there are none; nothing where nothing comes before."""
+    ratio = speed.recorded(chapter, results_directory / "ladder.json")
+    if ratio is None and not chapter.speed:
+        return []
+    medals = ", ".join(f"{medal} from {goal:g} ×" for medal, goal in chapter.speed.items())
+    told = [f"{medals} the starting point{speed.LOADS[chapter.speed_load]}"] if medals else []
+    return ["<dt>Clock</dt><dd>" + "; ".join([*told, speed.ours(chapter, ratio)]) + "</dd>"]
 
 
 def _fence(label: str, text: str) -> str:
