@@ -108,7 +108,7 @@ class Page:
     def _block(self, mark: str, name: str, arguments: str) -> str:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
-            "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
+            "#step": self._step,            "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
         }
@@ -152,15 +152,26 @@ class Page:
         words = arguments.split(maxsplit=3)
         if len(words) < 2:
             raise DirectiveError("a diff needs two checkpoints")
-        old, new = (self._site.root / "solutions" / word for word in words[:2])
-        for directory in (old, new):
-            if not directory.is_dir():
-                raise DirectiveError(f"there is no solutions/{directory.name}")
+        old, new = self._checkpoints(*words[:2])
         if len(words) == 2:
-            return _folded(diffs.between(old, new))
+            return _folded("The whole diff", diffs.between(old, new))
         if len(words) == 3:
             return _shown(diffs.of_file(old, new, words[2]))
         return _shown(diffs.of_function(old, new, words[2], words[3]))
+
+    def _step(self, arguments: str) -> str:
+        words = arguments.split(maxsplit=2)
+        if len(words) < 3:
+            raise DirectiveError("a step needs two checkpoints, and its files or functions")
+        old, new = self._checkpoints(*words[:2])
+        return _folded("The diff of this step", diffs.of_step(old, new, words[2]))
+
+    def _checkpoints(self, *names: str) -> list[Path]:
+        directories = [self._site.root / "solutions" / name for name in names]
+        for directory in directories:
+            if not directory.is_dir():
+                raise DirectiveError(f"there is no solutions/{directory.name}")
+        return directories
 
     def _table(self, arguments: str) -> str:
         kind, *names = arguments.split() or [""]
@@ -248,10 +259,10 @@ def _shown(diff: diffs.Diff) -> str:
             f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
 
 
-def _folded(all_diffs: Sequence[diffs.Diff]) -> str:
+def _folded(title: str, all_diffs: Sequence[diffs.Diff]) -> str:
     files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
     shown = "\n\n".join(map(_shown, all_diffs))
-    return (f'<details class="diff">\n<summary>The whole diff: {files}, {_counts(all_diffs)}'
+    return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
             f"</summary>\n\n{shown}\n\n</details>")
 
 
