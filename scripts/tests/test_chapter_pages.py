@@ -14,7 +14,7 @@ import pytest
 from preprocessor import cpp, diffs
 from preprocessor.errors import NotFound
 
-from workbook import chapters, experiments
+from workbook import chapters, check, experiments
 from workbook.errors import UserError
 from workbook.paths import BOOK, RESULTS, SOLUTIONS
 
@@ -68,6 +68,8 @@ def test_failures_point_to_sections_that_exist(chapter: chapters.Chapter) -> Non
     anchors = {"#" + re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
                for heading in headings}
     assert set(chapter.sections.values()) <= anchors
+    assert set(chapter.sections) <= set(check.all_checks())
+    assert set(chapter.starter_fails) <= set(chapter.sections)  # what every reader sees fail
 
 
 def steps_of(page: str) -> list[tuple[Path, Path, dict[str, list[str]]]]:
