@@ -73,10 +73,9 @@ def pieces(text: str) -> dict[str, list[str]]:
 
 
 def _of_functions(old: Path, new: Path, name: str, functions: list[str]) -> Diff:
-    """The whole of each, below a line that names it."""
+    """The whole of each, one below the other."""
     found = [of_function(old, new, name, function) for function in functions]
-    text = "\n".join(f"@@ {function} @@\n{diff.text}"
-                     for function, diff in zip(functions, found, strict=True))
+    text = "\n\n".join(diff.text for diff in found)
     return Diff(name, text, sum(diff.added for diff in found), sum(diff.removed for diff in found))
 
 

@@ -199,9 +199,9 @@ def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Bui
     assert "constexpr int limit" not in html  # three lines around each change, not all of it
     html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp Worker::send; thrice(int x)}}")
     assert html.count("<figcaption>worker.cpp") == 1 and "+2</span>" in html
-    assert "@@ Worker::send @@\n // Sends one byte.\n int Worker::send(int byte) {\n-" in html
-    assert "@@ thrice(int x) @@\n+int thrice(int x) { return 3 * x; }" in html
-    assert "twice" not in html
+    assert " // Sends one byte.\n int Worker::send(int byte) {\n-    return byte;" in html
+    assert " }\n\n+int thrice(int x) { return 3 * x; }" in html
+    assert "twice" not in html and "@@" not in html
 
 
 def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: Path) -> None:
