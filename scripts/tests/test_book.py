@@ -207,7 +207,7 @@ def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Bui
 def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: Path) -> None:
     build("Nothing.")
     html = (scratch / "site" / "page2.html").read_text()
-    assert "<dd>at most 6 system calls a request</dd>" in html
+    assert "<dd>for each request at most 6 system calls</dd>" in html
     assert ("<dd>bronze from 1.5 ×, silver from 3 × the starting point; our solution has no "
             "recorded figure</dd>") in html
 
