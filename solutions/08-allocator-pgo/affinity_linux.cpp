@@ -1,5 +1,7 @@
 #include <sched.h>
 
+#include <cstddef>
+
 #include "affinity.h"
 
 namespace web {
@@ -9,7 +11,7 @@ void stay_on_core(unsigned index) {
     cpu_set_t allowed;
     if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
     unsigned skip = index % static_cast<unsigned>(CPU_COUNT(&allowed));
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
         if (!CPU_ISSET(core, &allowed) || skip-- > 0) continue;
         cpu_set_t one;
         CPU_ZERO(&one);
