@@ -2,6 +2,7 @@
 
 The promises are kqueue_test.cpp's, which is built here plain and under the sanitizers, and then
 against the library with one fault planted at a time: the check that the fault is for must fail.
+In the same way poller_test.cpp is for the pollers that keep their changes for the next wait.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -26,19 +28,22 @@ from workbook.stress import raise_descriptor_limit
 LAYER = ROOT / "docker" / "bsd" / "kqueue"
 LAYER_BUILD = BUILD / "kqueue-layer"
 EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
-FIRST_AND_LAST = EVENT_LOOPS[:1] + EVENT_LOOPS[1:][-1:]
+BATCHING = [path for path in EVENT_LOOPS if "refused()" in (path / "poller.h").read_text()]
+POLLER_TEST = SCRIPTS / "tests" / "poller"
+POLLER_BUILD = BUILD / "poller-test"
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
     pytest.mark.timeout(600),
 ]
 
-each_event_loop = pytest.mark.parametrize("solution", FIRST_AND_LAST, ids=lambda path: path.name)
+each_event_loop = pytest.mark.parametrize("solution", EVENT_LOOPS, ids=lambda path: path.name)
+each_batching = pytest.mark.parametrize("solution", BATCHING, ids=lambda path: path.name)
 
 
 @pytest.mark.parametrize("sanitizers", ["", "address,undefined", "thread"])
 def test_the_promises_hold(sanitizers: str) -> None:
-    program = built(LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
+    program = built("kqueue-test", LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
                     f"-DHOTPATH_SANITIZE={sanitizers}")
     done = checked(program)
     assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
@@ -123,17 +128,50 @@ def copy() -> Path:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
 def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
-    file = copy / fault.file
-    text = (LAYER / fault.file).read_text(encoding="utf-8")
-    for old, new in fault.edits:
-        assert text.count(old) == 1, f"{fault.file} has no such text, once: {old}"
-        text = text.replace(old, new)
-    file.write_text(text, encoding="utf-8")
-    try:
-        done = checked(built(copy, LAYER_BUILD / "faulty"), fault.check)
-    finally:
-        shutil.copy(LAYER / fault.file, file)
+    with planted(fault, LAYER, copy):
+        done = checked(built("kqueue-test", copy, LAYER_BUILD / "faulty"), fault.check)
     assert done.returncode == 1 and f"FAILED {fault.check}" in done.stderr, done.stdout
+
+
+@each_batching
+def test_changes_wait_for_the_next_wait(solution: Path) -> None:
+    done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "asan",
+                         "-DHOTPATH_SANITIZE=address,undefined", f"-DCHECKPOINT={solution}"))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+POLLER_FAULTS = (
+    fault("full-list", "what does not fit is dropped", "poller_kqueue.cpp",
+          "while (!left.empty());", "while (false);"),
+    Fault("refused-all", "more changes than room for their errors", "poller_kqueue.cpp", (
+        ("std::array<Change, batch> changes;", "std::array<Change, 4096> changes;"),
+        ("std::min(left.size(), batch)", "std::min<std::size_t>(left.size(), 4096)"))),
+    fault("refused", "errors are ignored", "poller_kqueue.cpp",
+          "return event.data != EBADF && event.data != ENOENT;", "return event.data < 0;"),
+    fault("refused", "the refused are refused for ever", "poller_kqueue.cpp",
+          "refused_.clear();", ""),
+    fault("closed", "a closed one is refused", "poller_kqueue.cpp",
+          "return event.data != EBADF && event.data != ENOENT;", "return event.data != 0;"),
+    fault("number-used-again", "a change adds what is not there", "poller_kqueue.cpp",
+          "interest, EV_ENABLE}", "interest, EV_ADD | EV_ENABLE}"),
+    fault("number-used-again", "the kernel is told again each time", "poller_kqueue.cpp",
+          "notes_.clear();", ""),
+    fault("one-call", "the kernel is told at once", "poller_kqueue.cpp",
+          "notes_.push_back({fd, interest, EV_ADD});",
+          "notes_.push_back({fd, interest, EV_ADD}); wait(std::chrono::milliseconds(0));"),
+    fault("removed", "the last change comes first", "poller_kqueue.cpp",
+          "refused_.clear();", "refused_.clear();\n    std::ranges::reverse(notes_);"),
+)
+
+
+@pytest.mark.parametrize("fault", POLLER_FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
+def test_a_fault_of_a_poller_is_caught(fault: Fault) -> None:
+    copy = POLLER_BUILD / "faults"
+    shutil.copytree(BATCHING[-1], copy, dirs_exist_ok=True)
+    with planted(fault, BATCHING[-1], copy):
+        done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "faulty",
+                             f"-DCHECKPOINT={copy}"), fault.check)
+    assert done.returncode == 1 and f"FAILED {fault.check}:" in done.stderr, done.stdout
 
 
 @each_event_loop
@@ -163,17 +201,31 @@ def test_no_client_starves(solution: Path, many_descriptors: int) -> None:
     assert max(served) <= middle * 2, f"one client had {max(served)} answers, the median {middle}"
 
 
-def built(source: Path, directory: Path, *settings: str) -> Path:
-    """kqueue-test, built from the library's sources."""
+@contextmanager
+def planted(fault: Fault, original: Path, copy: Path) -> Iterator[None]:
+    """A copy of `original` has the fault, and afterwards no more."""
+    text = (original / fault.file).read_text(encoding="utf-8")
+    for old, new in fault.edits:
+        assert text.count(old) == 1, f"{fault.file} has no such text, once: {old}"
+        text = text.replace(old, new)
+    (copy / fault.file).write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        shutil.copy(original / fault.file, copy / fault.file)
+
+
+def built(program: str, source: Path, directory: Path, *settings: str) -> Path:
+    """A test program, built from these sources."""
     for command in (["cmake", "-G", "Ninja", "-S", str(source), "-B", str(directory),
                      "-DCMAKE_BUILD_TYPE=Debug", f"-DHOTPATH_SUPPORT={SCRIPTS / 'cmake'}",
                      *settings],
-                    ["cmake", "--build", str(directory), "--target", "kqueue-test",
+                    ["cmake", "--build", str(directory), "--target", program,
                      "--parallel", str(min(build.available_cpus(), 8))]):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         assert done.returncode == 0, done.stdout[-6000:]
-    return directory / "kqueue-test"
+    return directory / program
 
 
 def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
