@@ -9,26 +9,27 @@ from __future__ import annotations
 
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import pytest
 
-from workbook import build, fairness
+from workbook import build, fairness, load, stress
 from workbook.behaviour import suite
 from workbook.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.servers import running
-from workbook.stress import raise_descriptor_limit
 
 LAYER = ROOT / "docker" / "bsd" / "kqueue"
 LAYER_BUILD = BUILD / "kqueue-layer"
 EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
 BATCHING = [path for path in EVENT_LOOPS if "refused()" in (path / "poller.h").read_text()]
+WITH_THREADS = [path for path in EVENT_LOOPS if "std::thread" in (path / "server.cpp").read_text()]
 POLLER_TEST = SCRIPTS / "tests" / "poller"
 POLLER_BUILD = BUILD / "poller-test"
 
@@ -174,10 +175,66 @@ def test_a_fault_of_a_poller_is_caught(fault: Fault) -> None:
     assert done.returncode == 1 and f"FAILED {fault.check}:" in done.stderr, done.stdout
 
 
+NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
+                  "int Filter::add(const struct kevent& change) {\n",
+                  "int Filter::add(const struct kevent& change) {\n"
+                  "    if (change.ident >= 40) return ENOMEM;\n")
+
+
+@pytest.mark.parametrize("call", ["give_up(fd);", "(void)fd;"], ids=["asked", "not asked"])
+def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
+    """A worker asks its poller who was refused. If it does not, that is noticed here."""
+    found = ends_of_many(with_no_memory(fault("", "nobody asks", "worker.cpp", "give_up(fd);", call)))
+    assert found == {"answered", "let go" if call == "give_up(fd);" else "left waiting"}
+
+
+def with_no_memory(fault: Fault) -> Path:
+    """The last server with this fault, on a layer that refuses some clients."""
+    copy = POLLER_BUILD / "no-memory"
+    layer, support, checkpoint = (copy / directory.relative_to(ROOT)
+                                  for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
+    for source, target in ((LAYER, layer), (build.SUPPORT, support), (BATCHING[-1], checkpoint)):
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    with planted(NO_MEMORY, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
+        return build.isolated(checkpoint, "kqueue", copy / "build",
+                              {"HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF"})
+
+
+def ends_of_many(binary: Path) -> set[str]:
+    """What becomes of sixty clients who ask; the first who waits for two seconds is the last."""
+    with running(binary, "--threads", "1") as server, ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection((server.host, server.port), 2.0))
+                   for _ in range(60)]
+        found: set[str] = set()
+        for client in clients:
+            if "left waiting" not in found:
+                found.add(end_of(client))
+        return found
+
+
+def end_of(client: socket.socket) -> str:
+    try:
+        client.sendall(fairness.REQUEST)
+        return "answered" if client.recv(65_536) else "let go"
+    except ConnectionError:
+        return "let go"
+    except TimeoutError:
+        return "left waiting"
+
+
 @each_event_loop
 def test_an_event_loop_behaves(solution: Path) -> None:
+    behaves(solution, "kqueue-asan")
+
+
+@pytest.mark.parametrize("solution", WITH_THREADS, ids=lambda path: path.name)
+def test_event_loops_have_no_data_race(solution: Path) -> None:
+    behaves(solution, "kqueue-tsan")
+
+
+def behaves(solution: Path, preset: str) -> None:
     level = int(solution.name[:2])
-    result = suite.run(build.build_server(solution, "kqueue-asan"), suite.select(level), level)
+    result = suite.run(build.build_server(solution, preset), suite.select(level), level)
     assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
         group.stopped for group in result.groups.values()]
 
@@ -186,7 +243,7 @@ def test_an_event_loop_behaves(solution: Path) -> None:
 def many_descriptors() -> Iterator[int]:
     """The limit, as high as it goes."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield raise_descriptor_limit()
+    yield stress.raise_descriptor_limit()
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
@@ -213,6 +270,16 @@ def planted(fault: Fault, original: Path, copy: Path) -> Iterator[None]:
         yield
     finally:
         shutil.copy(original / fault.file, copy / fault.file)
+
+
+@each_event_loop
+def test_no_phase_of_the_stress_test_has_an_error(solution: Path, many_descriptors: int) -> None:
+    """The four at half their size and a quarter of their time: judged by count, not by speed."""
+    phases = [replace(phase, connections=min(phase.connections, 5000, many_descriptors - 200),
+                      seconds=phase.seconds / 4) for phase in stress.full_form()]
+    with load.serving(build.build_server(solution, "kqueue")) as server:
+        results = list(stress.measure(server, phases))
+    assert not {result.phase: result.reason for result in results if result.reason}
 
 
 def built(program: str, source: Path, directory: Path, *settings: str) -> Path:
