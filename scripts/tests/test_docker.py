@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(PATIENCE_S + 120)
 
 def test_the_compose_file_says_what_it_should() -> None:
     services = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))["services"]
-    assert set(services) == {"check", "trace", "stress"}
+    assert set(services) == {"check", "trace", "stress", "stress-kqueue"}
     for service in services.values():
         assert "SYS_PTRACE" in service["cap_add"]
         assert (DOCKER / service["build"]["context"]).resolve() == ROOT
@@ -97,3 +97,12 @@ def test_the_container_counts(compose: list[str]) -> None:
     assert told.returncode == 0, told.stdout + told.stderr
     assert "02-fewer-syscalls (solution): " in told.stdout and "PASS" in told.stdout
     assert "skip" not in told.stdout
+
+
+def test_the_container_has_kqueue(compose: list[str]) -> None:
+    told = subprocess.run([*compose, "run", "--rm", "stress-kqueue", "--phase", "warm-up"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert told.stdout.count("(kqueue) under load") == len(list(ROOT.glob(
+        "solutions/*/poller_kqueue.cpp")))
+    assert "no figure" not in told.stdout

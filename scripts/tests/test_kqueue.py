@@ -184,7 +184,8 @@ NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
 @pytest.mark.parametrize("call", ["give_up(fd);", "(void)fd;"], ids=["asked", "not asked"])
 def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
     """A worker asks its poller who was refused. If it does not, that is noticed here."""
-    found = ends_of_many(with_no_memory(fault("", "nobody asks", "worker.cpp", "give_up(fd);", call)))
+    deaf = fault("", "nobody asks", "worker.cpp", "give_up(fd);", call)
+    found = ends_of_many(with_no_memory(deaf))
     assert found == {"answered", "let go" if call == "give_up(fd);" else "left waiting"}
 
 

@@ -271,6 +271,22 @@ def kqueue() -> Finding:
          "most": "Most"}, rows)
 
 
+def changes() -> Finding:
+    """How often is kevent(2) called for a new client?"""
+    binaries = {side: build.isolated(SOLUTIONS / name, "measure", BUILD / "experiments" / name,
+                                     {"HOTPATH_POLLER": "kqueue"})
+                for side, name in (("hot", HOT), ("workers", WORKERS))}
+    rows: Rows = {
+        str(clients): {"label": label} | {side: _kevents_a_client(binary, clients)
+                                          for side, binary in binaries.items()}
+        for clients, label in ((16, "16 at once"), (64, "64 at once"), (256, "256 at once"))}
+    return Finding(
+        "Calls of <code>kevent</code> for each client that connects, asks for the page once and "
+        "leaves, the waits among them, on Linux through our library. Counted; how many clients the "
+        "server finds ready at once is the scheduler’s to say.",
+        {"hot": "06", "workers": "07"}, rows)
+
+
 def allocators() -> Finding:
     """What does another allocator change for small requests, large bodies, and memory?"""
     setup.ensure(["jemalloc", "mimalloc"])
@@ -403,6 +419,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "thread-sweep": thread_sweep,
     "workers-sweep": workers_sweep,
     "kqueue": kqueue,
+    "changes": changes,
     "allocators": allocators,
     "compilers": compilers,
     "keep-alive": keep_alive,
@@ -618,6 +635,32 @@ def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
             totals.append(tool.read(report.read_text(errors="replace")))
     return {name: (totals[1][name] - totals[0][name]) / (rounds * clients * depth)
             for name in totals[1]}
+
+
+def _kevents_a_client(binary: Path, clients: int) -> float:
+    """Calls of kevent(2), from start to end: where waits differ, a difference of runs is noise."""
+    rounds = 1024 // clients
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "calls")
+        with running(binary, "--threads", "1", wrapper=[
+                "valgrind", "--tool=callgrind", "--log-file=/dev/null", "--compress-strings=no",
+                f"--callgrind-out-file={report}"]) as server:
+            for _ in range(rounds):
+                _come_and_go(server, clients)
+            server.stop()
+        text = report.read_text(errors="replace")
+    return round(sum(map(int, re.findall(r"^cfn=kevent\ncalls=(\d+)", text, re.M)))
+                 / (rounds * clients), 2)
+
+
+def _come_and_go(server: Server, clients: int) -> None:
+    """All connect while the server sleeps, so that it finds them together."""
+    with ExitStack() as stack:
+        process = psutil.Process(server.pid)
+        process.suspend()
+        connected = _connected(server, clients, stack)
+        process.resume()
+        _ask_all(connected, 1)
 
 
 def _idle_bytes(binary: Path) -> int:
