@@ -654,13 +654,18 @@ def _kevents_a_client(binary: Path, clients: int) -> float:
 
 
 def _come_and_go(server: Server, clients: int) -> None:
-    """All connect while the server sleeps, so that it finds them together."""
+    """All ask, and later leave, while the server sleeps: so it finds them together."""
+    process = psutil.Process(server.pid)
     with ExitStack() as stack:
-        process = psutil.Process(server.pid)
         process.suspend()
         connected = _connected(server, clients, stack)
+        for client in connected:
+            client.sendall(SHORT)
         process.resume()
-        _ask_all(connected, 1)
+        for client in connected:
+            _read_answers(client, 1)
+        process.suspend()
+    process.resume()
 
 
 def _idle_bytes(binary: Path) -> int:
@@ -683,13 +688,17 @@ def _ask_all(connected: Sequence[socket.socket], depth: int) -> None:
     for client in connected:
         client.sendall(SHORT * depth)
     for client in connected:
-        answers = b""
-        while answers.count(b"</html>") < depth:
-            received = client.recv(65_536)
-            if not received:
-                raise UserError("the server closed a connection that was to be kept",
-                                "make the behaviour checks pass first")
-            answers += received
+        _read_answers(client, depth)
+
+
+def _read_answers(client: socket.socket, count: int) -> None:
+    answers = b""
+    while answers.count(b"</html>") < count:
+        received = client.recv(65_536)
+        if not received:
+            raise UserError("the server closed a connection that was to be kept",
+                            "make the behaviour checks pass first")
+        answers += received
 
 
 def _per_call(measure: str, program: Path, way: str, calls: int = 1000) -> float:
