@@ -23,7 +23,7 @@ pytestmark = pytest.mark.timeout(PATIENCE_S + 120)
 
 def test_the_compose_file_says_what_it_should() -> None:
     services = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))["services"]
-    assert set(services) == {"check", "trace", "stress"}
+    assert set(services) == {"check", "trace", "stress", "stress-kqueue"}
     for service in services.values():
         assert "SYS_PTRACE" in service["cap_add"]
         assert (DOCKER / service["build"]["context"]).resolve() == ROOT
@@ -112,6 +112,14 @@ def test_gcc_takes_a_profile(compose: list[str]) -> None:
     assert gain["before"] and gain["after"]
 
 
+def test_the_container_has_kqueue(compose: list[str]) -> None:
+    told = in_container(compose, "stress-kqueue", "--phase", "warm-up")
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert told.stdout.count("(kqueue) under load") == len(list(ROOT.glob(
+        "solutions/*/poller_kqueue.cpp")))
+    assert "no figure" not in told.stdout
+
+
 def in_container(compose: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*compose, "run", "--rm", *arguments], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=240)
+                          capture_output=True, text=True, timeout=300)
