@@ -1,7 +1,7 @@
 """Cases with a server of their own, which they stop, starve or watch: from level 5 on.
 
-What is to last is a client's patience: long, for the machine may be busy. What is to come first
-is settled by the order of events, never by a clock.
+Patience is long, for the machine may be busy; what must come before what is seen from the order of
+events, not from a clock.
 """
 
 from __future__ import annotations
@@ -83,8 +83,7 @@ def half_a_request(server: Server) -> None:
         server.ask_to_stop()
         ends = [client.finish().end for client in idle]
         if ends != ["closed"] * IDLE:
-            raise Unmet(f"{IDLE - ends.count('closed')} of the {IDLE} idle clients were not "
-                        f"closed within {PATIENCE_S:g} s of SIGTERM")
+            raise Unmet(f"{IDLE - ends.count('closed')} of the {IDLE} idle clients were not closed")
         half.perform((GET[0][CUT:],))
         received = half.finish()
         after = received.data.removeprefix(GET[1])
@@ -168,7 +167,7 @@ def a_byte_now_and_then(server: Server) -> None:
 
 @contextmanager
 def connected(server: Server, count: int) -> Iterator[list[Client]]:
-    deadline = time.monotonic() + 2 * PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     with ExitStack() as stack:
         yield [stack.enter_context(Client((server.host, server.port), deadline))
                for _ in range(count)]
