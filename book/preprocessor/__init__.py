@@ -11,6 +11,8 @@ A block directive stands alone on its line:
         The whole diff of two solutions, folded.
     {{#diff 01-naive 02-fewer-syscalls connection.cpp Connection::receive}}
         The diff of one file, or of one function in it, unfolded.
+    {{#step 01-naive 02-fewer-syscalls response.h; connection.cpp receive; serve}}
+        The diff of one step, folded: files, and functions of the file before them.
     {{#table ladder}}               counted costs and speed of every server
     {{#table costs 02-fewer-syscalls}}   counted costs beside the checkpoint's before it
     {{#table calls 02-fewer-syscalls}}   system calls by name, beside the checkpoint's before it

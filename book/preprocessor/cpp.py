@@ -35,12 +35,12 @@ class Symbol:
 
 def cut(path: Path, name: str) -> str:
     """The source of `name` in the file, unindented, with the comment directly above it."""
-    symbol = _choose(path, name)
+    symbol = choose(path, name)
     lines = path.read_text(encoding="utf-8").splitlines()
     return textwrap.dedent("\n".join(lines[symbol.first_line:symbol.end_line])) + "\n"
 
 
-def _choose(path: Path, name: str) -> Symbol:
+def choose(path: Path, name: str) -> Symbol:
     """The one symbol that fits; a definition is preferred to a declaration."""
     name, parameters = _split(name)
     fitting = [symbol for symbol in symbols(path) if _fits(symbol, name, parameters)]

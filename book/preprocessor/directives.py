@@ -11,6 +11,7 @@ from pathlib import Path
 from preprocessor import cpp, diffs, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
+from workbook import speed
 from workbook.chapters import Chapter
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
@@ -107,7 +108,7 @@ class Page:
     def _block(self, mark: str, name: str, arguments: str) -> str:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
-            "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
+            "#step": self._step,            "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
         }
@@ -128,7 +129,8 @@ class Page:
             f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
             f"<dt>You edit</dt><dd>in <code>chapters/{name}</code>: {edit}</dd>",
             f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
-            f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>", "</dl>"])
+            f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>",
+            *_clock(chapter, self._site.results), "</dl>"])
 
     def _find_chapter(self, name: str) -> Chapter:
         if name not in self._site.chapters:
@@ -150,15 +152,26 @@ class Page:
         words = arguments.split(maxsplit=3)
         if len(words) < 2:
             raise DirectiveError("a diff needs two checkpoints")
-        old, new = (self._site.root / "solutions" / word for word in words[:2])
-        for directory in (old, new):
-            if not directory.is_dir():
-                raise DirectiveError(f"there is no solutions/{directory.name}")
+        old, new = self._checkpoints(*words[:2])
         if len(words) == 2:
-            return _folded(diffs.between(old, new))
+            return _folded("The whole diff", diffs.between(old, new))
         if len(words) == 3:
             return _shown(diffs.of_file(old, new, words[2]))
         return _shown(diffs.of_function(old, new, words[2], words[3]))
+
+    def _step(self, arguments: str) -> str:
+        words = arguments.split(maxsplit=2)
+        if len(words) < 3:
+            raise DirectiveError("a step needs two checkpoints, and its files or functions")
+        old, new = self._checkpoints(*words[:2])
+        return _folded("The diff of this step", diffs.of_step(old, new, words[2]))
+
+    def _checkpoints(self, *names: str) -> list[Path]:
+        directories = [self._site.root / "solutions" / name for name in names]
+        for directory in directories:
+            if not directory.is_dir():
+                raise DirectiveError(f"there is no solutions/{directory.name}")
+        return directories
 
     def _table(self, arguments: str) -> str:
         kind, *names = arguments.split() or [""]
@@ -215,17 +228,23 @@ class Page:
 
 
 def _goal(chapter: Chapter) -> str:
-    """The budgets that are counted and the ratios that are timed."""
+    """The budgets that are counted."""
     names = {"syscalls": "system calls", "allocations": "heap allocations",
              "instructions": "instructions",
              "pipelined-syscalls": "system calls when sixteen come at once",
              "pipelined-instructions": "instructions then"}
     costs = [f"at most {budget:g} {names[cost]}" for cost, budget in chapter.cost.items()]
-    medals = [f"{medal} at {chapter.speed[medal]:g}×" for medal in ("bronze", "silver")
-              if medal in chapter.speed]
-    goals = [f"{', '.join(costs)} a request"] if costs else []
-    goals += [f"against the starting point: {', '.join(medals)}"] if medals else []
-    return "; ".join(goals) or "the checks pass"
+    return f"for each request {', '.join(costs)}" if costs else "the checks pass"
+
+
+def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
+    """The medals, or why there are none; nothing where nothing comes before."""
+    ratio = speed.recorded(chapter, results_directory / "ladder.json")
+    if ratio is None and not chapter.speed:
+        return []
+    medals = ", ".join(f"{medal} from {goal:g} ×" for medal, goal in chapter.speed.items())
+    told = [f"{medals} the starting point{speed.LOADS[chapter.speed_load]}"] if medals else []
+    return ["<dt>Clock</dt><dd>" + "; ".join([*told, speed.ours(chapter, ratio)]) + "</dd>"]
 
 
 def _fence(label: str, text: str) -> str:
@@ -240,10 +259,10 @@ def _shown(diff: diffs.Diff) -> str:
             f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
 
 
-def _folded(all_diffs: Sequence[diffs.Diff]) -> str:
+def _folded(title: str, all_diffs: Sequence[diffs.Diff]) -> str:
     files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
     shown = "\n\n".join(map(_shown, all_diffs))
-    return (f'<details class="diff">\n<summary>The whole diff: {files}, {_counts(all_diffs)}'
+    return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
             f"</summary>\n\n{shown}\n\n</details>")
 
 

@@ -21,7 +21,7 @@ using Handler = void (*)(const Request& request, Response& response);
 // TODO(5): a connection that waits for nobody. It gets bytes and gives bytes, and says which of the
 // two it wants next; the worker makes the system calls. Its phases: idle, head, body, sending,
 // linger, done. Its functions: receive_buffer(), received(count), end_of_input(), output(),
-// sent(count).
+// sent(count), finish().
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
 public:

@@ -24,8 +24,9 @@ public:
     void run();
 
 private:
-    /// A socket, its state machine, what it is waited for, and until when.
-    struct Client;
+    /// A socket, its state machine, what it is waited for, and until when. Define it here: who
+    /// destroys a worker destroys its clients.
+    struct Client {};
 
     Handler handler_;
     const std::atomic<bool>& stopping_;

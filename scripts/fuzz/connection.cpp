@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <functional>
-#include <print>
+#include <format>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "app.h"
 #include "connection.h"
-#include "verdict.h"
+#include "pieces.h"
 
 namespace web {
 class BufferPool;
@@ -22,7 +20,7 @@ class BufferPool;
 namespace {
 
 using Connection = web::Connection;
-using PieceSize = std::function<std::size_t()>;
+using fuzz::PieceSize;
 
 constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -80,29 +78,15 @@ std::string without_interim(std::string answers) {
     return answers;
 }
 
-void must_be_same(std::string_view how, const std::string& whole, std::string pieces) {
-    pieces = without_interim(std::move(pieces));
-    if (whole == pieces) return;
-    std::println(stderr, "in one piece:\n{}\n\n{}:\n{}", whole, how, pieces);
-    std::abort();
+std::string judge(std::string_view text, const PieceSize& next_size) {
+    return without_interim(answers_to(text, next_size));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    constexpr std::size_t bytewise_limit = 1024;  // more would take too long
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     if (text.contains("100 Continue")) return 0;  // an echo of it could be taken for one
-    const std::string whole = without_interim(answers_to(text, [] { return SIZE_MAX; }));
-    fuzz::report(text, whole);
-    if (size <= bytewise_limit) {
-        must_be_same("byte by byte", whole, answers_to(text, [] { return 1; }));
-    }
-    std::uint64_t random = fuzz::hash_of(text);
-    const auto next_size = [&] {
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        return static_cast<std::size_t>(random >> 33) % (size / 4 + 1);
-    };
-    must_be_same("in some pieces", whole, answers_to(text, next_size));
+    fuzz::cut(text, judge);
     return 0;
 }

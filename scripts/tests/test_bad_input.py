@@ -123,6 +123,17 @@ def test_a_chapter_that_does_not_build(hotpath: Hotpath, copy: Path, verb: str) 
                    f"mend chapters/02-fewer-syscalls/app.cpp, line {line}")
 
 
+def test_a_header_of_the_library_is_not_what_to_mend(hotpath: Hotpath, copy: Path) -> None:
+    file = copy / "chapters/02-fewer-syscalls/app.cpp"
+    kept = file.read_text()
+    edit(file, "namespace web {\n", "struct Unknown;\nvoid end(Unknown* it) {\n"
+         "    std::unique_ptr<Unknown> owner(it);\n}\nnamespace web {\n")
+    edit(file, '#include "app.h"\n', '#include "app.h"\n#include <memory>\n')
+    told = hotpath("run", "2", root=copy)
+    file.write_text(kept)
+    assert_refused(told, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
+
+
 def test_a_server_that_ends_at_once(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match=r"(?s)exit code 7.*no luck today"):
         with servers.running(fake("echo no luck today >&2; exit 7")):

@@ -55,7 +55,8 @@ int twice(int x, int y) { return 2 * x * y; }
 
 }  // namespace web
 """
-SECOND = FIRST.replace("return byte;", "return byte + 1;")
+SECOND = FIRST.replace("return byte;", "return byte + 1;").replace(
+    "}  // namespace", "int thrice(int x) { return 3 * x; }\n\n}  // namespace")
 
 
 def server(rate: float | None, reason: str | None = None) -> dict[str, object]:
@@ -179,7 +180,7 @@ def test_snippets_of_every_kind(build: Build, name: str, text: str) -> None:
 def test_a_whole_diff_is_folded_and_counted(build: Build) -> None:
     html = build("{{#diff 01-naive 02-fewer-syscalls}}")
     assert '<details class="diff">' in html and "1 file," in html
-    assert "+1</span>" in html and "−1</span>" in html
+    assert "+3</span>" in html and "−1</span>" in html
     assert "-    return byte;\n+    return byte + 1;" in html
     assert "notes.txt" not in html
 
@@ -190,6 +191,40 @@ def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Bu
     assert "@@" not in html
     assert " int Worker::send(int byte) {\n-    return byte;\n+    return byte + 1;\n }" in html
     assert "twice" not in html
+
+
+def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Build) -> None:
+    html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp}}")
+    assert '<details class="diff">' in html and "The diff of this step: 1 file," in html
+    assert "constexpr int limit" not in html  # three lines around each change, not all of it
+    html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp Worker::send; thrice(int x)}}")
+    assert html.count("<figcaption>worker.cpp") == 1 and "+2</span>" in html
+    assert " // Sends one byte.\n int Worker::send(int byte) {\n-    return byte;" in html
+    assert " }\n\n+int thrice(int x) { return 3 * x; }" in html
+    assert "twice" not in html and "@@" not in html
+
+
+def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: Path) -> None:
+    build("Nothing.")
+    html = (scratch / "site" / "page2.html").read_text()
+    assert "<dd>for each request at most 6 system calls</dd>" in html
+    assert ("<dd>bronze from 1.5 ×, silver from 3 × the starting point; our solution has no "
+            "recorded figure</dd>") in html
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("part1/02-fewer-syscalls", "silver from 4.5 × the starting point; our solution was recorded "
+                                "at"),
+    ("part2/06-hot-path", "× the starting point with large headers; our solution was recorded at"),
+    ("part1/03-data-layout", "<dd>our solution was recorded at"),
+    ("part1/03-data-layout", "×, so the clock gives no medal here"),
+])
+def test_the_real_pages_tell_what_the_clock_gives(site: Path, name: str, words: str) -> None:
+    assert words in (site / f"{name}.html").read_text()
+
+
+def test_the_first_page_has_no_clock(site: Path) -> None:
+    assert "Clock" not in (site / "part1/01-naive.html").read_text()
 
 
 @pytest.mark.parametrize(("figure", "text"), [
@@ -247,7 +282,7 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
     html = (scratch / "site" / "page2.html").read_text()
     assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
     assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
-    assert "at most 6 system calls" in html and "silver at 3×" in html
+    assert "at most 6 system calls" in html and "silver from 3 ×" in html
     assert "Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
 
 
@@ -266,6 +301,12 @@ def test_questions_and_predictions_fold(build: Build) -> None:
     ("{{#snippet solutions/01-naive/worker.cpp Other::send}}", "it has web::Worker::send"),
     ("{{#snippet solutions/01-naive/worker.cpp twice}}", "twice is ambiguous in worker.cpp"),
     ("{{#diff 01-naive}}", "a diff needs two checkpoints"),
+    ("{{#step 01-naive 02-fewer-syscalls}}", "a step needs two checkpoints, and its files"),
+    ("{{#step 01-naive 03-gone worker.cpp}}", "there is no solutions/03-gone"),
+    ("{{#step 01-naive 02-fewer-syscalls gone.cpp}}", "neither 01-naive nor 02"),
+    ("{{#step 01-naive 02-fewer-syscalls worker.cpp send; gone}}", "has gone in worker.cpp"),
+    ("{{#step 01-naive 02-fewer-syscalls send; worker.cpp}}", "begins with a file, not with send"),
+    ("{{#step 01-naive 02-fewer-syscalls notes.txt}}", "nothing differs"),
     ("{{#diff 01-naive 03-gone}}", "there is no solutions/03-gone"),
     ("{{#diff 01-naive 02-fewer-syscalls gone.cpp}}", "neither 01-naive nor 02"),
     ("{{#diff 01-naive 02-fewer-syscalls worker.cpp gone}}", "has gone in worker.cpp"),
@@ -369,6 +410,7 @@ def test_a_damaged_chapter_stops_the_build(build: Build, scratch: Path) -> None:
 PLANTED = {
     "snippet": (r"(\{\{#snippet \S+ )\S.*?\}\}", r"\1no_such_name}}"),
     "diff": (r"\{\{#diff (\S+) \S+?([ }])", r"{{#diff \1 99-gone\2"),
+    "step": (r"\{\{#step (\S+) \S+ ", r"{{#step \1 99-gone "),
     "figure": (r"\{\{#figure \w+:[^}|/]+", "{{#figure ladder:servers.99-gone"),
     "table": (r"\{\{#table \w+", "{{#table gone"),
     "chart": (r"\{\{#chart \w+", "{{#chart gone"),

@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
-from workbook import check, compare, progress
+from workbook import chapters, check, compare, progress, speed
 from workbook.behaviour import cases, suite
 from workbook.behaviour.client import Received
 from workbook.chapters import Chapter, find
@@ -56,6 +57,7 @@ def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
 
 @pytest.mark.parametrize("arguments, word", [
     (["9"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
+    (["5", "--case", "keepalive/*"], "keep-alive/"),
     (["2", "--only", "colour"], "there is no check"),
     (["2", "--only", "cost", "--case", "page"], "there is no check with cases"),
     (["2", "--only", "behaviour.cuts", "--case", "page"], "no case is called"),
@@ -77,7 +79,8 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def set_to(*checks: Check) -> None:
         monkeypatch.setattr(check, "_build", lambda *_: Servers(Path("server")))
         monkeypatch.setattr(check, "judge", lambda *_, **__: iter(checks))
-        monkeypatch.setattr(progress, "mark_passed", lambda chapter: print("remembered"))
+        monkeypatch.setattr(progress, "mark_passed",
+                            lambda chapter, medal: print(f"remembered, medal {medal}"))
         monkeypatch.setattr(progress, "mark_failing", lambda chapter: print("taken back"))
 
     return set_to
@@ -173,10 +176,11 @@ def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
         chapter: Chapter, verdicts: Callable[..., None],
         capsys: pytest.CaptureFixture[str]) -> None:
     verdicts(Check("behaviour.requests", "pass", "68 of 68 cases"),
-             Check("cost.syscalls", "skip", "no strace"), Check("speed", "info", "1.00 ×"))
+             Check("cost.syscalls", "skip", "no strace"),
+             Check("speed", "info", "2.10 ×", figures={"medal": "bronze"}))
     assert check.run(chapter) == 0
     said = capsys.readouterr().out
-    assert "remembered" in said and "02-fewer-syscalls: PASS, 1 skipped" in said
+    assert "remembered, medal bronze" in said and "02-fewer-syscalls: PASS, 1 skipped" in said
     for step in ("What it did", "diff 2", "solution 2", "check 3"):
         assert step in said.partition("Next: ")[2]
     for part in ({"solution": True}, {"case": "page"}, {"only": ["cost"]}):
@@ -196,24 +200,108 @@ def test_costs_and_speed_wait_for_right_answers(chapter: Chapter,
         "cost.instructions": "skip", "speed": "skip"}
 
 
-@pytest.mark.parametrize("low, verdict, words", [
-    (1.2, "NOT YET", "NOT YET, bronze begins at 1.5"),
-    (1.4, "INCONCLUSIVE", "INCONCLUSIVE, bronze begins at 1.5"),
-    (1.6, "PASS", "bronze (from 1.5)"),
-    (3.1, "PASS", "silver (from 3)"),
-    (4.5, "PASS", "as fast as our solution (from 4.1)"),
+def compared(low: float, verdict: str) -> compare.Comparison:
+    return compare.Comparison("a", "b", low + 0.1, low, low + 0.2, 1, 0.9, 1.1, 1.5, verdict, "",
+                              1, 1, 8, 4.0)
+
+
+def clocked(chapter: Chapter, monkeypatch: pytest.MonkeyPatch,
+            found: compare.Comparison) -> tuple[Check, dict[str, object]]:
+    """The verdict about what the clock found, and what it was asked."""
+    asked: dict[str, object] = {}
+
+    def measure(*_: object, **given: object) -> compare.Comparison:
+        asked.update(given)
+        return found
+
+    monkeypatch.setattr(compare, "measure", measure)
+    return check._speed(chapter, Servers(Path("a"), base=Path("b")), quiet=True), asked
+
+
+@pytest.mark.parametrize("low, verdict, medal, words", [
+    (1.2, "NOT YET", None, "(1.20 to 1.40): NOT YET, bronze begins at 1.5; our solution"),
+    (1.4, "INCONCLUSIVE", None, "INCONCLUSIVE, bronze begins at 1.5; our solution"),
+    (3.1, "INCONCLUSIVE", None, "INCONCLUSIVE, bronze begins at 1.5; our solution"),
+    (1.5, "PASS", "bronze", "bronze (from 1.5); our solution was recorded at 4.20 ×"),
+    (2.9, "PASS", "bronze", "bronze (from 1.5); our solution"),
+    (3.1, "PASS", "silver", "silver (from 3); our solution was recorded at 4.20 ×"),
+    (9.5, "PASS", "silver", "silver (from 3); our solution"),
 ])
 def test_the_clock_gives_medals_and_never_fails(
         chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
+        medal: str | None, words: str) -> None:
+    monkeypatch.setattr(speed, "recorded", lambda _: 4.2)
+    goals = replace(chapter, speed={"silver": 3.0, "bronze": 1.5}, speed_load="headers")
+    found, asked = clocked(goals, monkeypatch, compared(low, verdict))
+    assert found.status == "info" and words in found.summary
+    assert found.summary.startswith(f"{low + 0.1:.2f} × the starting point with large headers (")
+    assert (found.figures["medal"], found.figures["recorded"]) == (medal, 4.2)
+    assert asked["goal"] == 1.5 and asked["load_name"] == "headers"
+
+
+@pytest.mark.parametrize("low, verdict, words", [
+    (1.2, "PASS", "faster"), (0.7, "NOT YET", "no faster"),
+    (0.9, "INCONCLUSIVE", "INCONCLUSIVE, this machine is too busy to say which is faster"),
+])
+def test_without_goals_there_is_no_medal_and_the_reason_is_told(
+        chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
         words: str) -> None:
-    monkeypatch.setitem(chapter.speed, "bronze", 1.5)
-    monkeypatch.setitem(chapter.speed, "silver", 3.0)
-    monkeypatch.setitem(chapter.speed, "reference", 4.1)
-    compared = compare.Comparison("a", "b", low + 0.1, low, low + 0.2, 1, 0.9, 1.1, 1.5, verdict,
-                                  "", 1, 1, 8, 4.0)
-    monkeypatch.setattr(compare, "measure", lambda *_, **__: compared)
-    found = check._speed(chapter, Servers(Path("a"), base=Path("b")), quiet=True)
-    assert found.status == "info" and found.summary.endswith(words)
+    monkeypatch.setattr(speed, "recorded", lambda _: 0.98)
+    found, asked = clocked(replace(chapter, speed={}), monkeypatch, compared(low, verdict))
+    assert found.summary.endswith(f"): {words}; our solution was recorded at 0.98 ×, so the clock "
+                                  "gives no medal here")
+    assert found.figures["medal"] is None
+    assert asked["goal"] == 1.0 and asked["load_name"] == "plain"
+
+
+def test_our_own_ratio_is_read_from_the_recorded_ladder(chapter: Chapter, tmp_path: Path) -> None:
+    def server(baseline: float | None, headers: float) -> dict[str, object]:
+        return {"phases": {"baseline": {"requests_per_second": baseline},
+                           "headers": {"requests_per_second": headers}}}
+
+    ladder = tmp_path / "ladder.json"
+    ladder.write_text(json.dumps({"servers": {"01-naive": server(100.0, 30.0),
+                                              "02-fewer-syscalls": server(420.0, 60.0),
+                                              "03-data-layout": server(None, 60.0)}}))
+    assert speed.recorded(chapter, ladder) == pytest.approx(4.2)
+    assert speed.recorded(replace(chapter, speed_load="headers"), ladder) == pytest.approx(2.0)
+    assert speed.recorded(find("1"), ladder) is None  # nothing comes before it
+    assert speed.recorded(find("3"), ladder) is None  # no figure
+    assert speed.recorded(find("4"), ladder) is None  # not recorded
+    ladder.write_text("{")
+    assert speed.recorded(chapter, ladder) is None
+    assert "no recorded figure" in speed.ours(chapter, None)
+
+
+@pytest.mark.parametrize("chapter", chapters.all_chapters(), ids=lambda chapter: chapter.name)
+def test_goals_stand_where_the_recorded_clock_moved_and_our_solution_won_silver(
+        chapter: Chapter) -> None:
+    """If a new record breaks this, the goals are to be thought about again."""
+    ratio = speed.recorded(chapter)
+    if chapter.speed:
+        assert ratio is not None and ratio > chapter.speed["silver"]
+    elif ratio is not None:
+        assert ratio < 1.5
+
+
+@pytest.mark.parametrize("goals, complaint, fix", [
+    ("bronze = 3.0\nsilver = 2.0", "[speed] has bronze 3.0, silver 2.0", "1 < bronze < silver"),
+    ("bronze = 2.0\nsilver = 2.0", "[speed] has bronze 2.0, silver 2.0", "1 < bronze < silver"),
+    ("bronze = 0.9\nsilver = 2.0", "[speed] has bronze 0.9, silver 2.0", "1 < bronze < silver"),
+    ("silver = 2.0", "[speed] has silver 2.0", "give bronze and silver"),
+    ("bronze = 1.5\nsilver = 2.0\ngold = 3.0", "gold 3.0", "give bronze and silver"),
+    ('bronze = "a"\nsilver = 2.0', "bronze a", "give bronze and silver"),
+    ("bronze = 1.5\nsilver = 2.0\nload = 'heavy'", "no load “heavy”", "plain, headers"),
+])
+def test_goals_that_make_no_sense_are_refused(
+        chapter: Chapter, tmp_path: Path, goals: str, complaint: str, fix: str) -> None:
+    text = (chapter.starter_dir / "chapter.toml").read_text(encoding="utf-8")
+    file = tmp_path / "chapter.toml"
+    file.write_text(text.partition("[speed]")[0] + f"[speed]\n{goals}\n", encoding="utf-8")
+    with pytest.raises(UserError) as refused:
+        chapters.load(file)
+    assert complaint in refused.value.message and "chapter.toml" in refused.value.message
+    assert fix in refused.value.fix
 
 
 def test_a_comparison_that_fails_is_skipped(chapter: Chapter,

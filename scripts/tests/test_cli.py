@@ -77,9 +77,11 @@ def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
     (tiny / ".hotpath").mkdir()
     edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// done")
     file = tiny / ".hotpath/progress.json"
-    file.write_text('{"02-b": {"passed": "2025-01-31"}, "03-c": {"passed": "2025-02-28"}}')
+    file.write_text('{"02-b": {"passed": "2025-01-31", "medal": "silver"},'
+                    ' "03-c": {"passed": "2025-02-28", "medal": "bronze"}}')
     table = hotpath("list", root=tiny).stdout
-    assert "passed 2025-01-31" in table and "passed before reset" in table
+    assert "passed 2025-01-31, silver" in table and "bronze" not in table
+    assert "passed before reset" in table
     assert "1 of 4 passed" in table and "check 03-c" in table
     file.write_text('{"02-b": {"passed": "2025-01-31", "failing": true}}')
     table = hotpath("list", root=tiny).stdout

@@ -147,10 +147,17 @@ def _failure(doing: str, lines: list[str]) -> UserError:
     first = [text for error in islice(errors.values(), 3) for text in error]
     if len(errors) > 3:
         first.append(f"… and {len(errors) - 3} more")
-    match = place.match(first[0])
-    assert match is not None
+    file, line = _ours(said[said.index(first[0]):]) or place.match(first[0]).groups()
     return UserError(f"{doing} failed:\n" + "\n".join(first),
-                     f"mend {match['file']}, line {match['line']}, then run the same command again")
+                     f"mend {file}, line {line}, then run the same command again")
+
+
+def _ours(said: list[str]) -> tuple[str, str] | None:
+    """The first place that is in the workbook: where a header of the library complains, the notes
+    after it tell which of our lines made it do so.
+    """
+    place = re.compile(r"([^/\s:][^\s:]*):(\d+):.* (?:error:|note:|required from)")
+    return next((found.groups() for text in said if (found := place.match(text))), None)
 
 
 def _said(lines: list[str]) -> list[str]:

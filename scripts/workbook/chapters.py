@@ -18,9 +18,12 @@ else:
     import tomli as tomllib
 
 
+SPEED_LOADS = ("plain", "headers")
+
+
 @dataclass(frozen=True)
 class Chapter:
-    """One chapter. `cost` holds budgets per request, `speed` ratios against the starter."""
+    """One chapter. `cost` holds budgets per request, `speed` ratios against where it begins."""
 
     name: str
     title: str
@@ -32,6 +35,7 @@ class Chapter:
     starter_fails: list[str]
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
+    speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
     hints: list[str] = field(default_factory=list)
     sections: dict[str, str] = field(default_factory=dict)  # check -> anchor on the page
     solution_text: str = ""
@@ -76,7 +80,7 @@ def load(file: Path) -> Chapter:
             platforms=list(data["platforms"]),
             starter_fails=list(data["starter_fails"]),
             cost=dict(data.get("cost", {})),
-            speed=dict(data.get("speed", {})),
+            **_speed(data.get("speed", {}), file),
             hints=[hint["text"].strip() for hint in data.get("hint", [])],
             sections={s["check"]: s["anchor"] for s in data.get("section", [])},
             solution_text=data.get("solution", "").strip(),
@@ -88,6 +92,23 @@ def load(file: Path) -> Chapter:
     except (OSError, ValueError, TypeError) as error:
         raise UserError(f"{shown(file)} cannot be read: {error}",
                         f"git checkout -- {shown(file)}") from None
+
+
+def _speed(table: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The medals of `[speed]` and the load that they are for; UserError unless they make sense."""
+    if not table:
+        return {}
+    load, goals = table.get("load", "plain"), {k: v for k, v in table.items() if k != "load"}
+    if load not in SPEED_LOADS:
+        raise UserError(f"{shown(file)}: no load “{load}” for [speed]",
+                        "use one of: " + ", ".join(SPEED_LOADS))
+    numbers = all(isinstance(goal, int | float) for goal in goals.values())
+    if (set(goals) != {"bronze", "silver"} or not numbers
+            or not 1 < goals["bronze"] < goals["silver"]):
+        given = ", ".join(f"{name} {goal}" for name, goal in goals.items()) or "none"
+        raise UserError(f"{shown(file)}: [speed] has {given}",
+                        "give bronze and silver, with 1 < bronze < silver")
+    return {"speed": goals, "speed_load": load}
 
 
 @cache

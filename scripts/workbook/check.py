@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from workbook import build, chapters, compare, costs, progress
+from workbook import build, chapters, compare, costs, progress, speed
 from workbook.behaviour import suite
 from workbook.behaviour.rows import CHECKS, CONTINUE, REQUESTS, Case
 from workbook.book import SITE
@@ -83,7 +83,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     if not solution and not passed:
         progress.mark_failing(chapter)
     elif not solution and whole:
-        progress.mark_passed(chapter)
+        progress.mark_passed(chapter, next(
+            (check.figures.get("medal") for check in checks if check.name == SPEED), None))
     if as_json:
         print(json.dumps(_report(chapter, solution, passed, checks), indent=2))
     else:
@@ -219,32 +220,16 @@ def _speed(chapter: Chapter, servers: Servers, quiet: bool) -> Check:
     """The clock's word. It never fails anyone: a busy machine would."""
     if servers.base is None:
         return Check(SPEED, "skip", "nothing comes before this chapter to compare with")
-    goal = chapter.speed.get("bronze", 1.0)
     try:
         with _status("alternating with the chapter's starting point", quiet):
-            compared = compare.measure(servers.base, servers.release,
-                                       seconds=SPEED_SECONDS, goal=goal)
+            compared = compare.measure(servers.base, servers.release, seconds=SPEED_SECONDS,
+                                       goal=chapter.speed.get("bronze", 1.0),
+                                       load_name=chapter.speed_load)
     except UserError as error:
         return Check(SPEED, "skip", f"{error.message}; {error.fix}")
-    summary = (f"{compared.ratio:.2f} × the starting point ({compared.low:.2f} to "
-               f"{compared.high:.2f}): {_medal(chapter, compared.low, compared.verdict)}")
-    return Check(SPEED, "info", summary, figures=compared.to_json())
-
-
-def _medal(chapter: Chapter, low: float, verdict: str) -> str:
-    """The best goal that the whole interval reaches, or the verdict about the least."""
-    goals = sorted((goal, name) for name, goal in chapter.speed.items())
-    reached = [(goal, name) for goal, name in goals if low >= goal]
-    if reached and verdict == "PASS":
-        return f"{_medal_name(reached[-1][1])} (from {reached[-1][0]:g})"
-    if goals:
-        return f"{verdict}, {_medal_name(goals[0][1])} begins at {goals[0][0]:g}"
-    return {"PASS": "faster", "NOT YET": "no faster"}.get(
-        verdict, f"{verdict}, this machine is too busy to say which is faster")
-
-
-def _medal_name(name: str) -> str:
-    return "as fast as our solution" if name == "reference" else name
+    figures = {**compared.to_json(), "medal": speed.medal(chapter, compared),
+               "recorded": speed.recorded(chapter)}
+    return Check(SPEED, "info", speed.told(chapter, compared), figures=figures)
 
 
 @contextmanager

@@ -119,7 +119,8 @@ def list_chapters(as_json: JsonOption = False) -> None:
     from workbook import chapters, progress
 
     rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
-             "status": progress.status(chapter), "passed": progress.passed(chapter)}
+             "status": progress.status(chapter), "passed": progress.passed(chapter),
+             "medal": progress.medal(chapter)}
             for chapter in chapters.all_chapters()]
     if as_json:
         _print_json(rows)

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -68,6 +68,7 @@ def run(a: Path, b: Path, *, goal: float = 1.0, seconds: float = SECONDS,
 
 
 def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
+            load_name: str = SLICE.script,
             on_round: Callable[[str], None] = lambda _: None) -> Comparison:
     """Compare two servers for `seconds`, or twice that if the verdict would be INCONCLUSIVE.
 
@@ -76,7 +77,7 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
     """
     started = time.monotonic()
     rounds: list[Round] = []
-    with _all_three(a, b) as measured:
+    with _all_three(a, b, replace(SLICE, script=load_name)) as measured:
         for until in (seconds, LONGER * seconds):
             while len(rounds) < stats.MIN_ROUNDS or time.monotonic() - started < until:
                 rounds.append(next(measured))
@@ -102,25 +103,25 @@ def _own_work_named(a: Path, b: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _all_three(a: Path, b: Path) -> Iterator[Iterator[Round]]:
+def _all_three(a: Path, b: Path, piece: Phase) -> Iterator[Iterator[Round]]:
     """Rounds without end, between A, B and a second process of A, all of them running."""
     with load.serving(a) as first, load.serving(b) as other, load.serving(a) as second:
         for server in (first, other, second):
-            _rate(server)
-        yield _rounds(first, other, second)
+            _rate(server, piece)
+        yield _rounds(first, other, second, piece)
 
 
-def _rounds(a: Server, b: Server, control: Server) -> Iterator[Round]:
+def _rounds(a: Server, b: Server, control: Server, piece: Phase) -> Iterator[Round]:
     """A B A', then A' B A: B stands between the two, and they take turns at being first."""
     while True:
-        yield Round(*(_rate(server) for server in (a, b, control)))
-        third, second, first = (_rate(server) for server in (control, b, a))
+        yield Round(*(_rate(server, piece) for server in (a, b, control)))
+        third, second, first = (_rate(server, piece) for server in (control, b, a))
         yield Round(first, second, third)
 
 
-def _rate(server: Server) -> float:
+def _rate(server: Server, piece: Phase) -> float:
     """Requests per second over one slice."""
-    result = load.run_phase(server, SLICE)
+    result = load.run_phase(server, piece)
     if result.requests_per_second is None:
         name = _name(server.name)
         raise UserError(f"{name} has no figure to compare: {result.reason}",

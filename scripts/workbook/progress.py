@@ -14,9 +14,12 @@ from workbook.paths import COMMAND, STATE, shown, write_atomically
 FILE = STATE / "progress.json"
 
 
-def mark_passed(chapter: Chapter) -> None:
-    """Remember that the reader's own code passed every check of the chapter."""
-    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False)
+def mark_passed(chapter: Chapter, medal: str | None = None) -> None:
+    """Remember that the reader's own code passed every check of the chapter. A medal stays when
+    the clock gives none the next time: that may be the machine's fault.
+    """
+    won = {"medal": medal} if medal else {}
+    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, **won)
 
 
 def mark_failing(chapter: Chapter) -> None:
@@ -28,6 +31,11 @@ def mark_failing(chapter: Chapter) -> None:
 def passed(chapter: Chapter) -> str | None:
     """The day on which the chapter was passed, or None."""
     return _load().get(chapter.name, {}).get("passed")
+
+
+def medal(chapter: Chapter) -> str | None:
+    """The last medal that the clock gave."""
+    return _load().get(chapter.name, {}).get("medal")
 
 
 def hints_seen(chapter: Chapter) -> int:
@@ -62,6 +70,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     table.add_column("status", no_wrap=True)
     for row in rows:
         when = f" {row['passed']}" if row["status"] == "passed" else ""
+        when += f", {row['medal']}" if when and row["medal"] else ""
         table.add_row(row["chapter"], row["title"], str(row["minutes"]),
                       f"[{colours.get(row['status'], 'yellow')}]{row['status']}{when}[/]")
     console = Console()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -85,7 +86,9 @@ def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> li
              and fnmatchcase(case.name, whole)]
     if not cases and pattern != "*":
         names = [case.name for case in table() if case.holds_at(level) and case.check in checks]
-        near = [name for name in names if pattern.strip("*").split("/")[-1] in name] or names
+        asked = pattern.strip("*")
+        near = ([name for name in names if asked.split("/")[-1] in name]
+                or get_close_matches(asked, names, n=12, cutoff=0.3) or names)
         raise UserError(f"no case is called “{pattern}”",
                         "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
     return cases
