@@ -72,8 +72,8 @@ def deadlines() -> Iterator[Case]:
     yield alone(DEADLINES, "a-byte-now-and-then-after-a-refusal", "RFC 9112 §9.6",
                 "a client sends a bad request, reads 400 and the end, and goes on sending a byte "
                 "four times a second",
-                f"it is cut off after two seconds, at the next sweep ({PATIENCE_S:g} s are allowed)",
-                a_byte_now_and_then)
+                "it is cut off after two seconds, at the next sweep "
+                f"({PATIENCE_S:g} s are allowed)", a_byte_now_and_then)
 
 
 def half_a_request(server: Server) -> None:

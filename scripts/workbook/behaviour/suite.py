@@ -129,7 +129,8 @@ def _run_alone(command: Sequence[Any], cases: Sequence[Case], result: Result,
     """All at the same time: they wait more than they work."""
     with ThreadPoolExecutor(len(cases)) as pool:
         try:
-            for case, failure in zip(cases, pool.map(partial(_alone, command), cases)):
+            outcomes = pool.map(partial(_alone, command), cases)
+            for case, failure in zip(cases, outcomes, strict=True):
                 on_case(case)
                 group = result.groups[case.check]
                 group.passed += failure is None
