@@ -314,11 +314,13 @@ def test_a_comparison_that_fails_is_skipped(chapter: Chapter,
     assert (found.status, found.summary) == ("skip", "there is no wrk; ./scripts/hotpath setup")
 
 
-@pytest.mark.parametrize("only, program", [("behaviour", "server"), ("cost", "strace"),
-                                           ("speed", "wrk")])
-def test_interrupting_leaves_nothing(only: str, program: str) -> None:
+@pytest.mark.parametrize("number, only, program", [
+    ("2", "behaviour", "server"), ("2", "cost", "strace"), ("2", "speed", "wrk"),
+    ("5", "behaviour.deadlines", "server"),
+])
+def test_interrupting_leaves_nothing(number: str, only: str, program: str) -> None:
     """Ctrl-C while a server, a tracer or a load generator is at work."""
-    running = subprocess.Popen([sys.executable, "-m", "workbook", "check", "2", "--solution",
+    running = subprocess.Popen([sys.executable, "-m", "workbook", "check", number, "--solution",
                                 "--only", only], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process, deadline = psutil.Process(running.pid), time.monotonic() + 120

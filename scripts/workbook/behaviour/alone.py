@@ -114,7 +114,8 @@ def fewer_descriptors_than_clients(server: Server) -> None:
         ended = sum(client.ended for client in clients)
         served = [client for client in clients if client.received().data]
         if ended or not served:
-            raise Unmet(f"{len(served)} clients were answered, {ended} of all were closed")
+            raise Unmet(f"{len(served)} of {FEW_DESCRIPTORS} clients were answered, and {ended} "
+                        "were closed")
         must_rest(server)
         for client in served:
             client.close()
