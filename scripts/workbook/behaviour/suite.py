@@ -87,7 +87,8 @@ def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> li
     if not cases and pattern != "*":
         names = [case.name for case in table() if case.holds_at(level) and case.check in checks]
         asked = pattern.strip("*")
-        near = ([name for name in names if asked.split("/")[-1] in name]
+        last = asked.split("/")[-1]
+        near = ([name for name in names if last and last in name]
                 or get_close_matches(asked, names, n=12, cutoff=0.3) or names)
         raise UserError(f"no case is called “{pattern}”",
                         "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
