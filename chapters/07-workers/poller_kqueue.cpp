@@ -36,6 +36,8 @@ Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
 }
 
+// TODO(7): only note it, here and in change() and remove(). wait() tells the kernel of all notes
+// in the call that it makes anyway. Who cannot be watched is known only then: tell the worker.
 // Both filters, once; afterwards they are only enabled and disabled.
 bool Poller::add(int fd, Interest interest) {
     const std::array changes{control(fd, EV_ADD, interest),

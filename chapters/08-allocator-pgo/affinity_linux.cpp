@@ -1,5 +1,7 @@
 #include <sched.h>
 
+#include <cstddef>
+
 #include "affinity.h"
 
 namespace web {
@@ -24,7 +26,7 @@ unsigned usable_cores() {
 void stay_on_core(unsigned index) {
     const cpu_set_t allowed = allowed_cores();
     unsigned skip = index % usable_cores();
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
         if (!CPU_ISSET(core, &allowed) || skip-- > 0) continue;
         cpu_set_t one;
         CPU_ZERO(&one);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "fd.h"
 
@@ -23,7 +24,8 @@ public:
     /// Throws std::system_error if the kernel has no queue for us.
     Poller();
 
-    /// False if the kernel lacks the memory to watch one more.
+    /// False if the kernel lacks the memory to watch one more. With kqueue(2) that shows in the
+    /// next wait(): see refused().
     bool add(int fd, Interest interest);
 
     /// From the other interest to this one; false as above.
@@ -35,8 +37,20 @@ public:
     /// ran out or a signal came. Valid until the next call.
     std::span<const int> wait(std::chrono::milliseconds timeout);
 
+    /// The descriptors that the last wait() was to begin to watch, and could not. Valid as above.
+    std::span<const int> refused() const { return refused_; }
+
 private:
+    /// A change that the kernel has not been told of: with epoll(7) there is none.
+    struct Note {
+        int fd;
+        Interest interest;
+        std::uint16_t flags;
+    };
+
     Fd queue_;
+    std::vector<Note> notes_;
+    std::vector<int> refused_;
     std::array<int, batch> ready_;
 };
 

@@ -94,7 +94,7 @@ void Floor::serve(int descriptor) {
     const bool waited = client.unsent > 0;
     if (!waited && !take_input(descriptor, client)) return close_client(descriptor);
     if (!send_unsent(descriptor, client)) return close_client(descriptor);
-    if (waited != client.unsent > 0) {
+    if (waited != (client.unsent > 0)) {
         using enum Poller::Interest;
         poller_.change(descriptor, client.unsent > 0 ? output : input);
     }

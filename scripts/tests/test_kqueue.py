@@ -2,43 +2,49 @@
 
 The promises are kqueue_test.cpp's, which is built here plain and under the sanitizers, and then
 against the library with one fault planted at a time: the check that the fault is for must fail.
+In the same way poller_test.cpp is for the pollers that keep their changes for the next wait.
 """
 
 from __future__ import annotations
 
 import resource
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import pytest
 
-from workbook import build, fairness
+from workbook import build, fairness, load, stress
 from workbook.behaviour import suite
 from workbook.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.servers import running
-from workbook.stress import raise_descriptor_limit
 
 LAYER = ROOT / "docker" / "bsd" / "kqueue"
 LAYER_BUILD = BUILD / "kqueue-layer"
 EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
-FIRST_AND_LAST = EVENT_LOOPS[:1] + EVENT_LOOPS[1:][-1:]
+BATCHING = [path for path in EVENT_LOOPS if "refused()" in (path / "poller.h").read_text()]
+WITH_THREADS = [path for path in EVENT_LOOPS if "std::thread" in (path / "server.cpp").read_text()]
+POLLER_TEST = SCRIPTS / "tests" / "poller"
+POLLER_BUILD = BUILD / "poller-test"
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
     pytest.mark.timeout(600),
 ]
 
-each_event_loop = pytest.mark.parametrize("solution", FIRST_AND_LAST, ids=lambda path: path.name)
+each_event_loop = pytest.mark.parametrize("solution", EVENT_LOOPS, ids=lambda path: path.name)
+each_batching = pytest.mark.parametrize("solution", BATCHING, ids=lambda path: path.name)
 
 
 @pytest.mark.parametrize("sanitizers", ["", "address,undefined", "thread"])
 def test_the_promises_hold(sanitizers: str) -> None:
-    program = built(LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
+    program = built("kqueue-test", LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
                     f"-DHOTPATH_SANITIZE={sanitizers}")
     done = checked(program)
     assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
@@ -123,23 +129,113 @@ def copy() -> Path:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
 def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
-    file = copy / fault.file
-    text = (LAYER / fault.file).read_text(encoding="utf-8")
-    for old, new in fault.edits:
-        assert text.count(old) == 1, f"{fault.file} has no such text, once: {old}"
-        text = text.replace(old, new)
-    file.write_text(text, encoding="utf-8")
-    try:
-        done = checked(built(copy, LAYER_BUILD / "faulty"), fault.check)
-    finally:
-        shutil.copy(LAYER / fault.file, file)
+    with planted(fault, LAYER, copy):
+        done = checked(built("kqueue-test", copy, LAYER_BUILD / "faulty"), fault.check)
     assert done.returncode == 1 and f"FAILED {fault.check}" in done.stderr, done.stdout
+
+
+@each_batching
+def test_changes_wait_for_the_next_wait(solution: Path) -> None:
+    done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "asan",
+                         "-DHOTPATH_SANITIZE=address,undefined", f"-DCHECKPOINT={solution}"))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+POLLER_FAULTS = (
+    fault("full-list", "what does not fit is dropped", "poller_kqueue.cpp",
+          "while (!left.empty());", "while (false);"),
+    Fault("refused-all", "more changes than room for their errors", "poller_kqueue.cpp", (
+        ("std::array<Change, batch> changes;", "std::array<Change, 4096> changes;"),
+        ("std::min(left.size(), batch)", "std::min<std::size_t>(left.size(), 4096)"))),
+    fault("refused", "errors are ignored", "poller_kqueue.cpp",
+          "return event.data != EBADF && event.data != ENOENT;", "return event.data < 0;"),
+    fault("refused", "the refused are refused for ever", "poller_kqueue.cpp",
+          "refused_.clear();", ""),
+    fault("closed", "a closed one is refused", "poller_kqueue.cpp",
+          "return event.data != EBADF && event.data != ENOENT;", "return event.data != 0;"),
+    fault("number-used-again", "a change adds what is not there", "poller_kqueue.cpp",
+          "interest, EV_ENABLE}", "interest, EV_ADD | EV_ENABLE}"),
+    fault("number-used-again", "the kernel is told again each time", "poller_kqueue.cpp",
+          "notes_.clear();", ""),
+    fault("one-call", "the kernel is told at once", "poller_kqueue.cpp",
+          "notes_.push_back({fd, interest, EV_ADD});",
+          "notes_.push_back({fd, interest, EV_ADD}); wait(std::chrono::milliseconds(0));"),
+    fault("removed", "the last change comes first", "poller_kqueue.cpp",
+          "refused_.clear();", "refused_.clear();\n    std::ranges::reverse(notes_);"),
+)
+
+
+@pytest.mark.parametrize("fault", POLLER_FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
+def test_a_fault_of_a_poller_is_caught(fault: Fault) -> None:
+    copy = POLLER_BUILD / "faults"
+    shutil.copytree(BATCHING[-1], copy, dirs_exist_ok=True)
+    with planted(fault, BATCHING[-1], copy):
+        done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "faulty",
+                             f"-DCHECKPOINT={copy}"), fault.check)
+    assert done.returncode == 1 and f"FAILED {fault.check}:" in done.stderr, done.stdout
+
+
+NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
+                  "int Filter::add(const struct kevent& change) {\n",
+                  "int Filter::add(const struct kevent& change) {\n"
+                  "    if (change.ident >= 40) return ENOMEM;\n")
+
+
+@pytest.mark.parametrize("call", ["give_up(fd);", "(void)fd;"], ids=["asked", "not asked"])
+def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
+    """A worker asks its poller who was refused. If it does not, that is noticed here."""
+    deaf = fault("", "nobody asks", "worker.cpp", "give_up(fd);", call)
+    found = ends_of_many(with_no_memory(deaf))
+    assert found == {"answered", "let go" if call == "give_up(fd);" else "left waiting"}
+
+
+def with_no_memory(fault: Fault) -> Path:
+    """The last server with this fault, on a layer that refuses some clients."""
+    copy = POLLER_BUILD / "no-memory"
+    layer, support, checkpoint = (copy / directory.relative_to(ROOT)
+                                  for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
+    for source, target in ((LAYER, layer), (build.SUPPORT, support), (BATCHING[-1], checkpoint)):
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    with planted(NO_MEMORY, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
+        return build.isolated(checkpoint, "kqueue", copy / "build",
+                              {"HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF"})
+
+
+def ends_of_many(binary: Path) -> set[str]:
+    """What becomes of sixty clients who ask; the first who waits for two seconds is the last."""
+    with running(binary, "--threads", "1") as server, ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection((server.host, server.port), 2.0))
+                   for _ in range(60)]
+        found: set[str] = set()
+        for client in clients:
+            if "left waiting" not in found:
+                found.add(end_of(client))
+        return found
+
+
+def end_of(client: socket.socket) -> str:
+    try:
+        client.sendall(fairness.REQUEST)
+        return "answered" if client.recv(65_536) else "let go"
+    except ConnectionError:
+        return "let go"
+    except TimeoutError:
+        return "left waiting"
 
 
 @each_event_loop
 def test_an_event_loop_behaves(solution: Path) -> None:
+    behaves(solution, "kqueue-asan")
+
+
+@pytest.mark.parametrize("solution", WITH_THREADS, ids=lambda path: path.name)
+def test_event_loops_have_no_data_race(solution: Path) -> None:
+    behaves(solution, "kqueue-tsan")
+
+
+def behaves(solution: Path, preset: str) -> None:
     level = int(solution.name[:2])
-    result = suite.run(build.build_server(solution, "kqueue-asan"), suite.select(level), level)
+    result = suite.run(build.build_server(solution, preset), suite.select(level), level)
     assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
         group.stopped for group in result.groups.values()]
 
@@ -148,7 +244,7 @@ def test_an_event_loop_behaves(solution: Path) -> None:
 def many_descriptors() -> Iterator[int]:
     """The limit, as high as it goes."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield raise_descriptor_limit()
+    yield stress.raise_descriptor_limit()
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
@@ -163,17 +259,41 @@ def test_no_client_starves(solution: Path, many_descriptors: int) -> None:
     assert max(served) <= middle * 2, f"one client had {max(served)} answers, the median {middle}"
 
 
-def built(source: Path, directory: Path, *settings: str) -> Path:
-    """kqueue-test, built from the library's sources."""
+@contextmanager
+def planted(fault: Fault, original: Path, copy: Path) -> Iterator[None]:
+    """A copy of `original` has the fault, and afterwards no more."""
+    text = (original / fault.file).read_text(encoding="utf-8")
+    for old, new in fault.edits:
+        assert text.count(old) == 1, f"{fault.file} has no such text, once: {old}"
+        text = text.replace(old, new)
+    (copy / fault.file).write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        shutil.copy(original / fault.file, copy / fault.file)
+
+
+@each_event_loop
+def test_no_phase_of_the_stress_test_has_an_error(solution: Path, many_descriptors: int) -> None:
+    """The four at half their size and a quarter of their time: judged by count, not by speed."""
+    phases = [replace(phase, connections=min(phase.connections, 5000, many_descriptors - 200),
+                      seconds=phase.seconds / 4) for phase in stress.full_form()]
+    with load.serving(build.build_server(solution, "kqueue")) as server:
+        results = list(stress.measure(server, phases))
+    assert not {result.phase: result.reason for result in results if result.reason}
+
+
+def built(program: str, source: Path, directory: Path, *settings: str) -> Path:
+    """A test program, built from these sources."""
     for command in (["cmake", "-G", "Ninja", "-S", str(source), "-B", str(directory),
                      "-DCMAKE_BUILD_TYPE=Debug", f"-DHOTPATH_SUPPORT={SCRIPTS / 'cmake'}",
                      *settings],
-                    ["cmake", "--build", str(directory), "--target", "kqueue-test",
+                    ["cmake", "--build", str(directory), "--target", program,
                      "--parallel", str(min(build.available_cpus(), 8))]):
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
         assert done.returncode == 0, done.stdout[-6000:]
-    return directory / "kqueue-test"
+    return directory / program
 
 
 def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -55,11 +56,15 @@ def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | No
     return directory / "server"
 
 
+def presets() -> dict[str, dict[str, Any]]:
+    """CMake's configure presets by name."""
+    listed = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
+    return {preset["name"]: preset for preset in listed["configurePresets"]}
+
+
 def preset_variables(name: str) -> dict[str, str]:
     """The cache variables of a configure preset, its ancestors' included."""
-    presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
-    by_name = {preset["name"]: preset for preset in presets["configurePresets"]}
-    preset = by_name[name]
+    preset = presets()[name]
     parents = preset.get("inherits", [])
     variables: dict[str, str] = {}
     for parent in [parents] if isinstance(parents, str) else reversed(parents):

@@ -249,13 +249,15 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
            phase: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
                                                            help="Only this one of the four.")]
            = None,
+           preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
+                                               "event loops on that.")] = "release",
            as_json: JsonOption = False) -> None:
     """Put the server under four phases of load."""
     from workbook import stress as module
     from workbook.chapters import find
 
     raise typer.Exit(module.run(find(chapter), solution=solution, full=full, as_json=as_json,
-                                phases=phase or ()))
+                                phases=phase or (), preset=preset))
 
 
 @verb(MEASURE, "compare 1 2 --solution")

@@ -271,6 +271,22 @@ def kqueue() -> Finding:
          "most": "Most"}, rows)
 
 
+def changes() -> Finding:
+    """How often is kevent(2) called for a new client?"""
+    binaries = {side: build.isolated(SOLUTIONS / name, "measure", BUILD / "experiments" / name,
+                                     {"HOTPATH_POLLER": "kqueue"})
+                for side, name in (("hot", HOT), ("workers", WORKERS))}
+    rows: Rows = {
+        str(clients): {"label": label} | {side: _kevents_a_client(binary, clients)
+                                          for side, binary in binaries.items()}
+        for clients, label in ((16, "16 at once"), (64, "64 at once"), (256, "256 at once"))}
+    return Finding(
+        "Calls of <code>kevent</code> for each client that connects, asks for the page once and "
+        "leaves, the waits among them, on Linux through our library. Counted; how many clients the "
+        "server finds ready at once is the scheduler’s to say.",
+        {"hot": "06", "workers": "07"}, rows)
+
+
 def allocators() -> Finding:
     """What does another allocator change for small requests, large bodies, and memory?"""
     setup.ensure(["jemalloc", "mimalloc"])
@@ -403,6 +419,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "thread-sweep": thread_sweep,
     "workers-sweep": workers_sweep,
     "kqueue": kqueue,
+    "changes": changes,
     "allocators": allocators,
     "compilers": compilers,
     "keep-alive": keep_alive,
@@ -620,6 +637,37 @@ def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
             for name in totals[1]}
 
 
+def _kevents_a_client(binary: Path, clients: int) -> float:
+    """Calls of kevent(2), from start to end: where waits differ, a difference of runs is noise."""
+    rounds = 1024 // clients
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "calls")
+        with running(binary, "--threads", "1", wrapper=[
+                "valgrind", "--tool=callgrind", "--log-file=/dev/null", "--compress-strings=no",
+                f"--callgrind-out-file={report}"]) as server:
+            for _ in range(rounds):
+                _come_and_go(server, clients)
+            server.stop()
+        text = report.read_text(errors="replace")
+    return round(sum(map(int, re.findall(r"^cfn=kevent\ncalls=(\d+)", text, re.M)))
+                 / (rounds * clients), 2)
+
+
+def _come_and_go(server: Server, clients: int) -> None:
+    """All ask, and later leave, while the server sleeps: so it finds them together."""
+    process = psutil.Process(server.pid)
+    with ExitStack() as stack:
+        process.suspend()
+        connected = _connected(server, clients, stack)
+        for client in connected:
+            client.sendall(SHORT)
+        process.resume()
+        for client in connected:
+            _read_answers(client, 1)
+        process.suspend()
+    process.resume()
+
+
 def _idle_bytes(binary: Path) -> int:
     """Resident memory that a client holds which had an answer."""
     with running(binary) as server, ExitStack() as stack:
@@ -640,13 +688,17 @@ def _ask_all(connected: Sequence[socket.socket], depth: int) -> None:
     for client in connected:
         client.sendall(SHORT * depth)
     for client in connected:
-        answers = b""
-        while answers.count(b"</html>") < depth:
-            received = client.recv(65_536)
-            if not received:
-                raise UserError("the server closed a connection that was to be kept",
-                                "make the behaviour checks pass first")
-            answers += received
+        _read_answers(client, depth)
+
+
+def _read_answers(client: socket.socket, count: int) -> None:
+    answers = b""
+    while answers.count(b"</html>") < count:
+        received = client.recv(65_536)
+        if not received:
+            raise UserError("the server closed a connection that was to be kept",
+                            "make the behaviour checks pass first")
+        answers += received
 
 
 def _per_call(measure: str, program: Path, way: str, calls: int = 1000) -> float:

@@ -37,15 +37,17 @@ def full_form() -> tuple[Phase, ...]:
 
 
 def run(chapter: Chapter, *, solution: bool = False, full: bool = False, as_json: bool = False,
-        phases: Sequence[str] = ()) -> int:
+        phases: Sequence[str] = (), preset: str = "release") -> int:
     """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the four."""
     from workbook import report
 
     if unknown := set(phases) - set(NAMES):
         raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
                         "use one of: " + ", ".join(NAMES))
+    if preset not in build.presets():
+        raise UserError(f"there is no preset {preset}", "use one of: " + ", ".join(build.presets()))
     directory = chapter.directory(solution)
-    binary = build.build_server(directory)
+    binary = build.build_server(directory, preset)
     wanted = [phase for phase in (full_form() if full else short_form())
               if not phases or phase.name in phases]
     fitted, remark = fit(wanted, raise_descriptor_limit())
@@ -54,9 +56,10 @@ def run(chapter: Chapter, *, solution: bool = False, full: bool = False, as_json
     with load.serving(binary) as server:
         results = _with_progress(server, fitted, FULL_REST_S if full else 0.2)
     if as_json:
-        print(json.dumps(_report(shown(directory), full, fitted, results), indent=2))
+        print(json.dumps(_report(shown(directory), preset, full, fitted, results), indent=2))
     else:
-        report.print_phases(shown(directory), fitted, results)
+        name = shown(directory) if preset == "release" else f"{shown(directory)} ({preset})"
+        report.print_phases(name, fitted, results)
     return 0
 
 
@@ -119,11 +122,12 @@ def _with_progress(server: Server, phases: Sequence[Phase], rest_s: float) -> li
     return results
 
 
-def _report(name: str, full: bool, phases: Sequence[Phase],
+def _report(name: str, preset: str, full: bool, phases: Sequence[Phase],
             results: Sequence[PhaseResult]) -> dict[str, Any]:
     return {
         "kind": "stress",
         "server": name,
+        "preset": preset,
         "form": "full" if full else "short",
         "machine": machine.facts(),
         "phases": {result.phase: {"connections": phase.connections, **result.to_json()}

@@ -212,7 +212,7 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
             if (auto result = end_request_line({line, line_end}, request); !result)
                 return refuse(result.error());
         } else if (line != line_end) {
-            malformed_ |= !parse_field(line, line_end, request);
+            if (!parse_field(line, line_end, request)) malformed_ = true;
         } else {
             return finish(line, request);
         }
@@ -287,21 +287,25 @@ bool HttpParser::parse_length(std::string_view value, Request& request) {
 
 // `end` is where the empty line begins.
 std::expected<HttpParser::Progress, Status> HttpParser::finish(const char* end, Request& request) {
-    const auto& [host, length, coding, expect, close, keep_alive] = framing_;
+    auto& [host, length, coding, expect, close, keep_alive] = framing_;
     const bool is_1_0 = request.version == Version::http_1_0;
-    // RFC 9112 §3.2: exactly one Host in HTTP/1.1.
-    const bool host_is_missing = !host.seen && !is_1_0;
-    if (malformed_ || host_is_missing || !host.good) return refuse(Status::bad_request);
-    // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests.
-    if (coding.seen && (length.seen || is_1_0)) return refuse(Status::bad_request);
-    if (coding.seen) return refuse(coding.good ? Status::length_required : Status::not_implemented);
-    if (!length.good) return refuse(Status::bad_request);
+    if (is_1_0) {
+        // Needs no Host, knows no expectations (RFC 9110 §10.1.1), closes unless asked to stay.
+        host.seen = true;
+        expect = {};
+        close |= !keep_alive;
+    }
+    // RFC 9112 §3.2: exactly one Host.
+    if (malformed_ || !host.seen || !host.good || !length.good) return refuse(Status::bad_request);
+    if (coding.seen) {
+        // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests.
+        if (length.seen || is_1_0) return refuse(Status::bad_request);
+        return refuse(coding.good ? Status::length_required : Status::not_implemented);
+    }
     if (request.content_length > max_body) return refuse(Status::content_too_large);
-    // RFC 9110 §10.1.1; HTTP/1.0 knows no expectations.
-    if (!expect.good && !is_1_0) return refuse(Status::expectation_failed);
-    request.expects_continue = expect.seen && !is_1_0;
-    // RFC 9112 §9.3.
-    request.keep_alive = !close && (!is_1_0 || keep_alive);
+    if (!expect.good) return refuse(Status::expectation_failed);
+    request.expects_continue = expect.seen;
+    request.keep_alive = !close;  // RFC 9112 §9.3
     request.fields = {bytes_ + fields_, end};
     scanned_ = static_cast<std::size_t>(end - bytes_) + 2;
     return Progress::complete;

@@ -33,6 +33,8 @@ void Worker::run() {
 void Worker::run_once() {
     const auto ready = poller_.wait(tick);
     now_ = Clock::now();
+    for (const int fd : poller_.refused())
+        give_up(fd);
     for (const int fd : ready) {
         if (fd == listener_.number()) {
             accept_clients();
@@ -73,6 +75,15 @@ void Worker::pause_accepting() {
 void Worker::resume_accepting() {
     if (accepting_ || stopping_.load(std::memory_order_relaxed)) return;
     accepting_ = poller_.add(listener_.number(), Interest::receive);
+}
+
+// Who is not watched would wait for ever. For the listener the next sweep asks again.
+void Worker::give_up(int fd) {
+    if (fd == listener_.number()) {
+        accepting_ = false;
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        drop(*client);
+    }
 }
 
 void Worker::serve(Client& client) {

@@ -87,7 +87,7 @@ private:
     std::string_view echo_;  // of body_, to be sent after output_
     HttpParser parser_;
     Request request_;
-    std::array<iovec, 2> parts_;
+    std::array<iovec, 2> parts_{};
     bool head_whole_ = false;
     bool finishing_ = false;
     bool last_answered_ = false;

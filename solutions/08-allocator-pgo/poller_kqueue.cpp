@@ -3,6 +3,7 @@
 #include <sys/event.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -20,10 +21,16 @@ Change control(int fd, unsigned short flags, Interest interest) {
     return change;
 }
 
-bool submit(const Fd& queue, std::span<const Change> changes) {
-    // An int goes here, on NetBSD a size_t: a short fits both.
-    const auto count = static_cast<unsigned short>(changes.size());
-    return ::kevent(queue.number(), changes.data(), count, nullptr, 0, nullptr) == 0;
+timespec to_timespec(std::chrono::milliseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    const std::chrono::nanoseconds rest = time - seconds;
+    return {static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
+}
+
+// Of a descriptor that was closed meanwhile there is nothing to tell. Its number may have passed to
+// another worker's client, which this queue does not have: ENOENT.
+bool is_refusal(const Change& event) {
+    return event.data != EBADF && event.data != ENOENT;
 }
 
 Interest other(Interest interest) {
@@ -36,35 +43,56 @@ Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
 }
 
-// Both filters, once; afterwards they are only enabled and disabled.
+// Both filters, once; afterwards they are only enabled and disabled. The kernel is told with the
+// next wait, of all changes of a turn in one call.
 bool Poller::add(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_ADD, interest),
-                             control(fd, EV_ADD | EV_DISABLE, other(interest))};
-    return submit(queue_, changes);
+    notes_.push_back({fd, interest, EV_ADD});
+    notes_.push_back({fd, other(interest), EV_ADD | EV_DISABLE});
+    return true;
 }
 
 bool Poller::change(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DISABLE, other(interest)),
-                             control(fd, EV_ENABLE, interest)};
-    return submit(queue_, changes);
+    notes_.push_back({fd, other(interest), EV_DISABLE});
+    notes_.push_back({fd, interest, EV_ENABLE});
+    return true;
 }
 
 void Poller::remove(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DELETE, interest),
-                             control(fd, EV_DELETE, other(interest))};
-    submit(queue_, changes);
+    notes_.push_back({fd, interest, EV_DELETE});
+    notes_.push_back({fd, other(interest), EV_DELETE});
 }
 
+// kevent(2) applies the changes in their order, then looks for events. "If an error occurs …
+// and there is enough room in the eventlist", it is an event, else the rest of the changes is left:
+// so no call takes more changes than it has room for. All but the last call only ask, and what was
+// ready then still is.
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
+    std::array<Change, batch> changes;
     std::array<Change, batch> events;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-    const std::chrono::nanoseconds rest = timeout - seconds;
-    const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
-    const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch, &limit);
-    if (count <= 0) return {};
-    const auto ready = static_cast<std::size_t>(count);
-    for (std::size_t i = 0; i < ready; ++i)
-        ready_[i] = static_cast<int>(events[i].ident);
+    std::span<const Note> left = notes_;
+    std::size_t ready = 0;
+    refused_.clear();
+    do {
+        // An int goes here, on NetBSD a size_t: a short fits both.
+        const auto some = static_cast<unsigned short>(std::min(left.size(), batch));
+        std::ranges::transform(left.first(some), changes.begin(), [](const Note& note) {
+            return control(note.fd, note.flags, note.interest);
+        });
+        left = left.subspan(some);
+        const timespec limit = to_timespec(left.empty() ? timeout : timeout.zero());
+        const int count =
+            ::kevent(queue_.number(), changes.data(), some, events.data(), batch, &limit);
+        ready = 0;
+        for (int i = 0; i < count; ++i) {
+            const Change& event = events[static_cast<std::size_t>(i)];
+            if ((event.flags & EV_ERROR) == 0) {
+                ready_[ready++] = static_cast<int>(event.ident);
+            } else if (is_refusal(event)) {
+                refused_.push_back(static_cast<int>(event.ident));
+            }
+        }
+    } while (!left.empty());
+    notes_.clear();
     return {ready_.data(), ready};
 }
 

@@ -55,6 +55,7 @@ private:
     void accept_clients();
     void pause_accepting();
     void resume_accepting();
+    void give_up(int fd);
     void serve(Client& client);
     bool receive_from(Client& client);
     bool send_to(Client& client);
