@@ -161,6 +161,7 @@ void Worker::finish_clients() {
         const Connection::Phase phase = client->phase;
         if (phase == Connection::Phase::idle || phase == Connection::Phase::linger) drop(*client);
     }
+    dropped_.clear();
     const auto end = Clock::now() + stop_limit;
     while (client_count_ > 0 && Clock::now() < end)
         run_once();

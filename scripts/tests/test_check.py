@@ -119,6 +119,21 @@ def test_the_page_that_helps_is_told_once(
     assert said.count("  read ") == 1 and page in said
 
 
+def test_a_case_without_answers_is_told_in_words(
+        chapter: Chapter, verdicts: Callable[..., None],
+        capsys: pytest.CaptureFixture[str]) -> None:
+    case = next(case for case in cases.table() if case.name == "stop/half-a-request-for-ever")
+    still = suite.Failure(case, "the server was still running 4 s after SIGTERM")
+    verdicts(Check("behaviour.stop", "fail", "1 of 2 cases", failures=[still]))
+    assert check.run(chapter) == 1
+    said = capsys.readouterr().out
+    for part in ("✗ stop/half-a-request-for-ever signal(7)", "done      a client has its page",
+                 "expected  the server ends within a second", "got       the server was still",
+                 "again     ./scripts/hotpath check 2 --case 'stop/half-a-request-for-ever'"):
+        assert part in said, said
+    assert "by hand" not in said
+
+
 def test_either_answer_is_told_where_two_are_right(chapter: Chapter) -> None:
     case = next(c for c in cases.table() if c.name == "framing/expect-with-body-at-once")
     told = check._explain(chapter, False, suite.Failure(case, "", Received(b"", "closed", 0.1)))
@@ -299,11 +314,13 @@ def test_a_comparison_that_fails_is_skipped(chapter: Chapter,
     assert (found.status, found.summary) == ("skip", "there is no wrk; ./scripts/hotpath setup")
 
 
-@pytest.mark.parametrize("only, program", [("behaviour", "server"), ("cost", "strace"),
-                                           ("speed", "wrk")])
-def test_interrupting_leaves_nothing(only: str, program: str) -> None:
+@pytest.mark.parametrize("number, only, program", [
+    ("2", "behaviour", "server"), ("2", "cost", "strace"), ("2", "speed", "wrk"),
+    ("5", "behaviour.deadlines", "server"),
+])
+def test_interrupting_leaves_nothing(number: str, only: str, program: str) -> None:
     """Ctrl-C while a server, a tracer or a load generator is at work."""
-    running = subprocess.Popen([sys.executable, "-m", "workbook", "check", "2", "--solution",
+    running = subprocess.Popen([sys.executable, "-m", "workbook", "check", number, "--solution",
                                 "--only", only], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process, deadline = psutil.Process(running.pid), time.monotonic() + 120

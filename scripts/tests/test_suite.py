@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from workbook.behaviour import cases, suite
+from workbook.behaviour import alone, cases, rows, suite
 from workbook.behaviour.client import HalfClose, Pause, Sip, Vanish
 from workbook.behaviour.rows import WORKERS
 from workbook.errors import UserError
+from workbook.servers import Server
 
 Serve = Callable[[socket.socket], None]
 
@@ -32,7 +33,8 @@ def test_the_table_has_a_row_for_everything() -> None:
     assert sum(case.level == 5 for case in table) >= 80
     assert {case.check for case in table} == set(cases.CHECKS)
     for case in table:
-        assert case.reference and case.expect and case.name.isprintable() and " " not in case.name
+        assert case.reference and case.name.isprintable() and " " not in case.name
+        assert case.alone if not case.expect else not case.alone
         assert case.check == "behaviour." + case.name.split("/")[0]
 
 
@@ -261,6 +263,50 @@ def test_a_bad_end_is_a_failure(program: Callable[..., Path]) -> None:
     result = suite.run(program(exit_code=3), served, level=1)
     assert not result.ok
     assert "did not end well after SIGTERM: exit code 3" in result.groups[cases.REQUESTS].stopped
+
+
+def alone_case(perform: Callable[[Server], None], few_descriptors: int = 0) -> cases.Case:
+    return alone.alone(rows.STOP, "x", "RFC", "it is asked", "it answers", perform,
+                       few_descriptors)
+
+
+def test_what_is_unmet_is_asked_for_once_more(program: Callable[..., Path]) -> None:
+    pids: list[int] = []
+
+    def late(often: int) -> Callable[[Server], None]:
+        def perform(server: Server) -> None:
+            pids.append(server.pid)
+            if len(pids) <= often:
+                raise rows.Unmet("it came late")
+
+        return perform
+
+    assert suite.run(program(), [alone_case(late(1))], level=1).ok
+    assert len(set(pids)) == 2
+    pids.clear()
+    (failure,) = suite.run(program(), [alone_case(late(2))], level=1).failures
+    assert failure.problem == "it came late"
+
+
+def test_a_server_of_its_own_has_to_end_well_too(program: Callable[..., Path]) -> None:
+    ends_badly = program(exit_code=3)
+    (failure,) = suite.run(ends_badly, [alone_case(lambda server: None)], level=1).failures
+    assert "did not end well after SIGTERM: exit code 3" in failure.problem
+
+    def stops(server: Server) -> None:
+        server.ask_to_stop()
+        assert server.ends(10)
+        raise rows.Unmet("no answer")
+
+    (failure,) = suite.run(ends_badly, [alone_case(stops)], level=1).failures
+    assert "no answer: exit code 3" in failure.problem
+
+
+def test_a_server_of_its_own_has_few_descriptors(program: Callable[..., Path]) -> None:
+    counted = "import resource; assert resource.getrlimit(resource.RLIMIT_NOFILE) == (64, 64)"
+    for few, ok in ((64, True), (0, False)):
+        case = alone_case(lambda server: None, few)
+        assert suite.run(program(before=counted), [case], level=1).ok == ok
 
 
 def test_an_alarm_of_a_sanitizer_is_a_failure(program: Callable[..., Path]) -> None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 _started: list[subprocess.Popen[Any]] = []
+_starting = threading.Lock()
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
@@ -22,7 +23,8 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     """
     with _signals_wait():
         child = subprocess.Popen(command, **options)
-        _started[:] = [other for other in _started if other.returncode is None] + [child]
+        with _starting:
+            _started[:] = [other for other in _started if other.returncode is None] + [child]
     return child
 
 
@@ -44,7 +46,8 @@ def _signals_wait() -> Iterator[None]:
 
 
 @atexit.register
-def _kill_all() -> None:
+def kill_all() -> None:
+    """Whatever we started and has not ended."""
     for child in _started:
         if child.poll() is None:
             leads = os.getpgid(child.pid) == child.pid

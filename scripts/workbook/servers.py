@@ -60,6 +60,26 @@ class Server:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def cpu_s(self) -> float:
+        """The processor time that it has used, its own and the kernel's for it; 0 if it ended."""
+        import psutil
+
+        with suppress(psutil.Error):
+            times = psutil.Process(self.pid).cpu_times()
+            return times.user + times.system
+        return 0.0
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM."""
+        with suppress(ProcessLookupError):
+            os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
+
+    def ends(self, patience_s: float) -> bool:
+        """Wait until it has ended; False if it has not by then."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
+        return not self.alive()
+
     def stop(self, patience_s: float = PATIENCE_S) -> Ended:
         """SIGTERM, then SIGKILL after `patience_s`. Safe to call again."""
         if self._ended is None:
@@ -77,11 +97,9 @@ class Server:
         if not self.alive():
             return False
         if patience_s > 0:
-            with suppress(ProcessLookupError):
-                os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(patience_s)
-        return self.alive()
+            self.ask_to_stop()
+            return not self.ends(patience_s)
+        return True
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -11,7 +11,7 @@ import string
 from collections.abc import Iterator
 from functools import cache
 
-from workbook.behaviour import kept
+from workbook.behaviour import alone, kept
 from workbook.behaviour.client import Await, HalfClose, Pause, Vanish
 from workbook.behaviour.rows import (
     BAD,
@@ -685,5 +685,6 @@ def threads() -> Iterator[Case]:
 @cache
 def table() -> tuple[Case, ...]:
     """Every case, in the order of CHECKS."""
-    groups = (requests, framing, limits, smuggling, bodies, cuts, connections, threads, kept.cases)
+    groups = (requests, framing, limits, smuggling, bodies, cuts, connections, threads, kept.cases,
+              alone.cases)
     return tuple(case for group in groups for case in group())

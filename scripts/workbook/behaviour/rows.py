@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
 from workbook.behaviour.client import Pause, Step
+from workbook.servers import Server
 
 MIB = 1 << 20
 MAX_BODY = 10 * MIB
@@ -27,8 +28,11 @@ PIPELINING = "behaviour.pipelining"
 SLOW_CLIENTS = "behaviour.slow-clients"
 MANY_CLIENTS = "behaviour.many-clients"
 WORKERS = "behaviour.workers"
+STOP = "behaviour.stop"
+DESCRIPTORS = "behaviour.descriptors"
+DEADLINES = "behaviour.deadlines"
 CHECKS = (REQUESTS, FRAMING, LIMITS, SMUGGLING, BODIES, CUTS, CONNECTIONS, THREADS, KEEP_ALIVE,
-          PIPELINING, SLOW_CLIENTS, MANY_CLIENTS, WORKERS)
+          PIPELINING, SLOW_CLIENTS, MANY_CLIENTS, WORKERS, STOP, DESCRIPTORS, DEADLINES)
 
 PAGE = b"""<!doctype html>
 <html lang="en">
@@ -81,6 +85,21 @@ NOT_IMPLEMENTED = refusal("501 Not Implemented")
 VERSION = refusal("505 HTTP Version Not Supported")
 
 
+class Unmet(Exception):
+    """What came, or was seen, instead of what was expected."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What is done with a server that serves nothing else, in words and by a function that
+    raises Unmet."""
+
+    done: str
+    expected: str
+    perform: Callable[[Server], None]
+    few_descriptors: int = 0  # that the server may have; 0: as usual
+
+
 @dataclass(frozen=True)
 class Case:
     """One row. `expect` lists every answer that is right: almost always one."""
@@ -98,6 +117,7 @@ class Case:
     workers: int = 0  # threads of the server that must all have served some of them
     narrow: bool = False  # see Client
     timeout_s: float = 5.0
+    alone: Alone | None = None  # instead of steps and answers
 
     def holds_at(self, level: int) -> bool:
         return self.level <= level and (self.until is None or level <= self.until)

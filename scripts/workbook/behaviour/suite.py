@@ -6,12 +6,16 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from workbook import children
 from workbook.behaviour.cases import table
 from workbook.behaviour.client import (
     Await,
@@ -25,7 +29,7 @@ from workbook.behaviour.client import (
     exchange,
     exchange_many,
 )
-from workbook.behaviour.rows import CHECKS, CONNECTIONS, Case
+from workbook.behaviour.rows import CHECKS, CONNECTIONS, Case, Unmet
 from workbook.errors import UserError
 from workbook.servers import Ended, Server, running
 from workbook.stress import raise_descriptor_limit
@@ -83,7 +87,8 @@ def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> li
     if not cases and pattern != "*":
         names = [case.name for case in table() if case.holds_at(level) and case.check in checks]
         asked = pattern.strip("*")
-        near = ([name for name in names if asked.split("/")[-1] in name]
+        last = asked.split("/")[-1]
+        near = ([name for name in names if last and last in name]
                 or get_close_matches(asked, names, n=12, cutoff=0.3) or names)
         raise UserError(f"no case is called “{pattern}”",
                         "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
@@ -92,20 +97,78 @@ def select(level: int, checks: Iterable[str] = CHECKS, pattern: str = "*") -> li
 
 def run(binary: Path, cases: Sequence[Case], level: int,
         on_case: Callable[[Case], None] = lambda case: None) -> Result:
-    """Start the server, run the cases one after another, stop it. Never raises for its faults."""
+    """Start the server, run the cases one after another, stop it; then those that have a server
+    of their own. Never raises for its faults.
+    """
     started = time.monotonic()
     result = Result({check: Group(check, sum(case.check == check for case in cases))
                      for check in CHECKS if any(case.check == check for case in cases)})
-    arguments = ("--threads", "4") if level >= 4 else ()
+    command = (binary, "--threads", "4") if level >= 4 else (binary,)
     raise_descriptor_limit()
+    together = [case for case in cases if not case.alone]
+    if together:
+        _run_together(command, together, result, on_case)
+    alone = [case for case in cases if case.alone and not result.groups[case.check].stopped]
+    if alone:
+        _run_alone(command, alone, result, on_case)
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _run_together(command: Sequence[Any], cases: Sequence[Case], result: Result,
+                  on_case: Callable[[Case], None]) -> None:
     try:
-        with running(binary, *arguments) as server:
+        with running(*command) as server:
             _Run(server, result, on_case).all(cases)
             _judge_end(server.stop(), result)
     except UserError as error:
         _stop_everything(result, error.message)
-    result.seconds = time.monotonic() - started
-    return result
+
+
+def _run_alone(command: Sequence[Any], cases: Sequence[Case], result: Result,
+               on_case: Callable[[Case], None]) -> None:
+    """All at the same time: they wait more than they work."""
+    with ThreadPoolExecutor(len(cases)) as pool:
+        try:
+            outcomes = pool.map(partial(_alone, command), cases)
+            for case, failure in zip(cases, outcomes, strict=True):
+                on_case(case)
+                group = result.groups[case.check]
+                group.passed += failure is None
+                group.failures += [failure] if failure else []
+        except BaseException:  # Ctrl-C: the pool would wait for them
+            children.kill_all()
+            raise
+
+
+def _alone(command: Sequence[Any], case: Case) -> Failure | None:
+    """One case with a server of its own. What was expected may have come too late on a busy
+    machine: it is asked for once more.
+    """
+    for _ in range(2):
+        try:
+            unmet, ended = _perform_alone(command, case)
+        except UserError as error:
+            return Failure(case, error.message)
+        if words := _end_problem(ended, unmet or "it did not end well after SIGTERM"):
+            return Failure(case, words)
+        if not unmet:
+            return None
+    return Failure(case, unmet)
+
+
+def _perform_alone(command: Sequence[Any], case: Case) -> tuple[str, Ended]:
+    """What was not as it should be, if anything, and how the server ended."""
+    assert case.alone
+    few = case.alone.few_descriptors
+    wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
+    unmet = ""
+    with running(*command, wrapper=wrapper) as server:
+        try:
+            case.alone.perform(server)
+        except Unmet as problem:
+            unmet = str(problem)
+        return unmet, server.stop()
 
 
 class _Run:
@@ -244,14 +307,18 @@ def _first_difference(one: bytes, other: bytes) -> int:
 
 
 def _judge_end(ended: Ended, result: Result) -> None:
-    """After the last case the server has to end well: no hang, no leak, no complaint."""
-    if ended.exit_code == 0 and not ended.killed and "runtime error:" not in ended.stderr:
-        return
+    """After the last case the server has to end well."""
     groups = result.groups
-    group = groups.get(CONNECTIONS) or list(groups.values())[-1]
-    if not group.stopped:
-        words = "it did not end within 5 s of SIGTERM" if ended.killed else ""
-        group.stopped = words or _last_words(ended, "it did not end well after SIGTERM")
+    group = groups.get(CONNECTIONS) or [g for g in groups.values() if g.passed or g.failures][-1]
+    group.stopped = group.stopped or _end_problem(ended, "it did not end well after SIGTERM")
+
+
+def _end_problem(ended: Ended, what: str) -> str:
+    """What is wrong with an end that was a hang, or came with a leak or a complaint."""
+    if ended.killed:
+        return "it did not end within 5 s of SIGTERM"
+    well = ended.exit_code == 0 and "runtime error:" not in ended.stderr
+    return "" if well else _last_words(ended, what)
 
 
 def _stop_everything(result: Result, reason: str) -> None:
