@@ -9,10 +9,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from workbook import children
 from workbook.errors import UserError
@@ -32,10 +32,10 @@ class Ended:
 
 
 class Server:
-    """A running server in a process group of its own. Made by `running`."""
+    """A running server in a process group of its own. Made by `running` and `running_other`."""
 
     def __init__(self, command: Sequence[str], name: str, ready_s: float,
-                 environment: dict[str, str] | None = None) -> None:
+                 environment: dict[str, str] | None = None, port: int | None = None) -> None:
         self.name = name
         self._out: IO[bytes] = tempfile.TemporaryFile()
         self._err: IO[bytes] = tempfile.TemporaryFile()
@@ -46,7 +46,7 @@ class Server:
                 start_new_session=True, env={**os.environ, **(environment or {})})
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
-        self.host, self.port = self._wait_until_ready(ready_s)
+        self.host, self.port = self._wait_until_ready(ready_s, port)
         self.pid = _innermost(self._process.pid)
 
     @property
@@ -87,10 +87,12 @@ class Server:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _wait_until_ready(self, ready_s: float) -> tuple[str, int]:
+    def _wait_until_ready(self, ready_s: float, port: int | None) -> tuple[str, int]:
         deadline = time.monotonic() + ready_s
         while time.monotonic() < deadline:
             ended = not self.alive()
+            if port is not None and _listens(self._process.pid, port):
+                return "127.0.0.1", port
             if match := READY.search(_bytes(self._out)):
                 return match[1].decode(), int(match[2])
             if ended:
@@ -108,16 +110,26 @@ class Server:
                          f"run it by hand to see more: {self.name} --port 8080")
 
 
-@contextmanager
 def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: float = 20.0,
-            environment: dict[str, str] | None = None) -> Iterator[Server]:
+            environment: dict[str, str] | None = None) -> AbstractContextManager[Server]:
     """Run `wrapper… binary --port 0 args…`, ready to be asked, until the block ends.
 
     A server that dies inside the block, or does not end when asked, is a UserError with its
     exit code and last words. Call `stop()` inside the block to judge the end yourself.
     """
     port = () if "--port" in args else ("--port", "0")
-    server = Server([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
+    return _until_done([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
+
+
+def running_other(command: Sequence[str], port: int, *, wrapper: Sequence[str] = (),
+                  ready_s: float = 20.0) -> AbstractContextManager[Server]:
+    """The same for a server that is not ours: it prints nothing when it listens, at `port`."""
+    return _until_done([*wrapper, *command], Path(command[0]).name, ready_s, None, port)
+
+
+@contextmanager
+def _until_done(*how: Any) -> Iterator[Server]:
+    server = Server(*how)
     try:
         yield server
     except Exception as error:
@@ -168,6 +180,14 @@ def _just_died(server: Server) -> bool:
     while server.alive() and time.monotonic() < deadline:
         time.sleep(0.01)
     return not server.alive()
+
+
+def _listens(pid: int, port: int) -> bool:
+    """Whether somebody on this process's network listens at a port (proc_net(5): state 0A)."""
+    with suppress(OSError):
+        table = Path(f"/proc/{pid}/net/tcp").read_text()
+        return re.search(rf"^ *\d+: \w+:{port:04X} \w+:\w+ 0A ", table, re.M) is not None
+    return False
 
 
 def _innermost(pid: int) -> int:
