@@ -37,10 +37,7 @@ class Subject:
     directory: Path | None  # None for the floor
 
     def build(self, preset: str) -> Path:
-        if self.directory is not None:
-            return build.build_server(self.directory, preset)
-        build.build_target(FLOOR, preset)
-        return BUILD / preset / "scripts" / "floor" / FLOOR
+        return build.build_server(self.directory, preset) if self.directory else floor(preset)
 
 
 def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,
@@ -56,6 +53,11 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
         report.print_ladder(results)
         print(f"\nThe report is {page.relative_to(ROOT)}")
     return 0
+
+
+def floor(preset: str) -> Path:
+    build.build_target(FLOOR, preset)
+    return BUILD / preset / "scripts" / "floor" / FLOOR
 
 
 def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:

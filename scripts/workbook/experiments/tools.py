@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from unittest.mock import patch
 
 import psutil
 
-from workbook import bench, build, costs, load
+from workbook import bench, build, costs, load, stress
 from workbook.errors import UserError
 from workbook.load import Cores, Phase, PhaseResult
 from workbook.paths import BUILD, SOLUTIONS, shown
@@ -30,6 +31,7 @@ USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
 SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
 Rows = dict[str, dict[str, Any]]
+REST_S = 2
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -66,6 +68,29 @@ def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]
                                 "try again on a quieter machine")
             found[key].append(result)
     return found
+
+
+@dataclass(frozen=True)
+class Rush:
+    """What some phases have left of one worker: µs a request of the last, MiB at each one's peak,
+    and MiB that it still holds `REST_S` later.
+    """
+
+    us: float
+    peaks_mib: tuple[float, ...]
+    after_mib: float
+
+
+def rush(binary: Path, phases: Sequence[Phase]) -> Rush:
+    """Load a worker with one phase after another. UserError if one has no figure."""
+    with one_worker(binary)() as server:
+        results = list(stress.measure(server, phases))
+        if reason := next((result.reason for result in results if result.reason), None):
+            raise UserError(f"{shown(binary)} has no figure: {reason}", "try again")
+        time.sleep(REST_S)
+        return Rush(results[-1].cpu_us_per_request or 0,
+                    tuple(result.peak_rss_mib or 0 for result in results),
+                    psutil.Process(server.pid).memory_info().rss / load.MIB)
 
 
 def one_worker(binary: Path) -> Callable[[], AbstractContextManager[Server]]:

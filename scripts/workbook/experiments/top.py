@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
 from statistics import median
 
-import psutil
-
-from workbook import bench, load, stress
-from workbook.costs import DEPTH, KEEP_ALIVE_LEVEL
+from workbook import bench, stress
+from workbook.costs import DEPTH
 from workbook.errors import UserError
 from workbook.experiments.tools import (
     LOOP,
     OPTIMISED,
+    REST_S,
     SHORT,
     Finding,
     Rows,
@@ -22,6 +19,7 @@ from workbook.experiments.tools import (
     idle_bytes,
     in_turn,
     one_worker,
+    rush,
     solution,
 )
 from workbook.load import Phase
@@ -37,13 +35,12 @@ LOADS = {
 RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
         Phase("heavy", "heavy", 100, 3))
 IDLE_CLIENTS = 8000
-REST_S = 2
 
 
 def floor() -> Finding:
     """How near does the last server come to one that parses nothing?"""
     stress.raise_descriptor_limit()
-    sides = {"floor": _floor("release"), "top": solution(OPTIMISED)}
+    sides = {"floor": bench.floor("release"), "top": solution(OPTIMISED)}
     found = in_turn({(key, side): Way(f"{label}, {side}", one_worker(binary), phase)
                      for key, (label, phase) in LOADS.items() for side, binary in sides.items()},
                     ROUNDS)
@@ -66,7 +63,7 @@ def floor() -> Finding:
 
 def floor_counts() -> Finding:
     """The same in what can be counted."""
-    sides = {"floor": _floor("measure"), "top": solution(OPTIMISED, "measure")}
+    sides = {"floor": bench.floor("measure"), "top": solution(OPTIMISED, "measure")}
     measures = {"syscalls": "system calls", "instructions": "instructions"}
     rows: Rows = {}
     for key, label, prefix in (("alone", "one at a time", ""),
@@ -90,11 +87,13 @@ def memory() -> Finding:
     rows: Rows = {}
     for key, label, checkpoint in (("loop", "05", LOOP), ("top", "08", OPTIMISED)):
         binary = solution(checkpoint)
-        before, peak, after = _rush(binary)
+        found = rush(binary, RUSH)
+        before, peak = max(found.peaks_mib[:-1]), found.peaks_mib[-1]
         rows[key] = {"label": label,
                      "idle": round(idle_bytes(binary, IDLE_CLIENTS) / 1024, 1),
-                     "before": round(before, 1), "peak": round(peak, 1), "after": round(after, 1),
-                     "ratio": round(after / before, 1)}
+                     "before": round(before, 1), "peak": round(peak, 1),
+                     "after": round(found.after_mib, 1),
+                     "ratio": round(found.after_mib / before, 1)}
     *small, heavy = RUSH
     return Finding(
         f"Resident memory of one worker. Idle: its growth by {IDLE_CLIENTS:,} clients that have "
@@ -103,18 +102,3 @@ def memory() -> Finding:
         f"{heavy.connections} send bodies of 1 to 9.4 MB, and what is left {REST_S} s later.",
         {"idle": "KiB an idle client", "before": "MiB: peak before", "peak": "Peak with bodies",
          "after": "After them", "ratio": "After ÷ before"}, rows)
-
-
-def _rush(binary: Path) -> tuple[float, float, float]:
-    """MiB of one worker: its peak before the heavy bodies, with them, and what is left of it."""
-    with one_worker(binary)() as server:
-        results = list(stress.measure(server, RUSH))
-        if reason := next((result.reason for result in results if result.reason), None):
-            raise UserError(f"the rush has no figure: {reason}", "try again")
-        time.sleep(REST_S)
-        *small, heavy = (result.peak_rss_mib or 0 for result in results)
-        return max(small), heavy, psutil.Process(server.pid).memory_info().rss / load.MIB
-
-
-def _floor(preset: str) -> Path:
-    return bench.Subject(bench.FLOOR, "", KEEP_ALIVE_LEVEL, None).build(preset)
