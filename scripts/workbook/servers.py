@@ -47,7 +47,7 @@ class Server:
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
         self.host, self.port = self._wait_until_ready(ready_s, port)
-        self.pid = _innermost(self._process.pid)
+        self.pid = _innermost(self._process.pid, None if port is None else name)
 
     @property
     def address(self) -> str:
@@ -190,11 +190,15 @@ def _listens(pid: int, port: int) -> bool:
     return False
 
 
-def _innermost(pid: int) -> int:
-    """The server's own process when a wrapper such as strace is its parent."""
+def _innermost(pid: int, name: str | None) -> int:
+    """The server's own process when a wrapper such as strace is its parent. One that has a name
+    may have children too.
+    """
     import psutil
 
     descendants = psutil.Process(pid).children(recursive=True)
+    if name is not None:
+        descendants = [process for process in descendants if process.name() == name[:15]]
     return descendants[-1].pid if descendants else pid
 
 

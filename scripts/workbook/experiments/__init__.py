@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook import machine, setup
 from workbook.errors import UserError
-from workbook.experiments import part1, part2, top
+from workbook.experiments import part1, part2, rivals, top
 from workbook.experiments.tools import Finding
 from workbook.paths import COMMAND, RESULTS, shown, write_atomically
 
@@ -34,6 +34,8 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "floor": top.floor,
     "floor-counts": top.floor_counts,
     "memory": top.memory,
+    "rivals": rivals.rivals,
+    "rivals-counts": rivals.rivals_counts,
 }
 
 
