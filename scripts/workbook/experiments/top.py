@@ -97,7 +97,7 @@ def memory() -> Finding:
     *small, heavy = RUSH
     return Finding(
         f"Resident memory of one worker. Idle: its growth by {IDLE_CLIENTS:,} clients that have "
-        "had an answer. Then a rush: the peak with {small[0].connections:,} clients that ask for "
+        f"had an answer. Then a rush: the peak with {small[0].connections:,} clients that ask for "
         f"the page and {small[1].connections} that send large headers, the peak while "
         f"{heavy.connections} send bodies of 1 to 9.4 MB, and what is left {REST_S} s later.",
         {"idle": "KiB an idle client", "before": "MiB: peak before", "peak": "Peak with bodies",
