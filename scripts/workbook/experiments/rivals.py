@@ -48,7 +48,7 @@ COUNTED = {"syscalls": ("System calls", 3), "instructions": ("Instructions", 0),
 NGINX = """\
 daemon off;
 master_process off;
-pid {directory}/nginx.pid;
+pid {directory}/nginx-{port}.pid;
 error_log stderr crit;
 events {{ worker_connections 4096; }}
 http {{
