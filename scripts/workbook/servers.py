@@ -93,6 +93,7 @@ class Server:
         while time.monotonic() < deadline:
             ended = not self.alive()
             if port is not None and _listens(self._process.pid, port):
+                time.sleep(0.5)  # h2o listens first and starts its threads then
                 return "127.0.0.1", port
             if match := READY.search(_bytes(self._out)):
                 return match[1].decode(), int(match[2])
