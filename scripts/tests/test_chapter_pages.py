@@ -7,15 +7,17 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from preprocessor import cpp, diffs
 from preprocessor.errors import NotFound
 
-from workbook import chapters, check, experiments
+from workbook import chapters, check, experiments, load
 from workbook.errors import UserError
+from workbook.experiments import part1, tools
+from workbook.load import Phase, PhaseResult
 from workbook.paths import BOOK, RESULTS, SOLUTIONS
 
 WITH_STEPS = [chapter for chapter in chapters.all_chapters()
@@ -32,15 +34,41 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
     assert f"{{{{#table experiment {name}}}}}" in pages
 
 
-@pytest.mark.parametrize(("checkpoint", "file", "old"), experiments.EDITS)
+@pytest.mark.parametrize(("checkpoint", "file", "old"), part1.EDITS)
 def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
-    assert (experiments.SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
+    assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
 
 
 def test_an_edit_that_does_not_fit_is_refused() -> None:
     with pytest.raises(UserError, match="not what an experiment expects"):
-        with experiments.variant("01-naive", "server.cpp", "no such line", ""):
+        with tools.variant("01-naive", "server.cpp", "no such line", ""):
             pass
+
+
+def ways(*labels: str) -> dict[str, tools.Way]:
+    return {label: tools.Way(label, nullcontext, Phase(label, "plain", 1, 1))  # type: ignore
+            for label in labels}
+
+
+def test_what_is_timed_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    def run_phase(_: object, phase: Phase) -> PhaseResult:
+        order.append(phase.name)
+        return PhaseResult(phase.name, requests=len(order))
+
+    monkeypatch.setattr(load, "run_phase", run_phase)
+    found = tools.in_turn(ways("a", "b", "c"), rounds=3)
+    assert "".join(order) == "abcbcacab"
+    assert [result.requests for result in found["a"]] == [1, 6, 8]
+
+
+def test_a_load_with_errors_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    reasons = iter((None, "3 not 2xx"))
+    monkeypatch.setattr(load, "run_phase",
+                        lambda _, phase: PhaseResult(phase.name, reason=next(reasons)))
+    with pytest.raises(UserError, match="“b” has no figure: 3 not 2xx"):
+        tools.in_turn(ways("a", "b"), rounds=1)
 
 
 def test_an_unknown_experiment_is_refused() -> None:

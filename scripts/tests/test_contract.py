@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from workbook.build import build_server, build_target
+from workbook.errors import UserError
 from workbook.paths import BUILD, SOLUTIONS
-from workbook.servers import Server, running
+from workbook.servers import Server, running, running_other
 
 FLOOR = "floor"
 CHECKPOINTS = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
@@ -163,3 +164,33 @@ def has_ipv6() -> bool:
     except OSError:
         return False
     return True
+
+
+# Servers that are not ours: they promise nothing but to listen.
+
+def other(text: str) -> tuple[list[str], int]:
+    """A program in Python that is to listen at `port`, and that port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    return [sys.executable, "-c", f"import socket, subprocess, time\nport = {port}\n{text}"], port
+
+
+LISTENS = "listener = socket.create_server(('127.0.0.1', port))\nlistener.accept()\ntime.sleep(60)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who listens is read from /proc")
+@pytest.mark.parametrize("before", ["time.sleep(0.5)", "subprocess.Popen(['sleep', '2'])"])
+@pytest.mark.parametrize("wrapper", [(), ("strace", "-f", "-o", "/dev/null")])
+def test_another_server_is_ready_when_it_listens(before: str, wrapper: tuple[str, ...]) -> None:
+    command, port = other(f"{before}\n{LISTENS}")
+    with running_other(command, port, wrapper=wrapper) as server:
+        assert Path(f"/proc/{server.pid}/comm").read_text().strip() == Path(sys.executable).name
+        socket.create_connection((server.host, server.port)).close()
+        assert not server.stop().killed
+
+
+def test_another_server_that_ends_has_its_last_words_told() -> None:
+    command, port = other("raise SystemExit('no such option')")
+    with pytest.raises(UserError, match="ended before it was ready.*\n.*no such option"):
+        with running_other(command, port):
+            pass

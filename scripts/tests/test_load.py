@@ -147,12 +147,35 @@ def test_a_late_answer_is_an_error(made: Made, monkeypatch: pytest.MonkeyPatch) 
 
 def test_closed_connections_count_where_wrk_does_not() -> None:
     """From version 4.2 on wrk connects anew, in silence, when an answer is cut off."""
-    report = {"requests": 100, "sent": 150, "duration_us": 1e6, "bytes": 1,
+    report = {"requests": 100, "sent": 150, "depth": 1, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
     result = load._result(Phase("x", "plain", 8, 1), report, 1.0, 1.0, None)
     assert result.errors["read"] == 150 - 1 - 100 - 8
     assert result.requests_per_second is None
+
+
+@pytest.mark.parametrize(("requests", "lost"), [(16 * 41, 0), (16 * 42 + 5, 0), (16 * 41 - 3, 3)])
+def test_pipelined_requests_are_each_accounted_for(requests: int, lost: int) -> None:
+    report = {"requests": requests, "sent": 50, "depth": 16, "duration_us": 1e6, "bytes": 1,
+              "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
+              "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
+    result = load._result(Phase("x", "pipelined", 8, 1), report, 1.0, 1.0, None)
+    assert result.errors["read"] == lost
+
+
+@pytest.mark.parametrize("script", ["header30k", "pipelined"])
+def test_other_loads(script: str) -> None:
+    result = result_of(build.build_server(SOLUTIONS / "05-event-loop"),
+                       Phase(script, script, 8, 0.5))
+    assert result.reason is None and result.requests > 100
+
+
+def test_an_answer_that_pipelining_swaps_for_silence_is_seen(made: Made) -> None:
+    """One answer for sixteen requests, and then the end."""
+    result = result_of(made("receive(client); client.sendall(OK)"),
+                       Phase("pipelined", "pipelined", 4, 1))
+    assert result.reason and result.errors["read"] > 0
 
 
 @pytest.mark.parametrize("name", [*SOLUTION_NAMES, "floor"])

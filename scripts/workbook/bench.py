@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 
@@ -17,6 +17,8 @@ from workbook import build, chapters, costs, load, machine, progress, setup, str
 from workbook.errors import UserError
 from workbook.load import Phase, PhaseResult
 from workbook.paths import BUILD, COMMAND, ROOT, SOLUTIONS
+
+T = TypeVar("T")
 
 ROUNDS = 3
 COUNT_S = 6.0  # about what counting one server takes
@@ -35,10 +37,7 @@ class Subject:
     directory: Path | None  # None for the floor
 
     def build(self, preset: str) -> Path:
-        if self.directory is not None:
-            return build.build_server(self.directory, preset)
-        build.build_target(FLOOR, preset)
-        return BUILD / preset / "scripts" / "floor" / FLOOR
+        return build.build_server(self.directory, preset) if self.directory else floor(preset)
 
 
 def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,
@@ -54,6 +53,11 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
         report.print_ladder(results)
         print(f"\nThe report is {page.relative_to(ROOT)}")
     return 0
+
+
+def floor(preset: str) -> Path:
+    build.build_target(FLOOR, preset)
+    return BUILD / preset / "scripts" / "floor" / FLOOR
 
 
 def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
@@ -131,7 +135,7 @@ def _load(binaries: dict[Subject, Path], phases: Sequence[Phase], rounds: int,
     """Every server once a round, started anew; the results of each round by phase."""
     results: dict[Subject, list[list[PhaseResult]]] = {server: [] for server in binaries}
     for number in range(rounds):
-        for server in _rotated(list(binaries), number):
+        for server in rotated(list(binaries), number):
             doing = f"round {number + 1} of {rounds}: {server.name}"
             results[server].append(list(_one_round(binaries[server], phases, shown, doing)))
     return results
@@ -146,7 +150,7 @@ def _one_round(binary: Path, phases: Sequence[Phase], shown: _Progress,
             yield result
 
 
-def _rotated(servers: Sequence[Subject], by: int) -> list[Subject]:
+def rotated(servers: Sequence[T], by: int) -> list[T]:
     """A different one goes first in every round."""
     by %= len(servers)
     return [*servers[by:], *servers[:by]]

@@ -6,6 +6,7 @@ by N, leaves out start and stop. Nothing is timed, so a slow or busy machine cou
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
@@ -13,7 +14,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +89,20 @@ def count(binary: Path, *, level: int = 1, measures: tuple[str, ...] = MEASURES,
     `request` must get the answer 200; by default it is a browser's GET /, on a closing connection
     below level 5 and on one kept open from there. Raises UserError if the server fails.
     """
+    arguments = ("--threads", "1") if level >= 4 else ()
+    start = partial(running, binary, *arguments, environment=without_helpers())
+    return count_started(start, level=level, measures=measures, request=request)
+
+
+def count_started(start: Callable[..., AbstractContextManager[Server]], *, level: int,
+                  measures: tuple[str, ...], request: bytes | None = None) -> Costs:
+    """The same for a server that is started otherwise; `start` takes the `wrapper` to put before."""
     costs = Costs()
     costs.skipped = {name: reason for name in measures if (reason := _missing(_tool(name)))}
     wanted = [name for name in measures if name not in costs.skipped]
     sent = request or (KEPT if level >= KEEP_ALIVE_LEVEL else CLOSING)
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
-        runs = {(name, times): pool.submit(_run, _tool(name), binary, level, sent, times,
+        runs = {(name, times): pool.submit(_run, _tool(name), start, level, sent, times,
                                            Path(scratch, f"{name}-{times}"), _depth(name))
                 for name in wanted for times in (2 * REQUESTS, REQUESTS)}
         try:
@@ -104,6 +115,12 @@ def count(binary: Path, *, level: int = 1, measures: tuple[str, ...] = MEASURES,
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
+
+
+def without_helpers() -> dict[str, str]:
+    """jemalloc(3): its thread that tidies up wakes by the clock, and so is no request's cost."""
+    own = os.environ.get("MALLOC_CONF", "")
+    return {"MALLOC_CONF": f"{own},background_thread:false".lstrip(",")}
 
 
 class CannotTrace(Exception):
@@ -146,12 +163,11 @@ def _missing(tool: Tool) -> str:
     return f"this system has no {tool.program}; in a container: {setup.in_container('check N')}"
 
 
-def _run(tool: Tool, binary: Path, level: int, request: bytes, times: int,
-         report: Path, depth: int) -> Counter[str]:
+def _run(tool: Tool, start: Callable[..., AbstractContextManager[Server]], level: int,
+         request: bytes, times: int, report: Path, depth: int) -> Counter[str]:
     """Totals of one run of the server under a tool, `times` being asked `depth` requests."""
-    arguments = ("--threads", "1") if level >= 4 else ()
     try:
-        with running(binary, *arguments, wrapper=tool.wrapper(report)) as server:
+        with start(wrapper=tool.wrapper(report)) as server:
             _ask(server, request, times, depth, keep_alive=level >= KEEP_ALIVE_LEVEL)
             ended = server.stop()
     except UserError as error:
@@ -189,7 +205,7 @@ def _judge_all(server: Server, client: socket.socket, count: int) -> None:
     """So many answers on a connection that stays open: each head tells its answer's length."""
     received = b""
     for _ in range(count):
-        while not (size := _first_answer(received)) and (more := client.recv(65_536)):
+        while not (size := first_answer(received)) and (more := client.recv(65_536)):
             received += more
         if not size and not received:
             raise UserError(f"{server.name} cannot be counted: it closed a connection that was to "
@@ -198,10 +214,10 @@ def _judge_all(server: Server, client: socket.socket, count: int) -> None:
         received = received[size:]
 
 
-def _first_answer(received: bytes) -> int:
+def first_answer(received: bytes) -> int:
     """How many bytes the first answer has; 0 until it is whole."""
     head, end, body = received.partition(b"\r\n\r\n")
-    length = re.search(rb"\r\nContent-Length: (\d+)", head)
+    length = re.search(rb"\r\nContent-Length: *(\d+)", head, re.I)
     if not end or not length or len(body) < int(length[1]):
         return 0
     return len(head) + len(end) + int(length[1])

@@ -9,10 +9,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Set
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Set
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +86,17 @@ def cores() -> Cores:
     return Cores(frozenset(usable[:half]), frozenset(usable[half:] or usable))
 
 
-@contextmanager
-def serving(binary: Path, *args: str) -> Iterator[Server]:
+def serving(binary: Path, *args: str) -> AbstractContextManager[Server]:
     """A running server on its own processors and network; ends as `servers.running` does."""
+    return placed(partial(running, binary, *args))
+
+
+@contextmanager
+def placed(start: Callable[..., AbstractContextManager[Server]]) -> Iterator[Server]:
+    """The same for a server that is started otherwise; `start` takes the `wrapper` to put before."""
     with ExitStack() as stack:
         with _on(cores().server):
-            server = stack.enter_context(running(binary, *args, wrapper=network.prefix()))
+            server = stack.enter_context(start(wrapper=network.prefix()))
         yield server
 
 
@@ -128,7 +133,7 @@ def _result(phase: Phase, report: dict[str, Any], cpu_s: float, peak_mib: float,
     requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
     errors = {kind: int(report["errors"][kind]) for kind in ERROR_KINDS}
     # Newer versions of wrk do not count a connection that closes before its answer is complete.
-    lost = int(report["sent"]) - 1 - requests - phase.connections
+    lost = (int(report["sent"]) - 1 - phase.connections) * int(report["depth"]) - requests
     errors["read"] = max(errors["read"], lost)
     if reason := _why_no_figure(requests, errors):
         return PhaseResult(phase.name, requests, seconds, errors=errors, reason=reason, note=note)

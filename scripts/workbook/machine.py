@@ -17,7 +17,7 @@ from workbook.build import available_cpus
 from workbook.paths import BUILD, ROOT
 
 GIB = 1 << 30
-MEASURED = ("solutions", "scripts/cmake", "scripts/floor", "scripts/wrk")
+MEASURED = ("solutions", "scripts/cmake", "scripts/floor", "scripts/rivals", "scripts/wrk")
 
 
 def facts(preset: str = "release") -> dict[str, Any]:
@@ -29,9 +29,9 @@ def facts(preset: str = "release") -> dict[str, Any]:
         "memory_gib": round(psutil.virtual_memory().total / GIB, 1),
         "os": _system(),
         "kernel": f"{platform.system()} {platform.release()}",
-        "compiler": _first_line([cache.get("CMAKE_CXX_COMPILER", "c++"), "--version"]),
+        "compiler": first_line([cache.get("CMAKE_CXX_COMPILER", "c++"), "--version"]),
         "flags": _flags(cache),
-        "wrk": _first_line(["wrk", "--version"]).partition(" Copyright")[0],
+        "wrk": first_line(["wrk", "--version"]).partition(" Copyright")[0],
         "commit": _commit(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
@@ -41,7 +41,7 @@ def _cpu() -> str:
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
-        text = "model name : " + _first_line(["sysctl", "-n", "machdep.cpu.brand_string"])
+        text = "model name : " + first_line(["sysctl", "-n", "machdep.cpu.brand_string"])
     found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.M)
     return found[1].strip() if found else platform.machine()
 
@@ -72,12 +72,12 @@ def _flags(cache: dict[str, str]) -> str:
 
 def _commit() -> str:
     """The commit, with a plus sign when what is measured has changes that it does not tell of."""
-    commit = _first_line(["git", "rev-parse", "--short=12", "HEAD"])
-    changed = _first_line(["git", "status", "--porcelain", "--", *MEASURED])
+    commit = first_line(["git", "rev-parse", "--short=12", "HEAD"])
+    changed = first_line(["git", "status", "--porcelain", "--", *MEASURED])
     return (commit or "none") + ("+" if changed else "")
 
 
-def _first_line(command: Sequence[str]) -> str:
+def first_line(command: Sequence[str]) -> str:
     """What a command says first, on either stream; empty if it cannot be run."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10,

@@ -9,10 +9,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from workbook import children
 from workbook.errors import UserError
@@ -32,22 +32,24 @@ class Ended:
 
 
 class Server:
-    """A running server in a process group of its own. Made by `running`."""
+    """A running server in a process group of its own. Made by `running` and `running_other`."""
 
     def __init__(self, command: Sequence[str], name: str, ready_s: float,
-                 environment: dict[str, str] | None = None) -> None:
+                 environment: dict[str, str] | None = None, port: int | None = None) -> None:
         self.name = name
         self._out: IO[bytes] = tempfile.TemporaryFile()
         self._err: IO[bytes] = tempfile.TemporaryFile()
         self._ended: Ended | None = None
+        # Ours end when told once. nginx may look for a signal just before it comes, and then wait.
+        self._ask_again_s = float("inf") if port is None else 0.5
         try:
             self._process = children.start(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
                 start_new_session=True, env={**os.environ, **(environment or {})})
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
-        self.host, self.port = self._wait_until_ready(ready_s)
-        self.pid = _innermost(self._process.pid)
+        self.host, self.port = self._wait_until_ready(ready_s, port)
+        self.pid = _innermost(self._process.pid, None if port is None else name)
 
     @property
     def address(self) -> str:
@@ -94,21 +96,23 @@ class Server:
 
     def _terminate(self, patience_s: float) -> bool:
         """Ask it to end; True if it did not and has to be killed."""
-        if not self.alive():
-            return False
-        if patience_s > 0:
+        deadline = time.monotonic() + patience_s
+        while self.alive() and (left_s := deadline - time.monotonic()) > 0:
             self.ask_to_stop()
-            return not self.ends(patience_s)
-        return True
+            self.ends(min(left_s, self._ask_again_s))
+        return self.alive()
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _wait_until_ready(self, ready_s: float) -> tuple[str, int]:
+    def _wait_until_ready(self, ready_s: float, port: int | None) -> tuple[str, int]:
         deadline = time.monotonic() + ready_s
         while time.monotonic() < deadline:
             ended = not self.alive()
+            if port is not None and _listens(self._process.pid, port):
+                time.sleep(0.5)  # h2o listens first and starts its threads then
+                return "127.0.0.1", port
             if match := READY.search(_bytes(self._out)):
                 return match[1].decode(), int(match[2])
             if ended:
@@ -126,16 +130,26 @@ class Server:
                          f"run it by hand to see more: {self.name} --port 8080")
 
 
-@contextmanager
 def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: float = 20.0,
-            environment: dict[str, str] | None = None) -> Iterator[Server]:
+            environment: dict[str, str] | None = None) -> AbstractContextManager[Server]:
     """Run `wrapper… binary --port 0 args…`, ready to be asked, until the block ends.
 
     A server that dies inside the block, or does not end when asked, is a UserError with its
     exit code and last words. Call `stop()` inside the block to judge the end yourself.
     """
     port = () if "--port" in args else ("--port", "0")
-    server = Server([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
+    return _until_done([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
+
+
+def running_other(command: Sequence[str], port: int, *, wrapper: Sequence[str] = (),
+                  ready_s: float = 20.0) -> AbstractContextManager[Server]:
+    """The same for a server that is not ours: it prints nothing when it listens, at `port`."""
+    return _until_done([*wrapper, *command], Path(command[0]).name, ready_s, None, port)
+
+
+@contextmanager
+def _until_done(*how: Any) -> Iterator[Server]:
+    server = Server(*how)
     try:
         yield server
     except Exception as error:
@@ -188,11 +202,23 @@ def _just_died(server: Server) -> bool:
     return not server.alive()
 
 
-def _innermost(pid: int) -> int:
-    """The server's own process when a wrapper such as strace is its parent."""
+def _listens(pid: int, port: int) -> bool:
+    """Whether somebody on this process's network listens at a port (proc_net(5): state 0A)."""
+    with suppress(OSError):
+        table = Path(f"/proc/{pid}/net/tcp").read_text()
+        return re.search(rf"^ *\d+: \w+:{port:04X} \w+:\w+ 0A ", table, re.M) is not None
+    return False
+
+
+def _innermost(pid: int, name: str | None) -> int:
+    """The server's own process when a wrapper such as strace is its parent. One that has a name
+    may have children too.
+    """
     import psutil
 
     descendants = psutil.Process(pid).children(recursive=True)
+    if name is not None:
+        descendants = [process for process in descendants if process.name() == name[:15]]
     return descendants[-1].pid if descendants else pid
 
 

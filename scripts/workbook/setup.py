@@ -127,6 +127,9 @@ NEEDS: dict[str, Need] = {
     "strace": _program("strace", what="strace, which counts system calls"),
     "valgrind": Need("valgrind, which counts allocations and instructions",
                      lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg")),
+    "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
+                      "it: systemctl disable --now nginx)"),
+    "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
     "git": _program("git", brew="git"),
     "patch": _program("patch", brew="gpatch"),
     "clang-format": Need(

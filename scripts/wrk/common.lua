@@ -3,6 +3,7 @@
 
 local threads = {}
 sent = 0
+depth = 1 -- how many requests each of them holds
 
 function setup(thread)
    table.insert(threads, thread)
@@ -54,16 +55,17 @@ end
 -- One line of JSON, after wrk's own text. Times are in microseconds, as wrk keeps them; the
 -- percentiles are the ones that wrk has corrected for its own stalls.
 function done(summary, latency)
-   local total = 0
+   local total, together = 0, 1
    for _, thread in ipairs(threads) do
       total = total + thread:get("sent")
+      together = thread:get("depth")
    end
    local errors = summary.errors
-   local line = '{"requests":%.0f,"sent":%.0f,"duration_us":%.0f,"bytes":%.0f,' ..
+   local line = '{"requests":%.0f,"sent":%.0f,"depth":%.0f,"duration_us":%.0f,"bytes":%.0f,' ..
       '"latency_us":{"p50":%.0f,"p90":%.0f,"p99":%.0f,"max":%.0f},' ..
       '"errors":{"connect":%.0f,"read":%.0f,"write":%.0f,"timeout":%.0f,"status":%.0f}}\n'
    io.write(line:format(
-      summary.requests, total, summary.duration, summary.bytes,
+      summary.requests, total, together, summary.duration, summary.bytes,
       latency:percentile(50), latency:percentile(90), latency:percentile(99), latency.max,
       errors.connect, errors.read, errors.write, errors.timeout, errors.status))
 end

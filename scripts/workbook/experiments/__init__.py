@@ -1,0 +1,64 @@
+"""The small experiments of the book: each tries one claim, and keeps book/results/NAME.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from workbook import machine, setup
+from workbook.errors import UserError
+from workbook.experiments import part1, part2, rivals, top
+from workbook.experiments.tools import Finding
+from workbook.paths import COMMAND, RESULTS, shown, write_atomically
+
+EXPERIMENTS: dict[str, Callable[[], Finding]] = {
+    "closing": part1.closing,
+    "large-head": part1.large_head,
+    "body-copies": part1.body_copies,
+    "formatting": part1.formatting,
+    "nagle": part1.nagle,
+    "layout": part1.layout,
+    "many-fields": part1.many_fields,
+    "late-reader": part1.late_reader,
+    "silent-client": part1.silent_client,
+    "port-thief": part1.port_thief,
+    "thread-sweep": part1.thread_sweep,
+    "workers-sweep": part2.workers_sweep,
+    "kqueue": part2.kqueue,
+    "changes": part2.changes,
+    "allocators": part2.allocators,
+    "compilers": part2.compilers,
+    "keep-alive": part2.keep_alive,
+    "together": part2.together,
+    "hot-path": part2.hot_path,
+    "floor": top.floor,
+    "floor-counts": top.floor_counts,
+    "memory": top.memory,
+    "rivals": rivals.rivals,
+    "rivals-counts": rivals.rivals_counts,
+}
+
+
+def run(names: Sequence[str] = ()) -> None:
+    """Do these experiments, or all, and replace their files in book/results."""
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise UserError(f"there is no experiment “{name}”",
+                            "use one of: " + ", ".join(EXPERIMENTS))
+    setup.ensure(["compiler", "cmake", "ninja", "strace", "valgrind", "wrk"])
+    for name in names or EXPERIMENTS:
+        found = EXPERIMENTS[name]()
+        what = f"{found.what} <code>{COMMAND} record --only {name}</code>."
+        results = {"kind": "experiment", "what": what, "machine": machine.facts(),
+                   "columns": found.columns, "rows": found.rows}
+        file = RESULTS / f"{name}.json"
+        write_atomically(file, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
+        _print(file, found)
+
+
+def _print(file: Path, found: Finding) -> None:
+    """The figures as they were kept."""
+    print(f"{shown(file)}:")
+    for key, row in found.rows.items():
+        print(f"  {key}: " + ", ".join(f"{column} {row[column]:,}" for column in found.columns))

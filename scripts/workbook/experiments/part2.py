@@ -1,0 +1,266 @@
+"""The experiments of part II: event loops, and what the compiler and an allocator add."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from unittest.mock import patch
+
+import psutil
+
+from workbook import bench, build, costs, fairness, load, pgo, setup, stress
+from workbook.errors import UserError
+from workbook.experiments.tools import (
+    HOT,
+    LOOP,
+    OPTIMISED,
+    REST_S,
+    SHORT,
+    THREADS,
+    WORKERS,
+    Finding,
+    Rows,
+    Rush,
+    Way,
+    address_of,
+    ask_all,
+    connect,
+    count,
+    idle_bytes,
+    in_turn,
+    kept_costs,
+    one_worker,
+    optimised,
+    read_answers,
+    rush,
+    solution,
+    sweep,
+)
+from workbook.load import Phase
+from workbook.paths import BUILD, SOLUTIONS
+from workbook.servers import Server, running
+
+HEAVY = Phase("heavy", "heavy", connections=32, seconds=2)
+AS_IT_COMES = "background_thread:false,dirty_decay_ms:10000"  # what jemalloc.cpp sets otherwise
+EAGER = f"{AS_IT_COMES},oversize_threshold:1000000"
+IDLE_CLIENTS = 800
+
+def workers_sweep() -> Finding:
+    """The same of event loops, each on a processor of its own as far as there are so many."""
+    return sweep(WORKERS, counts=(1, 2, 3, 4, 6, 8), rounds=3)
+
+
+def kqueue() -> Finding:
+    """What does kqueue cost on top of epoll, and are many clients still served alike?"""
+    clients = min(5000, stress.raise_descriptor_limit() - 200)
+    rows: Rows = {}
+    for key, label, preset in (("epoll", "epoll", "release"),
+                               ("kqueue", "kqueue, in front of epoll", "kqueue")):
+        binary = solution(LOOP, preset)
+        counted = count(binary, LOOP, costs.KEPT, "syscalls")
+        with running(binary) as server:
+            served = fairness.answers(address_of(server), clients, rounds=12, seconds=30)
+        rows[key] = {"label": label, "syscalls": round(counted.syscalls or 0),
+                     "least": min(served), "median": round(median(served)), "most": max(served)}
+    return Finding(
+        "05, <code>GET /</code> on a kept connection: system calls per request, counted; and how "
+        f"many answers each of {clients:,} clients got who ask again at once, when they had 12 on "
+        "average.",
+        {"syscalls": "System calls", "least": "Answers: fewest", "median": "Median",
+         "most": "Most"}, rows)
+
+
+def changes() -> Finding:
+    """How often is kevent(2) called for a new client?"""
+    binaries = {side: build.isolated(SOLUTIONS / name, "measure", BUILD / "experiments" / name,
+                                     {"HOTPATH_POLLER": "kqueue"})
+                for side, name in (("hot", HOT), ("workers", WORKERS))}
+    rows: Rows = {
+        str(clients): {"label": label} | {side: _kevents_a_client(binary, clients)
+                                          for side, binary in binaries.items()}
+        for clients, label in ((16, "16 at once"), (64, "64 at once"), (256, "256 at once"))}
+    return Finding(
+        "Calls of <code>kevent</code> for each client that connects, asks for the page once and "
+        "leaves, the waits among them, on Linux through our library. Counted; how many clients the "
+        "server finds ready at once is the scheduler’s to say.",
+        {"hot": "06", "workers": "07"}, rows)
+
+
+def keep_alive() -> Finding:
+    """What of the event loop's gain is the loop, and what is not connecting anew?"""
+    known = {"threads": ("04, a connection for each request", THREADS, "closing"),
+             "closing": ("05, a connection for each request", LOOP, "closing"),
+             "kept": ("05, connections kept", LOOP, "plain")}
+    rounds, connections = 3, 64
+    found = in_turn({key: Way(label, one_worker(solution(checkpoint)),
+                              Phase(key, script, connections, 1.0))
+                     for key, (label, checkpoint, script) in known.items()}, rounds)
+    rows: Rows = {}
+    for key, (label, checkpoint, script) in known.items():
+        counted = kept_costs(checkpoint) if script == "plain" else costs.count(
+            solution(checkpoint, "measure"), level=4, measures=("syscalls",))
+        rows[key] = {
+            "label": label, "syscalls": counted.syscalls,
+            "rps": round(median(r.requests_per_second or 0 for r in found[key])),
+            "cpu_us": round(median(r.cpu_us_per_request or 0 for r in found[key]), 1)}
+    return Finding(
+        f"<code>GET /</code>, one thread serves. System calls are counted with one client, the "
+        f"rest is timed with {connections}, median of {rounds} rounds.",
+        {"syscalls": "System calls a request", "rps": "Requests/s",
+         "cpu_us": "Server’s µs a request"}, rows)
+
+
+def together() -> Finding:
+    """What does a request cost when many are ready at once?"""
+    binary = solution(LOOP, "measure")
+    rows: Rows = {}
+    for key, label, clients, depth in (("1", "1 client", 1, 1), ("4", "4 clients", 4, 1),
+                                       ("16", "16 clients", 16, 1), ("64", "64 clients", 64, 1),
+                                       ("pipelined", "1 client, 16 requests pipelined", 1, 16)):
+        calls = _calls_together(binary, clients, depth)
+        wait, receive, send = (sum(calls.get(name, 0) for name in names) for names in (
+            ("epoll_wait", "epoll_pwait"), ("recvfrom",), ("writev", "sendto")))
+        rows[key] = {"label": label, "wait": round(wait, 3), "receive": round(receive, 3),
+                     "send": round(send, 3), "all": round(sum(calls.values()), 3)}
+    return Finding(
+        "System calls a request of 05 when every client has one request out, or sixteen. Counted; "
+        "how many clients are ready at once is the scheduler’s to say.",
+        {"wait": "<code>epoll_wait</code>", "receive": "<code>recv</code>",
+         "send": "<code>writev</code>", "all": "All"}, rows)
+
+
+def hot_path() -> Finding:
+    """What does a request cost by its size, and what does an idle client hold?"""
+    requests = {"short": ("instructions, 41 bytes", SHORT),
+                "browser": ("instructions, a browser’s", costs.KEPT),
+                "large": ("instructions, with a field of 10,000 bytes", SHORT.replace(
+                    b"\r\n\r\n", b"\r\nX-Large: " + b"h" * 10_000 + b"\r\n\r\n"))}
+    sides = {"loop": LOOP, "hot": HOT}
+    rows: Rows = {
+        key: {"label": label} | {side: round(kept_costs(name, request, "instructions").instructions
+                                             or 0) for side, name in sides.items()}
+        for key, (label, request) in requests.items()}
+    rows["idle"] = {"label": "bytes of memory for an idle client"} | {
+        side: idle_bytes(solution(name), IDLE_CLIENTS) for side, name in sides.items()}
+    return Finding(
+        f"For one <code>GET /</code> on a kept connection, counted; and the growth of the resident "
+        f"memory by {IDLE_CLIENTS:,} clients that had an answer and are silent, for each of them.",
+        {"loop": "05", "hot": "06"}, rows)
+
+
+def allocators() -> Finding:
+    """What does another allocator change for small requests, large bodies, and memory?"""
+    setup.ensure(["jemalloc", "mimalloc"])
+    sides = {"system": ("the system’s", "system", ""),
+             "untuned": ("jemalloc as it comes", "jemalloc", AS_IT_COMES),
+             "eager": ("jemalloc, large pieces back at once", "jemalloc", EAGER),
+             "jemalloc": ("jemalloc with our setting", "jemalloc", ""),
+             "mimalloc": ("mimalloc", "mimalloc", "")}
+    rows: Rows = {}
+    rushes: dict[str, list[Rush]] = {key: [] for key in sides}
+    for number in range(3):
+        for key in bench.rotated(list(sides), number):
+            _, name, conf = sides[key]
+            with patch.dict(os.environ, {"MALLOC_CONF": conf}):
+                rushes[key].append(rush(optimised(name, {"HOTPATH_ALLOCATOR": name}), (HEAVY,)))
+    for key, (label, name, conf) in sides.items():
+        binary = optimised(name, {"HOTPATH_ALLOCATOR": name})
+        with patch.dict(os.environ, {"MALLOC_CONF": conf}):
+            page = count(binary, OPTIMISED, SHORT, "instructions")
+        rows[key] = {
+            "label": label, "page": round(page.instructions or 0),
+            "us": round(median(one.us for one in rushes[key])),
+            "peak": round(median(one.peaks_mib[0] for one in rushes[key])),
+            "after": round(median(one.after_mib for one in rushes[key]))}
+    return Finding(
+        f"08 without LTO and profile, one worker. Counted: a <code>GET /</code> of {len(SHORT)} "
+        f"bytes. Measured: {HEAVY.connections} clients with bodies of 1 to 9.4 MB, and the resident memory at "
+        f"their peak and {REST_S} s after them, the medians of three rounds in turn.",
+        {"page": "GET /: instructions", "us": "Heavy: µs a request", "peak": "MiB, peak", "after": "MiB, after"}, rows)
+
+
+def compilers() -> Finding:
+    """What do LTO and a profile save, each alone and together?"""
+    rows: Rows = {}
+    for key, label, lto, rounds in (
+            ("plain", "neither", "OFF", 0), ("lto", "LTO", "ON", 0),
+            ("profile", "a profile", "OFF", 1), ("context", "a profile, two rounds", "OFF", 2),
+            ("both", "LTO and a profile, two rounds", "ON", 2)):
+        settings = {"HOTPATH_ALLOCATOR": "system", "HOTPATH_LTO": lto}
+        binary = _profiled(key, settings, rounds) if rounds else optimised(key, settings)
+        small, browser = (round(count(binary, OPTIMISED, request, "instructions").instructions
+                                or 0) for request in (SHORT, costs.KEPT))
+        rows[key] = {"label": label, "small": small, "browser": browser,
+                     "size": round(binary.stat().st_size / 1024)}
+    return Finding(
+        "08 with the system’s allocator. Instructions per <code>GET /</code> on a kept connection, "
+        f"of {len(SHORT)} bytes with only a Host, and as a browser sends it. Counted, not timed.",
+        {"small": f"{len(SHORT)} bytes", "browser": "A browser’s", "size": "KiB of program"}, rows)
+
+
+def _profiled(name: str, settings: dict[str, str], rounds: int) -> Path:
+    """The same with a profile of the stress test, in that many rounds."""
+    directory = BUILD / "experiments" / name
+    phases = [replace(phase, seconds=0.5) for phase in stress.short_form()]
+    pgo.gather(SOLUTIONS / OPTIMISED, directory, phases, settings, "measure", rounds)
+    return pgo.use(SOLUTIONS / OPTIMISED, directory, settings, "measure")
+
+
+def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
+    """System calls a request by name: so many clients each send `depth` requests, then all read.
+
+    The difference to a run in which they ask only once: how many are ready at once differs from run
+    to run, so that of two long ones would be noise.
+    """
+    tool, rounds = costs.TOOLS["syscalls"], 8192 // clients
+    totals: list[Counter[str]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for times in (0, rounds):
+            report = Path(scratch, str(times))
+            with running(binary, wrapper=tool.wrapper(report)) as server, ExitStack() as stack:
+                connected = connect(server, clients, stack)
+                ask_all(connected, 1)  # so that all are accepted
+                for _ in range(times):
+                    ask_all(connected, depth)
+                server.stop()
+            totals.append(tool.read(report.read_text(errors="replace")))
+    return {name: (totals[1][name] - totals[0][name]) / (rounds * clients * depth)
+            for name in totals[1]}
+
+
+def _kevents_a_client(binary: Path, clients: int) -> float:
+    """Calls of kevent(2), from start to end: where waits differ, a difference of runs is noise."""
+    rounds = 1024 // clients
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "calls")
+        with running(binary, "--threads", "1", wrapper=[
+                "valgrind", "--tool=callgrind", "--log-file=/dev/null", "--compress-strings=no",
+                f"--callgrind-out-file={report}"]) as server:
+            for _ in range(rounds):
+                _come_and_go(server, clients)
+            server.stop()
+        text = report.read_text(errors="replace")
+    return round(sum(map(int, re.findall(r"^cfn=kevent\ncalls=(\d+)", text, re.M)))
+                 / (rounds * clients), 2)
+
+
+def _come_and_go(server: Server, clients: int) -> None:
+    """All ask, and later leave, while the server sleeps: so it finds them together."""
+    process = psutil.Process(server.pid)
+    with ExitStack() as stack:
+        process.suspend()
+        connected = connect(server, clients, stack)
+        for client in connected:
+            client.sendall(SHORT)
+        process.resume()
+        for client in connected:
+            read_answers(client, 1)
+        process.suspend()
+    process.resume()

@@ -1,0 +1,213 @@
+"""Other people's servers beside ours, each with one thread and our page to serve."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from workbook import bench, costs, load, machine, setup, stress
+from workbook.behaviour.rows import PAGE
+from workbook.errors import UserError
+from workbook.experiments.tools import (
+    LOOP,
+    OPTIMISED,
+    SHORT,
+    Finding,
+    Rows,
+    Way,
+    address_of,
+    in_turn,
+    solution,
+)
+from workbook.load import Phase
+from workbook.paths import BUILD, SCRIPTS
+from workbook.servers import Server, running, running_other
+
+Start = Callable[..., AbstractContextManager[Server]]
+
+DIRECTORY = BUILD / "rivals"
+INDEX = DIRECTORY / "index.html"
+ROUNDS = 3
+LOADS = {
+    "clients": ("64 clients", Phase("64 clients", "plain", 64, 1)),
+    "many": ("1,000", Phase("1,000 clients", "plain", 1000, 1)),
+    "pipelined": (f"64, {costs.DEPTH} pipelined", Phase("pipelined", "pipelined", 64, 1)),
+}
+COUNTED = {"syscalls": ("System calls", 3), "instructions": ("Instructions", 0),
+           "pipelined-syscalls": ("Pipelined: system calls", 3),
+           "pipelined-instructions": ("Pipelined: instructions", 0)}
+
+NGINX = """\
+daemon off;
+master_process off;
+pid {directory}/nginx-{port}.pid;
+error_log stderr crit;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    server_tokens off;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    client_body_temp_path {directory}/nginx;
+    proxy_temp_path {directory}/nginx;
+    fastcgi_temp_path {directory}/nginx;
+    uwsgi_temp_path {directory}/nginx;
+    scgi_temp_path {directory}/nginx;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location = / {{
+            default_type "text/html; charset=utf-8";
+            return 200 '{page}';
+        }}
+    }}
+}}
+"""
+H2O = """\
+num-threads: 1
+max-connections: 4096
+error-log: /dev/null
+crash-handler: /nonexistent
+listen: {{host: 127.0.0.1, port: {port}}}
+hosts: {{default: {{paths: {{/: {{file.dir: {directory}}}}}}}}}
+"""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A server, and how it is started: to be timed, and to be counted."""
+
+    label: str
+    timed: Start
+    counted: Start
+
+
+def rivals() -> Finding:
+    """How fast are servers that people use, on this machine and in the same run?"""
+    stress.raise_descriptor_limit()
+    known = _known()
+    found = in_turn({(key, name): Way(f"{rival.label}, {label}",
+                                      partial(load.placed, rival.timed), phase)
+                     for name, (label, phase) in LOADS.items() for key, rival in known.items()},
+                    ROUNDS)
+    rows: Rows = {}
+    for key, rival in known.items():
+        rows[key] = {"label": rival.label}
+        for name in LOADS:
+            results = found[key, name]
+            rows[key] |= {
+                f"{name}_rps": round(median(r.requests_per_second or 0 for r in results)),
+                f"{name}_us": round(median(r.cpu_us_per_request or 0 for r in results), 2)}
+    return Finding(
+        "<code>GET /</code> on kept connections, the same page from all, one thread on one "
+        f"processor and wrk on another, median of {ROUNDS} rounds in turn; and the server’s own "
+        "processor time a request.",
+        {f"{name}_{key}": f"{label}: {what}" for key, what in (("rps", "requests/s"), ("us", "µs"))
+         for name, (label, _) in LOADS.items()}, rows)
+
+
+def rivals_counts() -> Finding:
+    """What do they execute and ask of the kernel?"""
+    rows: Rows = {}
+    for key, rival in _known().items():
+        counted = costs.count_started(rival.counted, level=costs.KEEP_ALIVE_LEVEL,
+                                      measures=tuple(COUNTED), request=SHORT)
+        for reason in counted.skipped.values():
+            raise UserError(f"{rival.label} cannot be counted: {reason}", "record where it can be")
+        rows[key] = {"label": rival.label} | {
+            measure: round(counted.value(measure) or 0, digits)
+            for measure, (_, digits) in COUNTED.items()} | {"bytes": _answer_bytes(rival.timed)}
+    return Finding(
+        f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection, one at a time or "
+        f"{costs.DEPTH} at once. Counted, not timed. The answers have the same body and differ in "
+        "their heads.",
+        {measure: title for measure, (title, _) in COUNTED.items()} | {"bytes": "Answer, bytes"},
+        rows)
+
+
+def _known() -> dict[str, Rival]:
+    """The floor, two of ours and those of others, ready to be started."""
+    setup.ensure(["nginx", "h2o"])
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    INDEX.write_bytes(PAGE)
+    nginx = machine.first_line(["nginx", "-v"]).rpartition("/")[2]
+    h2o = machine.first_line(["h2o", "--version"]).rpartition(" ")[2]
+    program, version = _uwebsockets()
+    return {"floor": _ours("the floor", *map(bench.floor, ("release", "measure"))),
+            "top": _ours("08", *(solution(OPTIMISED, p) for p in ("release", "measure"))),
+            "loop": _ours("05", *(solution(LOOP, p) for p in ("release", "measure"))),
+            "nginx": _other(f"nginx {nginx}", _nginx),
+            "h2o": _other(f"h2o {h2o}", _h2o),
+            "uwebsockets": _other(f"uWebSockets, from socketify {version}",
+                                  lambda port: [str(program), str(port), str(INDEX)])}
+
+
+def _ours(label: str, release: Path, measure: Path) -> Rival:
+    start = partial(running, release, "--threads", "1")
+    return Rival(label, start, partial(running, measure, "--threads", "1",
+                                       environment=costs.without_helpers()))
+
+
+def _other(label: str, command: Callable[[int], Sequence[str]]) -> Rival:
+    def start(wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        return running_other(command(port), port, wrapper=wrapper)
+
+    return Rival(label, start, start)
+
+
+def _nginx(port: int) -> list[str]:
+    file = DIRECTORY / f"nginx-{port}.conf"
+    file.write_text(NGINX.format(directory=DIRECTORY, port=port, page=PAGE.decode()))
+    return ["nginx", "-e", "stderr", "-c", str(file)]
+
+
+def _h2o(port: int) -> list[str]:
+    """It doesn't stay root unless told to."""
+    file = DIRECTORY / f"h2o-{port}.conf"
+    user = "user: root\n" if os.geteuid() == 0 else ""
+    file.write_text(user + H2O.format(directory=DIRECTORY, port=port))
+    return ["h2o", "-c", str(file)]
+
+
+def _uwebsockets() -> tuple[Path, str]:
+    """Its server, compiled against the library that pip fetches, and the package's version."""
+    wanted, program = SCRIPTS / "requirements-rivals.txt", DIRECTORY / "uwebsockets"
+    packages = DIRECTORY / "packages"
+    library = packages / "socketify" / "libsocketify_linux_amd64.so"
+    if not library.exists():
+        _run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+              "--no-deps", "--require-hashes", "--target", str(packages), "-r", str(wanted)])
+    _run([str(setup.compiler()), "-std=c++20", "-O2", "-o", str(program),
+          str(SCRIPTS / "rivals" / "uwebsockets.cpp"), str(library),
+          f"-Wl,-rpath,{library.parent}"])
+    return program, wanted.read_text().partition("==")[2].partition(" ")[0]
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
+                        "mend what is said above, then run this again")
+
+
+def _answer_bytes(start: Start) -> int:
+    with start() as server, socket.create_connection(address_of(server), timeout=5.0) as client:
+        client.sendall(SHORT)
+        received = b""
+        while not costs.first_answer(received):
+            if not (more := client.recv(65_536)):
+                raise UserError(f"{server.name} closed the connection", "run it by hand")
+            received += more
+        server.kill()  # h2o may hang if it is told to end so soon after its start
+    if not received.endswith(b"\r\n\r\n" + PAGE):
+        raise UserError(f"{server.name} sends another page than ours", "mend its configuration")
+    return len(received)

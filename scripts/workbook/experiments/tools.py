@@ -1,0 +1,210 @@
+"""What the experiments share: servers of all kinds, and ways to count, load and time them."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+import psutil
+
+from workbook import bench, build, costs, load, stress
+from workbook.errors import UserError
+from workbook.load import Cores, Phase, PhaseResult
+from workbook.paths import BUILD, SOLUTIONS, shown
+from workbook.servers import Server, running
+
+NAIVE, CHUNKS, LAYOUT, THREADS = (
+    "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
+LOOP, HOT, WORKERS, OPTIMISED = (
+    "05-event-loop", "06-hot-path", "07-workers", "08-allocator-pgo")
+USUAL = b"Host: localhost\r\nConnection: close\r\n"
+GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
+SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
+Rows = dict[str, dict[str, Any]]
+REST_S = 2
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A table: `columns` are headings by key; a row has a `label` and a number for each key."""
+
+    what: str
+    columns: dict[str, str]
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of the things that are timed in turn: how its server is started, and its load."""
+
+    label: str
+    start: Callable[[], AbstractContextManager[Server]]
+    phase: Phase
+
+
+def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
+    """Each once a round, its server started anew, and another one first every time.
+
+    Raises UserError if one of them has no figure.
+    """
+    found: dict[Key, list[PhaseResult]] = {key: [] for key in ways}
+    for number in range(rounds):
+        for key in bench.rotated(list(ways), number):
+            with ways[key].start() as server:
+                result = load.run_phase(server, ways[key].phase)
+            if result.reason:
+                raise UserError(f"“{ways[key].label}” has no figure: {result.reason}",
+                                "try again on a quieter machine")
+            found[key].append(result)
+    return found
+
+
+@dataclass(frozen=True)
+class Rush:
+    """What some phases have left of one worker: µs a request of the last, MiB at each one's peak,
+    and MiB that it still holds `REST_S` later.
+    """
+
+    us: float
+    peaks_mib: tuple[float, ...]
+    after_mib: float
+
+
+def rush(binary: Path, phases: Sequence[Phase]) -> Rush:
+    """Load a worker with one phase after another. UserError if one has no figure."""
+    with one_worker(binary)() as server:
+        results = list(stress.measure(server, phases))
+        if reason := next((result.reason for result in results if result.reason), None):
+            raise UserError(f"{shown(binary)} has no figure: {reason}", "try again")
+        time.sleep(REST_S)
+        return Rush(results[-1].cpu_us_per_request or 0,
+                    tuple(result.peak_rss_mib or 0 for result in results),
+                    psutil.Process(server.pid).memory_info().rss / load.MIB)
+
+
+def one_worker(binary: Path) -> Callable[[], AbstractContextManager[Server]]:
+    """How a server is started that is to serve on one processor."""
+    return partial(load.serving, binary, "--threads", "1")
+
+
+@contextmanager
+def variant(checkpoint: str, file: str, old: str | None, new: str) -> Iterator[Path]:
+    """The server of a solution in which `old` was replaced, or a whole file if it is None."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch, checkpoint)
+        shutil.copytree(SOLUTIONS / checkpoint, copy)
+        text = (copy / file).read_text(encoding="utf-8")
+        if old is not None and text.count(old) != 1:
+            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
+                            f"expects: it should have once\n{old}", "mend the experiment")
+        (copy / file).write_text(new if old is None else text.replace(old, new), encoding="utf-8")
+        yield build.isolated(copy, build_dir=Path(scratch, "build"))
+
+
+def solution(checkpoint: str, preset: str = "release") -> Path:
+    return build.build_server(SOLUTIONS / checkpoint, preset)
+
+
+def address_of(server: Server) -> tuple[str, int]:
+    return server.host, server.port
+
+
+def optimised(name: str, settings: dict[str, str]) -> Path:
+    """08 built for counting, without LTO and profile unless `settings` say so."""
+    return build.isolated(SOLUTIONS / OPTIMISED, "measure", BUILD / "experiments" / name,
+                          {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF", **settings})
+
+
+def costs_of(checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
+    return count(solution(checkpoint, "measure"), checkpoint, request, *measures)
+
+
+def count(binary: Path, checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
+    counted = costs.count(binary, level=int(checkpoint[:2]), measures=measures, request=request)
+    for measure, reason in counted.skipped.items():
+        raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
+    return counted
+
+
+def kept_costs(checkpoint: str, request: bytes | None = None,
+                measure: str = "syscalls") -> costs.Costs:
+    """What a request costs on a connection that stays open."""
+    return costs.count(solution(checkpoint, "measure"), level=costs.KEEP_ALIVE_LEVEL,
+                       measures=(measure,), request=request)
+
+
+def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
+    """Requests per second and processor time by number of threads, wrk apart and not."""
+    phase = Phase("plain", "plain", connections=64, seconds=1.0)
+    binary, usable = solution(checkpoint), load.cores()
+    every = usable.server | usable.client
+    places = {"apart": usable, "shared": Cores(every, every)}
+    found = in_turn({(place, threads): Way(
+        f"{threads} threads, {place}", partial(_serving_on, cores, binary, threads), phase)
+        for place, cores in places.items() for threads in counts}, rounds)
+    rows: Rows = {}
+    for threads in counts:
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
+        for place in places:
+            results = found[place, threads]
+            rows[str(threads)] |= {
+                f"{place}_rps": round(median(r.requests_per_second or 0 for r in results)),
+                f"{place}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
+    share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
+    return Finding(
+        f"<code>GET /</code> from {phase.connections} clients, median of {rounds} rounds. Apart: "
+        f"processors split, {share}. Shared: both on all {len(every)}.",
+        {"apart_rps": "Apart: requests/s", "apart_us": "Apart: server’s µs a request",
+         "shared_rps": "Shared: requests/s", "shared_us": "Shared: server’s µs a request"}, rows)
+
+
+@contextmanager
+def _serving_on(cores: Cores, binary: Path, threads: int) -> Iterator[Server]:
+    """The server and the wrk that is run within, on these processors."""
+    with patch.object(load, "cores", lambda: cores), \
+            load.serving(binary, "--threads", str(threads)) as server:
+        yield server
+
+
+def idle_bytes(binary: Path, clients: int) -> int:
+    """Resident memory that a client holds which had an answer, by that of so many."""
+    with running(binary) as server, ExitStack() as stack:
+        process = psutil.Process(server.pid)
+        ask_all(connect(server, 1, stack), 1)
+        before = process.memory_info().rss
+        ask_all(connect(server, clients, stack), 1)
+        return round((process.memory_info().rss - before) / clients)
+
+
+def connect(server: Server, clients: int, stack: ExitStack) -> list[socket.socket]:
+    return [stack.enter_context(socket.create_connection(address_of(server), timeout=5.0))
+            for _ in range(clients)]
+
+
+def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
+    """Each sends `depth` requests; then each reads its answers."""
+    for client in connected:
+        client.sendall(SHORT * depth)
+    for client in connected:
+        read_answers(client, depth)
+
+
+def read_answers(client: socket.socket, count: int) -> None:
+    answers = b""
+    while answers.count(b"</html>") < count:
+        received = client.recv(65_536)
+        if not received:
+            raise UserError("the server closed a connection that was to be kept",
+                            "make the behaviour checks pass first")
+        answers += received

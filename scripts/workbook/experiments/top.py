@@ -1,0 +1,104 @@
+"""What the climb comes to: the last server beside the floor, and its memory."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from workbook import bench, stress
+from workbook.costs import DEPTH
+from workbook.errors import UserError
+from workbook.experiments.tools import (
+    LOOP,
+    OPTIMISED,
+    REST_S,
+    SHORT,
+    Finding,
+    Rows,
+    Way,
+    count,
+    idle_bytes,
+    in_turn,
+    one_worker,
+    rush,
+    solution,
+)
+from workbook.load import Phase
+
+ROUNDS = 7
+LOADS = {
+    "clients": ("64 clients", Phase("64 clients", "plain", 64, 1)),
+    "many": ("5,000 clients", Phase("5,000 clients", "plain", 5000, 1.5)),
+    "header": ("64 clients, a field of 30 kB", Phase("header", "header30k", 64, 1)),
+    "pipelined": (f"64 clients, {DEPTH} requests pipelined",
+                  Phase("pipelined", "pipelined", 64, 1)),
+}
+RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
+        Phase("heavy", "heavy", 100, 3))
+IDLE_CLIENTS = 8000
+
+
+def floor() -> Finding:
+    """How near does the last server come to one that parses nothing?"""
+    stress.raise_descriptor_limit()
+    sides = {"floor": bench.floor("release"), "top": solution(OPTIMISED)}
+    found = in_turn({(key, side): Way(f"{label}, {side}", one_worker(binary), phase)
+                     for key, (label, phase) in LOADS.items() for side, binary in sides.items()},
+                    ROUNDS)
+    us = {way: [result.cpu_us_per_request or 0 for result in results]
+          for way, results in found.items()}
+    rows: Rows = {}
+    for key, (label, _) in LOADS.items():
+        ratios = [ours / least for ours, least in zip(us[key, "top"], us[key, "floor"],
+                                                      strict=True)]
+        rows[key] = {"label": label} | {side: round(median(us[key, side]), 2) for side in sides} | {
+            "ratio": round(median(ratios), 2), "least": round(min(ratios), 2),
+            "most": round(max(ratios), 2)}
+    return Finding(
+        f"<code>GET /</code>, one worker on one processor and wrk on another. The server’s own "
+        f"processor time a request, the median of {ROUNDS} rounds in turn; the ratio is that of "
+        "the two in the same round.",
+        {"floor": "Floor, µs", "top": "08, µs", "ratio": "Ratio, median", "least": "Smallest",
+         "most": "Largest"}, rows)
+
+
+def floor_counts() -> Finding:
+    """The same in what can be counted."""
+    sides = {"floor": bench.floor("measure"), "top": solution(OPTIMISED, "measure")}
+    measures = {"syscalls": "system calls", "instructions": "instructions"}
+    rows: Rows = {}
+    for key, label, prefix in (("alone", "one at a time", ""),
+                               ("pipelined", f"{DEPTH} pipelined", "pipelined-")):
+        counted = {side: count(binary, OPTIMISED, SHORT, *(prefix + name for name in measures))
+                   for side, binary in sides.items()}
+        rows[key] = {"label": label} | {
+            f"{side}_{name}": round(counted[side].value(prefix + name) or 0, digits)
+            for name, digits in (("syscalls", 3), ("instructions", 0)) for side in sides}
+    return Finding(
+        f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection. Counted, not timed.",
+        {f"{side}_{name}": f"{title}: {what}" for name, what in measures.items()
+         for side, title in (("floor", "Floor"), ("top", "08"))}, rows)
+
+
+def memory() -> Finding:
+    """What does an idle client hold, and what is left of a rush?"""
+    if stress.raise_descriptor_limit() < IDLE_CLIENTS + stress.SPARE_DESCRIPTORS:
+        raise UserError(f"the descriptor limit has no room for {IDLE_CLIENTS:,} clients",
+                        f"ulimit -n {IDLE_CLIENTS + 2 * stress.SPARE_DESCRIPTORS}")
+    rows: Rows = {}
+    for key, label, checkpoint in (("loop", "05", LOOP), ("top", "08", OPTIMISED)):
+        binary = solution(checkpoint)
+        found = rush(binary, RUSH)
+        before, peak = max(found.peaks_mib[:-1]), found.peaks_mib[-1]
+        rows[key] = {"label": label,
+                     "idle": round(idle_bytes(binary, IDLE_CLIENTS) / 1024, 1),
+                     "before": round(before, 1), "peak": round(peak, 1),
+                     "after": round(found.after_mib, 1),
+                     "ratio": round(found.after_mib / before, 1)}
+    *small, heavy = RUSH
+    return Finding(
+        f"Resident memory of one worker. Idle: its growth by {IDLE_CLIENTS:,} clients that have "
+        f"had an answer. Then a rush: the peak with {small[0].connections:,} clients that ask for "
+        f"the page and {small[1].connections} that send large headers, the peak while "
+        f"{heavy.connections} send bodies of 1 to 9.4 MB, and what is left {REST_S} s later.",
+        {"idle": "KiB an idle client", "before": "MiB: peak before", "peak": "Peak with bodies",
+         "after": "After them", "ratio": "After ÷ before"}, rows)
