@@ -14,7 +14,6 @@ from workbook import build, costs
 from workbook.behaviour.cases import PAGE_ANSWER
 from workbook.errors import UserError
 from workbook.paths import SOLUTIONS
-from workbook.servers import running
 
 pytestmark = [
     pytest.mark.usefixtures("nothing_left"),
@@ -66,19 +65,6 @@ def test_a_kept_connection_costs_three_calls_and_sixteen_at_once_share_them(
     assert (counted.syscalls, counted.syscalls_pipelined) == (3, 3 / costs.DEPTH)
     assert counted.allocations == 0
     assert counted.instructions_pipelined < counted.instructions
-
-
-def test_the_allocators_own_thread_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    binary = build.build_server(SOLUTIONS / "08-allocator-pgo")
-
-    def helpers(environment: dict[str, str]) -> int:
-        with running(binary, environment=environment) as server:
-            names = [task.read_text() for task in Path(f"/proc/{server.pid}/task").glob("*/comm")]
-        return sum(name.startswith("jemalloc") for name in names)
-
-    assert helpers({}) == 1 and helpers(costs.without_helpers()) == 0
-    monkeypatch.setenv("MALLOC_CONF", "background_thread:true,narenas:1")
-    assert helpers(costs.without_helpers()) == 0
 
 
 def test_a_missing_tool_is_skipped_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

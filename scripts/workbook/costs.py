@@ -6,7 +6,6 @@ by N, leaves out start and stop. Nothing is timed, so a slow or busy machine cou
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import socket
@@ -90,8 +89,8 @@ def count(binary: Path, *, level: int = 1, measures: tuple[str, ...] = MEASURES,
     below level 5 and on one kept open from there. Raises UserError if the server fails.
     """
     arguments = ("--threads", "1") if level >= 4 else ()
-    start = partial(running, binary, *arguments, environment=without_helpers())
-    return count_started(start, level=level, measures=measures, request=request)
+    return count_started(partial(running, binary, *arguments), level=level, measures=measures,
+                         request=request)
 
 
 def count_started(start: Callable[..., AbstractContextManager[Server]], *, level: int,
@@ -115,12 +114,6 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
-
-
-def without_helpers() -> dict[str, str]:
-    """jemalloc(3): its thread that tidies up wakes by the clock, and so is no request's cost."""
-    own = os.environ.get("MALLOC_CONF", "")
-    return {"MALLOC_CONF": f"{own},background_thread:false".lstrip(",")}
 
 
 class CannotTrace(Exception):

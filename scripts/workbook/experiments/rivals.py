@@ -150,9 +150,8 @@ def _known() -> dict[str, Rival]:
 
 
 def _ours(label: str, release: Path, measure: Path) -> Rival:
-    start = partial(running, release, "--threads", "1")
-    return Rival(label, start, partial(running, measure, "--threads", "1",
-                                       environment=costs.without_helpers()))
+    return Rival(label, *(partial(running, binary, "--threads", "1")
+                          for binary in (release, measure)))
 
 
 def _other(label: str, command: Callable[[int], Sequence[str]]) -> Rival:
