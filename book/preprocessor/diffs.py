@@ -10,7 +10,7 @@ from pathlib import Path
 from preprocessor import cpp
 from preprocessor.errors import DirectiveError, NotFound
 
-SOURCES = {".cpp", ".h", ".txt"}
+SOURCES = {".cmake", ".cpp", ".h", ".txt"}
 
 
 @dataclass(frozen=True)

@@ -155,3 +155,9 @@ def test_the_diffs_of_the_steps_are_the_whole_diff(chapter: chapters.Chapter) ->
     for gone in range(len(shown)):  # and each of them is needed
         others = shown[:gone] + shown[gone + 1:]
         assert left_out(before.solution_dir, chapter.solution_dir, others)
+
+
+def test_a_diff_leaves_no_file_of_a_solution_out() -> None:
+    """A file of a kind that the preprocessor does not know would be missing from the page."""
+    kinds = {file.suffix for file in SOLUTIONS.glob("*/*") if file.is_file()}
+    assert kinds <= diffs.SOURCES
