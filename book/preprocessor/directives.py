@@ -233,7 +233,8 @@ def _goal(chapter: Chapter) -> str:
              "instructions": "instructions",
              "pipelined-syscalls": "system calls when sixteen come at once",
              "pipelined-instructions": "instructions then"}
-    costs = [f"at most {budget:g} {names[cost]}" for cost, budget in chapter.cost.items()]
+    costs = [f"{f'at most {budget:,g}' if budget else 'no'} {names[cost]}"
+             for cost, budget in chapter.cost.items()]
     return f"for each request {', '.join(costs)}" if costs else "the checks pass"
 
 
