@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import uuid
@@ -19,6 +20,9 @@ from workbook.paths import SCRIPTS
 from scratch import make_tiny
 
 MARK = "HOTPATH_TEST"
+
+# Who is started in the background may have been told to ignore Ctrl-C, and its children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Result = subprocess.CompletedProcess[str]
 Hotpath = Callable[..., Result]

@@ -350,8 +350,9 @@ def test(context: typer.Context) -> None:
 
     module.ensure(module.FOR_AUTHORS)
     module.ensure_test_packages()
-    tests = [] if any(Path(argument.partition("::")[0]).exists() for argument in context.args) \
-        else [str(SCRIPTS / "tests")]
+    some = any(Path(argument.partition("::")[0]).exists() for argument in context.args)
+    # Many of them wait, so two go on at once; those of one file share what they build.
+    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "2", "--dist", "loadfile"]
     python = str(VENV / "bin" / "python")
     os.execv(python, [python, "-m", "pytest", "-c", str(SCRIPTS / "tests" / "pytest.ini"),
                       f"--rootdir={ROOT}", *tests, *context.args])
