@@ -21,7 +21,7 @@ from scratch import make_tiny
 
 MARK = "HOTPATH_TEST"
 
-# Who is started in the background may have been told to ignore Ctrl-C, and its children inherit that.
+# Who is started in the background may have been told to ignore Ctrl-C; children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Result = subprocess.CompletedProcess[str]
