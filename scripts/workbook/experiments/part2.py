@@ -54,6 +54,7 @@ AS_IT_COMES = "oversize_threshold:8388608"  # what jemalloc.cpp sets otherwise
 WITH_A_THREAD = f"{AS_IT_COMES},background_thread:true,dirty_decay_ms:500"
 IDLE_CLIENTS = 800
 
+
 def workers_sweep() -> Finding:
     """The same of event loops, each on a processor of its own as far as there are so many."""
     return sweep(WORKERS, counts=(1, 2, 3, 4, 6, 8), rounds=3)
