@@ -13,6 +13,10 @@ A block directive stands alone on its line:
         The diff of one file, or of one function in it, unfolded.
     {{#step 01-naive 02-fewer-syscalls response.h; connection.cpp receive; serve}}
         The diff of one step, folded: files, and functions of the file before them.
+    {{#part 05-event-loop 2}}
+        The diff of one part of a chapter, folded. The tree after a part also is a checkpoint for
+        the directives above, `05-event-loop/2-inside-out`, and its files are
+        `parts/05-event-loop/2-inside-out/connection.cpp`.
     {{#table ladder}}               counted costs and speed of every server
     {{#table costs 02-fewer-syscalls}}   counted costs beside the checkpoint's before it
     {{#table calls 02-fewer-syscalls}}   system calls by name, beside the checkpoint's before it
@@ -21,7 +25,7 @@ A block directive stands alone on its line:
     {{#table published 02-fewer-syscalls}}  one step's: ratio to the step before it
     {{#table experiment closing}}   the rows and columns of book/results/closing.json
     {{#table machine}}              where the recorded figures come from
-    {{#chart ladder}}               a chart of workbook.charts, inlined
+    {{#chart ladder}}               a chart of workbook.figures.charts, inlined
     {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
 
 Blocks with Markdown inside:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from preprocessor.directives import Page, Problem, Site
-from workbook import chapters
-from workbook.errors import UserError
+from workbook.common.errors import UserError
+from workbook.course import chapters
 
 
 def main() -> int:

@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from preprocessor import cpp, diffs, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
-from workbook import speed
-from workbook.chapters import Chapter
+from workbook.checks import registry
+from workbook.common.errors import UserError
+from workbook.course import parts, starters
+from workbook.course.chapters import Chapter
+from workbook.measure import speed
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
 FENCE = re.compile(r"\s*(?:>\s*)*(?:[-*]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*(.*)$")
@@ -42,6 +46,21 @@ class Site:
         self.results = root / "book" / "results"
         self.diagrams = root / "book" / "src" / "diagrams"
         self.tables = Tables(self.results, chapters)
+        self._trees = TemporaryDirectory()  # those after parts, as long as the pages need them
+
+    def tree_after(self, chapter: Chapter, part: int) -> Path:
+        """A directory with the sources as they are after a part; 0 for where the chapter begins.
+
+        UserError if there is no such part.
+        """
+        if part == 0:
+            return parts.base(chapter)
+        if parts.find(chapter, part) is chapter.parts[-1]:
+            return chapter.solution_dir
+        directory = Path(self._trees.name, chapter.name, parts.label(chapter, part))
+        if not directory.exists():
+            starters.write(parts.tree(chapter, part), directory)
+        return directory
 
 
 class Page:
@@ -108,7 +127,7 @@ class Page:
     def _block(self, mark: str, name: str, arguments: str) -> str:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
-            "#step": self._step,            "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
+            "#step": self._step, "#part": self._part, "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
         }
@@ -129,8 +148,32 @@ class Page:
             f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
             f"<dt>You edit</dt><dd>in <code>chapters/{name}</code>: {edit}</dd>",
             f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
-            f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>",
+            *_parts(chapter), f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>",
             *_clock(chapter, self._site.results), "</dl>"])
+
+    def _part(self, arguments: str) -> str:
+        name, _, number = arguments.partition(" ")
+        if not number.isdecimal():
+            raise DirectiveError("a part is written {{#part chapter number}}")
+        chapter = self._find_chapter(name)
+        new, old = (self._tree_after(chapter, k) for k in (int(number), int(number) - 1))
+        return _folded("The diff of this part", diffs.between(old, new))
+
+    def _tree_after(self, chapter: Chapter, part: int) -> Path:
+        try:
+            return self._site.tree_after(chapter, part)
+        except UserError as error:
+            raise DirectiveError(f"{error.message}; {error.fix}") from None
+
+    def _after_part(self, name: str) -> Path:
+        """The directory of `05-event-loop/1-echo`."""
+        chapter = self._find_chapter(name.partition("/")[0])
+        slugs = [part.slug for part in chapter.parts]
+        slug = name.partition("/")[2]
+        if slug not in slugs:
+            raise DirectiveError(f"{chapter.name} has no part “{slug}”; there are: "
+                                 + (", ".join(slugs) or "none"))
+        return self._tree_after(chapter, slugs.index(slug) + 1)
 
     def _find_chapter(self, name: str) -> Chapter:
         if name not in self._site.chapters:
@@ -141,6 +184,8 @@ class Page:
     def _snippet(self, arguments: str) -> str:
         file, _, name = arguments.partition(" ")
         path = self._site.root / file
+        if file.startswith("parts/"):
+            path = self._after_part(file[len("parts/"):].rpartition("/")[0]) / path.name
         if not file or not path.is_file():
             raise DirectiveError(f"there is no file “{file}”")
         text = cpp.cut(path, name) if name else path.read_text(encoding="utf-8")
@@ -167,7 +212,8 @@ class Page:
         return _folded("The diff of this step", diffs.of_step(old, new, words[2]))
 
     def _checkpoints(self, *names: str) -> list[Path]:
-        directories = [self._site.root / "solutions" / name for name in names]
+        directories = [self._after_part(name) if "/" in name else
+                       self._site.root / "solutions" / name for name in names]
         for directory in directories:
             if not directory.is_dir():
                 raise DirectiveError(f"there is no solutions/{directory.name}")
@@ -180,7 +226,7 @@ class Page:
     def _chart(self, name: str) -> str:
         if name != "ladder":
             raise DirectiveError(f"no chart “{name}”; there is: ladder")
-        from workbook import charts  # slow to load, and few pages have one
+        from workbook.figures import charts  # slow to load, and few pages have one
 
         svg = charts.ladder(results.load(self._site.results / "ladder.json"))
         return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
@@ -227,15 +273,23 @@ class Page:
         self._open.pop()
 
 
+def _parts(chapter: Chapter) -> list[str]:
+    """Where each part is, and what it turns green."""
+    items = "".join(f'<li><a href="{part.anchor}">{escape(part.title)}</a>: '
+                    + ", ".join(f"<code>{check}</code>" for check in part.judged) + "</li>"
+                    for part in chapter.parts)
+    return [f"<dt>In parts</dt><dd><ol>{items}</ol></dd>"] if items else []
+
+
 def _goal(chapter: Chapter) -> str:
     """The budgets that are counted."""
-    names = {"syscalls": "system calls", "allocations": "heap allocations",
-             "instructions": "instructions",
-             "pipelined-syscalls": "system calls when sixteen come at once",
-             "pipelined-instructions": "instructions then"}
-    costs = [f"{f'at most {budget:,g}' if budget else 'no'} {names[cost]}"
-             for cost, budget in chapter.cost.items()]
-    return f"for each request {', '.join(costs)}" if costs else "the checks pass"
+    budgets: dict[str, list[str]] = {}
+    for name, budget in chapter.cost.items():
+        check = registry.named(f"cost.{name}")
+        most = f"at most {budget:,g}" if budget else "no"
+        budgets.setdefault(check.per, []).append(f"{most} {check.words}")
+    return "; ".join(f"for each {per} {', '.join(costs)}"
+                     for per, costs in budgets.items()) or "the checks pass"
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:

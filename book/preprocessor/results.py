@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from preprocessor.errors import DirectiveError
-from workbook import record
-from workbook.errors import UserError
+from workbook.common.errors import UserError
+from workbook.figures import recorded
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def load(file: Path) -> dict[str, Any]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data["kind"] == "ladder":
-            record.validate(data, name)
+            recorded.validate(data, name)
         return data
     except FileNotFoundError:
         raise DirectiveError(f"there is no {name}") from None

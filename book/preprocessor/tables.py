@@ -9,14 +9,9 @@ from typing import Any
 
 from preprocessor.errors import DirectiveError
 from preprocessor.results import Figure, figure, load, look_up
-from workbook.chapters import Chapter
+from workbook.course.chapters import Chapter
+from workbook.measure import costs
 
-COSTS = {
-    "syscalls": "System calls",
-    "allocations": "Heap allocations",
-    "alloc_bytes": "Bytes allocated",
-    "instructions": "Instructions",
-}
 PHASES = {
     "warm-up": "Warm-up",
     "baseline": "Baseline",
@@ -71,18 +66,18 @@ class Tables:
         for server in servers:
             rate = self._rate(server, "baseline")
             times = rate.over(self._rate("01-naive", "baseline"))
-            costs = [self._cost(server, cost) for cost in ("syscalls", "allocations",
-                                                           "instructions")]
-            rows.append([self._title(server), *map(_cell, costs),
+            counted = [self._cost(server, measure.figure) for measure in costs.ALONE]
+            rows.append([self._title(server), *map(_cell, counted),
                          self._noted(rate, f"{server}, baseline"), _times(times)])
-        head = ["", "System calls", "Allocations", "Instructions", "Requests/s", "Beside naive"]
+        head = ["", *(costs.LABELS[measure.figure] for measure in costs.ALONE), "Requests/s",
+                "Beside naive"]
         return self._table(head, rows, "Counted: per <code>GET /</code>. Requests/s: the stress "
                            "test’s baseline, median of its rounds.")
 
     def _costs(self, name: str) -> str:
         before = self._before(name)
         rows = []
-        for cost, label in COSTS.items():
+        for cost, label in costs.LABELS.items():
             old, new = self._cost(before, cost), self._cost(name, cost)
             rows.append([label, _cell(old), _cell(new), _change(old, new)])
         head = ["Per <code>GET /</code>", self._title(before), self._title(name), "Change"]

@@ -9,13 +9,13 @@
 
 namespace web {
 
-Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
 
 void Connection::serve() {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
-    if (reading == Reading::complete) handler_(request_, response_);
+    if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
     if (!send_all(response_.text(with_body))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
@@ -46,7 +46,7 @@ Connection::Reading Connection::read_body() {
 }
 
 Connection::Reading Connection::refuse(Status status) {
-    response_.refuse(status);
+    response_.error(status);
     return Reading::refused;
 }
 
@@ -75,7 +75,7 @@ bool Connection::send_all(std::string_view bytes) {
 // close() with bytes unread makes TCP send RST, which can destroy the answer on its way
 // (RFC 9112 §9.6). So: say that we are done, and read what still comes.
 void Connection::linger() {
-    finish_sending(socket_);
+    half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;
     char unwanted[4096];
     while (std::chrono::steady_clock::now() < end && !stopping()) {

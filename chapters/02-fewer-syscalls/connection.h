@@ -8,14 +8,12 @@
 #include <string_view>
 
 #include "fd.h"
+#include "handler.h"
 #include "request.h"
 #include "response.h"
 #include "socket.h"
 
 namespace web {
-
-/// The application: fills in the response to one request.
-using Handler = void (*)(const Request& request, Response& response);
 
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
@@ -27,8 +25,8 @@ public:
     /// How long a client may go on sending after it was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
-    /// `stopping` must outlive the connection.
-    Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping);
+    /// `handler` and `stopping` must outlive the connection.
+    Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
     /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
     void serve();
@@ -53,7 +51,7 @@ private:
     void linger();
 
     Fd socket_;
-    Handler handler_;
+    Handler& handler_;
     const std::atomic<bool>& stopping_;
     Request request_;
     Response response_;

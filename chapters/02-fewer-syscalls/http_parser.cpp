@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t npos = std::string::npos;
 
-std::unexpected<Status> refuse(Status status) {
+std::unexpected<Status> reject(Status status) {
     return std::unexpected(status);
 }
 
@@ -84,24 +84,24 @@ ParseResult parse_version(const std::string& text, Request& request) {
         char major, minor, after;
         const int found = std::sscanf(text.c_str(), "HTTP/%c.%c%c", &major, &minor, &after);
         const bool well_formed = found == 2 && is_digits({major, minor});
-        return refuse(well_formed ? Status::version_not_supported : Status::bad_request);
+        return reject(well_formed ? Status::version_not_supported : Status::bad_request);
     }
     return {};
 }
 
 // RFC 9112 §3.2: a path, or a whole URI whose authority the Host field repeats, or "*".
 ParseResult parse_target(const std::string& target, Request& request) {
-    if (!is_target(target)) return refuse(Status::bad_request);
+    if (!is_target(target)) return reject(Status::bad_request);
     std::string path = target;
     if (lower_case(target).starts_with("http://")) {
         const std::string rest = target.substr(std::strlen("http://"));
         const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
         const std::string authority = rest.substr(0, end);
-        if (authority.empty() || !is_host(authority)) return refuse(Status::bad_request);
+        if (authority.empty() || !is_host(authority)) return reject(Status::bad_request);
         path = rest.substr(end);
         if (path.empty() || path[0] == '?') path = "/" + path;
     }
-    if (path[0] != '/' && path != "*") return refuse(Status::bad_request);
+    if (path[0] != '/' && path != "*") return reject(Status::bad_request);
     const std::size_t mark = path.find('?');
     request.path = path.substr(0, mark);
     if (mark != npos) request.query = path.substr(mark + 1);
@@ -111,12 +111,12 @@ ParseResult parse_target(const std::string& target, Request& request) {
 // RFC 9112 §5: name, colon, optional space, value, optional space.
 ParseResult parse_field(const std::string& line, Request& request) {
     const char* colon = std::strchr(line.c_str(), ':');
-    if (colon == nullptr) return refuse(Status::bad_request);
+    if (colon == nullptr) return reject(Status::bad_request);
     const std::string name = line.substr(0, static_cast<std::size_t>(colon - line.c_str()));
     std::string value = colon + 1;
     value = value.substr(std::min(value.find_first_not_of(" \t"), value.size()));
     value = value.substr(0, value.find_last_not_of(" \t") + 1);
-    if (!is_token(name) || !is_field_value(value)) return refuse(Status::bad_request);
+    if (!is_token(name) || !is_field_value(value)) return reject(Status::bad_request);
     request.headers.emplace(lower_case(name), value);
     return {};
 }
@@ -125,9 +125,9 @@ ParseResult parse_field(const std::string& line, Request& request) {
 ParseResult check_host(const Request& request) {
     const std::size_t hosts = request.headers.count("host");
     const bool needed = request.version == Version::http_1_1;
-    if (hosts > 1 || (needed && hosts == 0)) return refuse(Status::bad_request);
+    if (hosts > 1 || (needed && hosts == 0)) return reject(Status::bad_request);
     if (hosts == 1 && !is_host(request.headers.find("host")->second)) {
-        return refuse(Status::bad_request);
+        return reject(Status::bad_request);
     }
     return {};
 }
@@ -137,11 +137,11 @@ ParseResult check_host(const Request& request) {
 ParseResult check_transfer_encoding(const Request& request) {
     const std::size_t codings = request.headers.count("transfer-encoding");
     if (codings == 0) return {};
-    if (request.headers.contains("content-length")) return refuse(Status::bad_request);
-    if (request.version == Version::http_1_0) return refuse(Status::bad_request);
+    if (request.headers.contains("content-length")) return reject(Status::bad_request);
+    if (request.version == Version::http_1_0) return reject(Status::bad_request);
     const std::string coding = lower_case(request.headers.find("transfer-encoding")->second);
-    if (codings == 1 && coding == "chunked") return refuse(Status::length_required);
-    return refuse(Status::not_implemented);
+    if (codings == 1 && coding == "chunked") return reject(Status::length_required);
+    return reject(Status::not_implemented);
 }
 
 // RFC 9112 §6.2: digits and nothing else, once.
@@ -149,12 +149,12 @@ ParseResult parse_content_length(Request& request) {
     const std::size_t lengths = request.headers.count("content-length");
     if (lengths == 0) return {};
     const std::string length = request.headers.find("content-length")->second;
-    if (lengths > 1 || !is_digits(length)) return refuse(Status::bad_request);
+    if (lengths > 1 || !is_digits(length)) return reject(Status::bad_request);
     const std::size_t first = length.find_first_not_of('0');
     const std::size_t digits = first == npos ? 0 : length.size() - first;
-    if (digits > std::to_string(max_body).size()) return refuse(Status::content_too_large);
+    if (digits > std::to_string(max_body).size()) return reject(Status::content_too_large);
     request.content_length = static_cast<std::size_t>(std::atoll(length.c_str()));
-    if (request.content_length > max_body) return refuse(Status::content_too_large);
+    if (request.content_length > max_body) return reject(Status::content_too_large);
     return {};
 }
 
@@ -164,7 +164,7 @@ ParseResult parse_expect(Request& request) {
     if (expectations == 0 || request.version == Version::http_1_0) return {};
     const std::string expectation = lower_case(request.headers.find("expect")->second);
     if (expectations > 1 || expectation != "100-continue") {
-        return refuse(Status::expectation_failed);
+        return reject(Status::expectation_failed);
     }
     request.expects_continue = true;
     return {};
@@ -182,11 +182,11 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
     const int found = std::sscanf(line.c_str(), "%8192[^ ]%*1[ ]%8192[^ ]%*1[ ]%8192[^ ]%n", method,
                                   target, version, &read);
     const bool whole = found == 3 && static_cast<std::size_t>(read) == line.size();
-    if (!whole || !is_token(method)) return refuse(Status::bad_request);
+    if (!whole || !is_token(method)) return reject(Status::bad_request);
     if (auto result = parse_target(target, request); !result) return result;
     if (auto result = parse_version(version, request); !result) return result;
     request.method = find_method(method);
-    if (request.method == Method::unknown) return refuse(Status::not_implemented);
+    if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }
 
@@ -197,7 +197,7 @@ ParseResult parse_fields(const std::string& lines, Request& request) {
         if (auto result = parse_field(field, request); !result) return result;
         line = end + 2;
     }
-    if (line != lines.c_str() + lines.size()) return refuse(Status::bad_request);
+    if (line != lines.c_str() + lines.size()) return reject(Status::bad_request);
     if (auto result = check_host(request); !result) return result;
     if (auto result = check_transfer_encoding(request); !result) return result;
     if (auto result = parse_content_length(request); !result) return result;
@@ -208,7 +208,7 @@ ParseResult parse_fields(const std::string& lines, Request& request) {
 // carriage return stand before it, does it end the request line, or the head? Parse the request
 // line as soon as it is whole. Mind that the buffer may move when it grows: what happens to views?
 std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view, Request&) {
-    return refuse(Status::not_implemented);
+    return reject(Status::not_implemented);
 }
 
 }  // namespace web

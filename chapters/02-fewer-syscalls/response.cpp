@@ -11,7 +11,11 @@ void Response::body_reference(std::string_view bytes) {
     body_ = std::string(bytes);
 }
 
-void Response::refuse(Status status) {
+void Response::request_body(std::string_view bytes) {
+    body_ = std::string(bytes);
+}
+
+void Response::error(Status status) {
     status_ = status;
     content_type_ = "text/plain; charset=utf-8";
     body_ = std::string(status_text(status)) + "\n";

@@ -18,12 +18,14 @@ public:
     /// A body that the response keeps.
     void body(std::string text);
 
-    /// A body that lives elsewhere at least until the answer is sent: a literal, the request's
-    /// body.
+    /// A body that lives as long as the program: a literal.
     void body_reference(std::string_view bytes);
 
+    /// The body of the request that is being answered.
+    void request_body(std::string_view bytes);
+
     /// The answer to a request that is not served: the status as text.
-    void refuse(Status status);
+    void error(Status status);
 
     // TODO(2): a function that formats status line and fields into a buffer of the caller's
     // (std::format_to_n, 256 bytes are enough), and one that gives the body as a view.

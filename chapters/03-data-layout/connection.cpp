@@ -5,13 +5,13 @@
 
 namespace web {
 
-Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
 
 void Connection::serve() {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
-    if (reading == Reading::complete) handler_(request_, response_);
+    if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
     // TODO(3): two system calls, two segments. Put head and body into an array of iovec and send
     // them together; an answer to HEAD has one part.
@@ -58,7 +58,7 @@ std::size_t Connection::fill_body(std::span<char> body) {
 }
 
 Connection::Reading Connection::refuse(Status status) {
-    response_.refuse(status);
+    response_.error(status);
     return Reading::refused;
 }
 
@@ -73,6 +73,8 @@ std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
     return std::unexpected(IoError::timed_out);
 }
 
+// TODO(3): each byte goes into the chunk, and from there into the string. Make room in the string
+// (resize_and_overwrite) and receive into that, behind what is there.
 bool Connection::receive_chunk() {
     char chunk[4096];
     const auto got = patiently([&] { return receive(socket_, chunk); });
@@ -95,7 +97,7 @@ bool Connection::send_all(std::string_view bytes) {
 // close() with bytes unread makes TCP send RST, which can destroy the answer on its way
 // (RFC 9112 §9.6). So: say that we are done, and read what still comes.
 void Connection::linger() {
-    finish_sending(socket_);
+    half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;
     char unwanted[4096];
     while (std::chrono::steady_clock::now() < end && !stopping()) {

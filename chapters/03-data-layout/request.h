@@ -33,7 +33,7 @@ struct NameHash {
 
 /// One request, as the application sees it. Its views are of the connection's buffer.
 struct Request {
-    // TODO(3): print sizeof(Request), then order the members by size so that the padding goes. Hold
+    // TODO(3): print sizeof(Request), then order the members so that the padding goes. Hold
     // the new size with a static_assert.
     Method method = Method::unknown;
     std::string_view path;

@@ -22,12 +22,14 @@ public:
     /// A body that the response keeps.
     void body(std::string text);
 
-    /// A body that lives elsewhere at least until the answer is sent: a literal, the request's
-    /// body.
+    /// A body that lives as long as the program: a literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
+    /// The body of the request that is being answered.
+    void request_body(std::string_view bytes) { body_ = bytes; }
+
     /// The answer to a request that is not served: the status as text.
-    void refuse(Status status);
+    void error(Status status);
 
     /// Status line and fields, written into `buffer` (max_head bytes) and returned as a view of it.
     std::string_view format_head(std::span<char> buffer) const;

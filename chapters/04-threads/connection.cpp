@@ -25,13 +25,13 @@ std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
 
 }  // namespace
 
-Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : handler_(handler), stopping_(stopping), socket_(std::move(socket)) {}
 
 void Connection::serve() {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
-    if (reading == Reading::complete) handler_(request_, response_);
+    if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
     std::array<char, Response::max_head> head;
     std::array parts{part(response_.format_head(head)), part(response_.body())};
@@ -78,7 +78,7 @@ std::size_t Connection::fill_body(std::span<char> body) {
 }
 
 Connection::Reading Connection::refuse(Status status) {
-    response_.refuse(status);
+    response_.error(status);
     return Reading::refused;
 }
 
@@ -93,13 +93,14 @@ std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
     return std::unexpected(IoError::timed_out);
 }
 
+// Straight into the string: no chunk on the stack, no copy out of it.
 bool Connection::receive_chunk() {
-    // TODO(4): received here, copied there. Receive straight into the string.
-    char chunk[4096];
-    const auto got = patiently([&] { return receive(socket_, chunk); });
-    if (!got || *got == 0) return false;
-    buffer_.append(chunk, *got);
-    return true;
+    const std::size_t had = buffer_.size();
+    buffer_.resize_and_overwrite(had + chunk_size, [&](char* bytes, std::size_t size) {
+        const std::span<char> room(bytes + had, size - had);
+        return had + patiently([&] { return receive(socket_, room); }).value_or(0);
+    });
+    return buffer_.size() > had;
 }
 
 bool Connection::send_all(std::span<iovec> parts) {
@@ -114,7 +115,7 @@ bool Connection::send_all(std::span<iovec> parts) {
 // close() with bytes unread makes TCP send RST, which can destroy the answer on its way
 // (RFC 9112 §9.6). So: say that we are done, and read what still comes.
 void Connection::linger() {
-    finish_sending(socket_);
+    half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;
     char unwanted[4096];
     while (std::chrono::steady_clock::now() < end && !stopping()) {

@@ -4,15 +4,18 @@
 
 namespace web {
 
-Server::Server(const ServerOptions& options, Handler handler, const std::atomic<bool>& stopping)
-    : listener_(listen_on(options.host, options.port)), handler_(handler), stopping_(stopping) {}
+Server::Server(const ServerOptions& options, HandlerFactory make_handler,
+               const std::atomic<bool>& stopping)
+    : listener_(listen_on(options.host, options.port)),
+      handler_(make_handler()),
+      stopping_(stopping) {}
 
 void Server::run() {
     // TODO(4): run this loop on a thread of its own for each listener, and join them. What happens
     // to the threads that have started if the next one cannot be?
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (auto client = accept_client(listener_)) {
-            Connection(std::move(*client), handler_, stopping_).serve();
+            Connection(std::move(*client), *handler_, stopping_).serve();
         }
     }
 }

@@ -43,6 +43,6 @@ std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec
 bool has_unread(const Fd& socket);
 
 /// Tells the peer that nothing more will come; receiving goes on.
-void finish_sending(const Fd& socket);
+void half_close(const Fd& socket);
 
 }  // namespace web

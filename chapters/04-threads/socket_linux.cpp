@@ -1,80 +1,15 @@
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-
-#include <cerrno>
-#include <memory>
-#include <stdexcept>
-#include <system_error>
-#include <thread>
-
-#include "socket.h"
+#include "socket_system.h"
 
 namespace web {
-namespace {
 
-[[noreturn]] void fail(const std::string& call) {
-    throw std::system_error(errno, std::generic_category(), call);
+Fd open_listener(int family) {
+    return Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-Addresses resolve(const std::string& host, std::uint16_t port) {
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-    if (error != 0) throw std::invalid_argument("--host " + host + ": " + gai_strerror(error));
-    return Addresses(found, &freeaddrinfo);
-}
-
-void set_option(const Fd& socket, int level, int option, int value) {
-    if (::setsockopt(socket.number(), level, option, &value, sizeof value) < 0) {
-        fail("setsockopt");
-    }
-}
-
-void set_timeout(const Fd& socket, int option) {
-    const timeval slice{0, std::chrono::microseconds(wait_slice).count()};
-    if (::setsockopt(socket.number(), SOL_SOCKET, option, &slice, sizeof slice) < 0) {
-        fail("setsockopt");
-    }
-}
-
-}  // namespace
-
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
-Fd listen_on(const std::string& host, std::uint16_t port) {
-    const Addresses address = resolve(host, port);
-    Fd socket(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (socket.number() < 0) fail("socket");
-    set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-    // TODO(4): with SO_REUSEPORT (socket(7)) several sockets may have this port, and the kernel
-    // spreads the clients. But then a second server would start on a port in use and take half of
-    // them: how do you notice it? With port 0, all must have the port that the first one got.
-    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_timeout(socket, SO_RCVTIMEO);
-    set_timeout(socket, SO_SNDTIMEO);
-    if (::bind(socket.number(), address->ai_addr, address->ai_addrlen) < 0) {
-        fail("bind " + host + ":" + std::to_string(port));
-    }
-    if (::listen(socket.number(), SOMAXCONN) < 0) fail("listen");
-    return socket;
-}
-
-std::optional<Fd> accept_client(const Fd& listener) {
-    Fd client(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (client.number() < 0) {
-        // accept(2): out of descriptors or memory. Waiting beats asking again at once.
-        const bool exhausted =
-            errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-        if (exhausted) std::this_thread::sleep_for(wait_slice);
-        return std::nullopt;
-    }
-    return client;
+// TODO(4): SO_REUSEPORT (socket(7)) lets several listeners have one port.
+// SO_RCVTIMEO reaches accept(2) here: socket(7).
+Fd accept_within_slice(const Fd& listener) {
+    return Fd(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
 }
 
 }  // namespace web

@@ -1,11 +1,12 @@
 #pragma once
 
-#include "request.h"
-#include "response.h"
+#include <memory>
+
+#include "handler.h"
 
 namespace web {
 
 /// The application: a page at /, the body back from /echo, its length from /sink.
-void respond(const Request& request, Response& response);
+std::unique_ptr<Handler> make_app();
 
 }  // namespace web

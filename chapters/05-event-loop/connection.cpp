@@ -25,16 +25,17 @@ std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
 
 }  // namespace
 
-Connection::Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping)
+Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : handler_(handler), stopping_(stopping), socket_(std::move(socket)) {}
 
-// TODO(5): what is a loop here becomes a state there. A request that is whole is answered from
-// memory before anybody waits again; what follows it in the buffer is the next one. With 64 KiB
-// unsent, requests wait. A body gets memory of its own unless it came with its head (why?).
+// TODO(5.2): what is a loop here becomes a state. A body gets memory of its own unless it came with
+// its head (why?), and an echo of it goes out from there.
+// TODO(5.3): what follows a request in the buffer is the next one, answered from memory before
+// anybody waits again. With 64 KiB unsent, requests wait.
 void Connection::serve() {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
-    if (reading == Reading::complete) handler_(request_, response_);
+    if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
     std::array<char, Response::max_head> head;
     std::array parts{part(response_.format_head(head)), part(response_.body())};
@@ -81,7 +82,7 @@ std::size_t Connection::fill_body(std::span<char> body) {
 }
 
 Connection::Reading Connection::refuse(Status status) {
-    response_.refuse(status);
+    response_.error(status);
     return Reading::refused;
 }
 
@@ -118,7 +119,7 @@ bool Connection::send_all(std::span<iovec> parts) {
 // close() with bytes unread makes TCP send RST, which can destroy the answer on its way
 // (RFC 9112 §9.6). So: say that we are done, and read what still comes.
 void Connection::linger() {
-    finish_sending(socket_);
+    half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;
     char unwanted[4096];
     while (std::chrono::steady_clock::now() < end && !stopping()) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fd.h"
+#include "handler.h"
 #include "http_parser.h"
 #include "request.h"
 #include "response.h"
@@ -15,13 +16,10 @@
 
 namespace web {
 
-/// The application: fills in the response to one request.
-using Handler = void (*)(const Request& request, Response& response);
-
-// TODO(5): a connection that waits for nobody. It gets bytes and gives bytes, and says which of the
-// two it wants next; the worker makes the system calls. Its phases: idle, head, body, sending,
-// linger, done. Its functions: receive_buffer(), received(count), end_of_input(), output(),
-// sent(count), finish().
+// TODO(5.2): a connection that waits for nobody and has no socket. It gets bytes and gives bytes,
+// and says what it wants next; whoever drives it makes the system calls: see driver.cpp. Wait,
+// Wants and Output are yours to define; its functions are wants(), room(), received(count),
+// end_of_input(), has_output(), output() and sent(count).
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
 public:
@@ -32,8 +30,8 @@ public:
     /// How long a client may go on sending after it was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
-    /// `stopping` must outlive the connection.
-    Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping);
+    /// `handler` and `stopping` must outlive the connection.
+    Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
     /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
     void serve();
@@ -59,7 +57,7 @@ private:
     bool send_all(std::span<iovec> parts);
     void linger();
 
-    Handler handler_;
+    Handler& handler_;
     const std::atomic<bool>& stopping_;
     std::string buffer_;  // the head, and what came with it
     std::string body_;    // request_.body's bytes

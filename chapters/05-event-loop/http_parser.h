@@ -34,7 +34,8 @@ public:
 
     /// `buffer` holds everything received so far and may have moved since the last call. Once the
     /// head is complete, `request` has views of it.
-    // TODO(5): a parser is used again for the next request of its connection: reset it, all of it.
+    // TODO(5.3): a parser is used again for the next request of its connection: reset it, all of
+    // it.
     std::expected<Progress, Status> parse(std::string_view buffer, Request& request);
 
     /// Where the body begins, once the head is complete.

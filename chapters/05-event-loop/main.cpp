@@ -75,9 +75,10 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     return options;
 }
 
-// TODO(5): from here to chapter 7 one thread serves: say so in the usage, and when asked for more.
+// TODO(5.4): from here to chapter 7 one thread serves: say so in the usage, and when asked for
+// more.
 void serve(const web::ServerOptions& options) {
-    web::Server server(options, web::respond, stopping);
+    web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
     std::println("listening on http://{}:{}", host, server.port());

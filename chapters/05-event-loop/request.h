@@ -39,7 +39,7 @@ struct Request {
     Method method = Method::unknown;
     Version version = Version::unknown;
     bool expects_continue = false;
-    // TODO(5): bool keep_alive: 1.1 unless told to close, 1.0 only if asked to stay (RFC 9112
+    // TODO(5.3): bool keep_alive: 1.1 unless told to close, 1.0 only if asked to stay (RFC 9112
     // §9.3). And a reset() that keeps the headers' memory.
 };
 

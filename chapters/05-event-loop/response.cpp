@@ -11,7 +11,7 @@ void Response::body(std::string text) {
     body_ = kept_;
 }
 
-void Response::refuse(Status status) {
+void Response::error(Status status) {
     status_ = status;
     content_type_ = "text/plain; charset=utf-8";
     body(std::string(status_text(status)) + "\n");
@@ -23,7 +23,7 @@ std::string_view Response::format_head(std::span<char> buffer) const {
                                           "HTTP/1.1 {}\r\n"
                                           "Content-Type: {}\r\n"
                                           "Content-Length: {}\r\n"
-                                          // TODO(5): only where it is so.
+                                          // TODO(5.3): only where it is so.
                                           "Connection: close\r\n"
                                           "\r\n",
                                           status_text(status_), content_type_, body_.size());

@@ -9,6 +9,7 @@
 
 #include "connection.h"
 #include "fd.h"
+#include "handler.h"
 
 namespace web {
 
@@ -23,7 +24,7 @@ struct ServerOptions {
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, Handler handler, std::atomic<bool>& stopping);
+    Server(const ServerOptions& options, HandlerFactory make_handler, std::atomic<bool>& stopping);
 
     std::uint16_t port() const { return local_port(listeners_.front()); }
 
@@ -35,7 +36,7 @@ private:
     void serve(const Fd& listener);
 
     std::vector<Fd> listeners_;
-    Handler handler_;
+    HandlerFactory make_handler_;
     std::atomic<bool>& stopping_;
 };
 

@@ -17,9 +17,9 @@ namespace web {
 
 /// How long one call below waits before it returns empty-handed, so that its caller can see
 /// whether the server is being stopped (SO_RCVTIMEO and SO_SNDTIMEO in socket(7)).
-// TODO(5): nothing here waits any more: non-blocking sockets, IoError::would_block, and an
-// accept_client() that says whether nobody is waiting, the client has gone, or we are out of
-// descriptors.
+// TODO(5.4): nothing here waits any more: non-blocking sockets, errors that say what the socket
+// waits for (IoError::wants_receive and wants_send), and an accept_client() that says whether
+// nobody is waiting, the client has gone, or we are out of descriptors.
 inline constexpr std::chrono::milliseconds wait_slice{200};
 
 enum class IoError { timed_out, failed };
@@ -45,6 +45,6 @@ std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec
 bool has_unread(const Fd& socket);
 
 /// Tells the peer that nothing more will come; receiving goes on.
-void finish_sending(const Fd& socket);
+void half_close(const Fd& socket);
 
 }  // namespace web

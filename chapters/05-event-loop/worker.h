@@ -1,14 +1,14 @@
-// TODO(5): the event loop, and every decision about clients: how many to accept at once, how long
+// TODO(5.4): the event loop, and every decision about clients: how many to accept at once, how long
 // to wait for whom, when to close. It owns the listener, the poller and the clients.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "connection.h"
 #include "fd.h"
+#include "handler.h"
 #include "poller.h"
 
 namespace web {
@@ -16,7 +16,8 @@ namespace web {
 class Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
-    Worker(Fd listener, Handler handler, const std::atomic<bool>& stopping);
+    // TODO(5.5): and const Limits&: how long a client may take over what it is waited for.
+    Worker(Fd listener, std::unique_ptr<Handler> handler, const std::atomic<bool>& stopping);
 
     const Fd& listener() const { return listener_; }
 
@@ -24,11 +25,11 @@ public:
     void run();
 
 private:
-    /// A socket, its state machine, what it is waited for, and until when. Define it here: who
-    /// destroys a worker destroys its clients.
+    /// A socket, its state machine, what it wanted last, and what the poller waits for. Define it
+    /// here: who destroys a worker destroys its clients.
     struct Client {};
 
-    Handler handler_;
+    std::unique_ptr<Handler> handler_;
     const std::atomic<bool>& stopping_;
     Fd listener_;
     Poller poller_;

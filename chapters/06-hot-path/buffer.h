@@ -50,7 +50,7 @@ private:
         if (capacity_ - size >= room) {
             std::memmove(bytes_.get(), bytes_.get() + begin_, size);
         } else {
-            // TODO(6): a head that comes in sixteen pieces is copied fifteen times. Twice the
+            // TODO(6.3): a head that comes in sixteen pieces is copied fifteen times. Twice the
             // capacity, at least.
             auto larger = std::make_unique_for_overwrite<char[]>(size + room);
             if (size > 0) std::memcpy(larger.get(), bytes_.get() + begin_, size);

@@ -1,7 +1,6 @@
 #include "connection.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace web {
 namespace {
@@ -18,15 +17,20 @@ std::string_view connection_field(const Request& request, bool last) {
 
 }  // namespace
 
-Connection::Phase Connection::phase() const {
-    if (has_unsent()) return Phase::sending;
-    if (input_ended_) return Phase::done;
-    if (last_answered_) return Phase::linger;
-    if (head_whole_) return Phase::body;
-    return input_.empty() ? Phase::idle : Phase::head;
+Wants Connection::wants() const {
+    const Wait wait = waits_for();
+    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
 }
 
-std::span<char> Connection::receive_buffer() {
+Wait Connection::waits_for() const {
+    if (has_output()) return Wait::room;
+    if (input_ended_) return Wait::nothing;
+    if (last_answered_) return Wait::end;
+    if (head_whole_) return Wait::body;
+    return input_.empty() ? Wait::request : Wait::head;
+}
+
+std::span<char> Connection::room() {
     if (body_) return {body_.get() + body_had_, request_.content_length - body_had_};
     return input_.room(chunk);
 }
@@ -35,30 +39,29 @@ void Connection::received(std::size_t count) {
     if (last_answered_) return;
     if (body_) {
         body_had_ += count;
+        ++turn_;
     } else {
         input_.commit(count);
     }
     answer_requests();
 }
 
-void Connection::end_of_input() {
-    input_ended_ = true;
-}
-
-std::span<const iovec> Connection::output() {
+Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
     if (!echo_.empty()) parts_[count++] = part(echo_);
-    return {parts_.data(), count};
+    return {{parts_.data(), count}};
 }
 
-void Connection::sent(std::size_t count) {
+bool Connection::sent(std::size_t count) {
+    ++turn_;
     const std::size_t from_output = std::min(count, output_.size());
     output_.consume(from_output);
     echo_.remove_prefix(count - from_output);
-    if (has_unsent()) return;
+    if (has_output()) return false;
     if (!head_whole_) body_.reset();
     answer_requests();
+    return true;
 }
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.
@@ -101,10 +104,10 @@ void Connection::begin_body() {
 
 void Connection::answer() {
     Response response;
-    handler_(request_, response);
-    last_answered_ = finishing_ || !request_.keep_alive;
+    handler_->respond(request_, response);
+    last_answered_ = closing_ || !request_.keep_alive;
     append_head(response, connection_field(request_, last_answered_));
-    if (request_.method != Method::head) append_body(response.body());
+    if (request_.method != Method::head) append_body(response);
     next_request();
 }
 
@@ -113,12 +116,12 @@ void Connection::append_head(const Response& response, std::string_view connecti
     output_.append(response.format_head(head, connection));
 }
 
-// A long body of the request goes out from where it is; anything else is soon copied.
-void Connection::append_body(std::string_view body) {
-    if (body_ && body.data() == body_.get()) {
-        echo_ = body;
+// A body that has memory of its own goes out from there; anything else is soon copied.
+void Connection::append_body(const Response& response) {
+    if (body_ && response.has_request_body()) {
+        echo_ = response.body();
     } else {
-        output_.append(body);
+        output_.append(response.body());
     }
 }
 
@@ -133,7 +136,7 @@ void Connection::next_request() {
 
 void Connection::refuse(Status status) {
     Response response;
-    response.refuse(status);
+    response.error(status);
     last_answered_ = true;
     append_head(response, "Connection: close\r\n");
     if (request_.method != Method::head) output_.append(response.body());

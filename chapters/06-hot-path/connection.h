@@ -10,49 +10,67 @@
 #include <string_view>
 
 #include "buffer.h"
+#include "handler.h"
 #include "http_parser.h"
+#include "interest.h"
 #include "request.h"
 #include "response.h"
 
 namespace web {
 
-/// The application: fills in the response to one request.
-using Handler = void (*)(const Request& request, Response& response);
+/// What a connection waits for.
+enum class Wait : std::uint8_t {
+    request,  // the first byte of the next one
+    head,     // the rest of a head
+    body,     // the rest of a body
+    room,     // to send what was answered
+    end,      // the peer's, after the last answer: what still comes is dropped
+    nothing,  // close
+};
 
-/// One client's state machine: bytes in, bytes out, and what it waits for. Makes no system call, so
-/// whoever drives it decides when to receive, when to send and how long to wait.
+/// What whoever drives a connection has to do for it. A new turn deserves a new deadline.
+struct Wants {
+    Wait wait = Wait::request;
+    Interest interest = Interest::receive;
+    std::uint32_t turn = 0;
+
+    bool operator==(const Wants&) const = default;
+};
+
+/// What to send, in order.
+struct Output {
+    std::span<const iovec> bytes;
+};
+
+/// One client's state machine: bytes in, bytes out, and what it wants next. Makes no system call,
+/// so whoever drives it decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    enum class Phase : std::uint8_t {
-        idle,     // between requests
-        head,     // has part of a head
-        body,     // has the head, waits for the body
-        sending,  // has output that was not sent yet
-        linger,   // has sent its last answer: what still comes is dropped
-        done,     // close
-    };
+    /// `handler` must outlive the connection.
+    explicit Connection(Handler& handler) : handler_(&handler) {}
 
-    explicit Connection(Handler handler) : handler_(handler) {}
-
-    Phase phase() const;
+    Wants wants() const;
 
     /// Where received bytes go. Valid until the next call of any other function.
-    std::span<char> receive_buffer();
+    std::span<char> room();
 
     /// That many bytes were received there. Answers every request that is whole.
     void received(std::size_t count);
 
-    /// The peer will send no more: what is whole is answered, then the connection is done.
-    void end_of_input();
+    /// The peer will send no more: what is whole is answered, then nothing is wanted.
+    void end_of_input() { input_ended_ = true; }
 
-    /// What to send, in order. Valid until the next call of any other function.
-    std::span<const iovec> output();
+    bool has_output() const { return !output_.empty() || !echo_.empty(); }
 
-    /// That many bytes of the output were sent. Goes on with requests that waited for it.
-    void sent(std::size_t count);
+    /// Valid until the next call of any other function.
+    Output output();
+
+    /// That many bytes of the output were sent. True if that was all of it: then there may be more,
+    /// for requests that waited were answered.
+    bool sent(std::size_t count);
 
     /// The next answer is the last.
-    void finish() { finishing_ = true; }
+    void close_after_next() { closing_ = true; }
 
 private:
     /// A chunk of input: most requests fit, with their neighbours if they are pipelined.
@@ -60,19 +78,19 @@ private:
     /// With this much unsent, requests wait: a client that does not read costs no more.
     static constexpr std::size_t max_unsent = 64 * 1024;
 
+    Wait waits_for() const;
     void answer_requests();
     bool read_head();
     void begin_body();
     void answer();
     void append_head(const Response& response, std::string_view connection);
-    void append_body(std::string_view body);
+    void append_body(const Response& response);
     void next_request();
     void refuse(Status status);
-    bool has_unsent() const { return !output_.empty() || !echo_.empty(); }
 
-    Handler handler_;
-    // TODO(6): thousands of these wait with a buffer each. Let a pool of the worker lend them while
-    // they hold something (buffer_pool.h is yours to write), and take back the warmest first.
+    Handler* handler_;
+    // TODO(6.3): thousands of these wait with a buffer each. Let a pool of the worker lend them
+    // while they hold something (buffer_pool.h is yours to write), and take back the warmest first.
     Buffer input_;
     Buffer output_;
     std::unique_ptr<char[]> body_;  // a body that did not come with its head
@@ -81,8 +99,9 @@ private:
     HttpParser parser_;
     Request request_;
     std::array<iovec, 2> parts_{};
+    std::uint32_t turn_ = 0;
     bool head_whole_ = false;
-    bool finishing_ = false;
+    bool closing_ = false;
     bool last_answered_ = false;
     bool input_ended_ = false;
 };

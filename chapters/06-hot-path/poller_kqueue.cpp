@@ -11,19 +11,25 @@
 namespace web {
 namespace {
 
-using Change = struct kevent;
+using Event = struct kevent;
 
-Change control(int fd, unsigned short flags, Interest interest) {
-    Change change;
+Event change_of(int fd, unsigned short flags, Interest interest) {
+    Event change;
     EV_SET(&change, static_cast<unsigned>(fd),
            interest == Interest::receive ? EVFILT_READ : EVFILT_WRITE, flags, 0, 0, nullptr);
     return change;
 }
 
-bool submit(const Fd& queue, std::span<const Change> changes) {
+bool submit(const Fd& queue, std::span<const Event> changes) {
     // An int goes here, on NetBSD a size_t: a short fits both.
     const auto count = static_cast<unsigned short>(changes.size());
     return ::kevent(queue.number(), changes.data(), count, nullptr, 0, nullptr) == 0;
+}
+
+timespec to_timespec(std::chrono::milliseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    const std::chrono::nanoseconds rest = time - seconds;
+    return {static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
 }
 
 Interest other(Interest interest) {
@@ -36,28 +42,29 @@ Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
 }
 
-// TODO(6): add both filters once, one of them disabled; afterwards only enable and disable.
-bool Poller::add(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_ADD, interest)};
-    return submit(queue_, changes);
+// TODO(6.4): add both filters once, one of them disabled; afterwards only enable and disable. And
+// only write the changes down: wait() tells the kernel of all of them in the call that it makes
+// anyway. Who cannot be watched is known only then.
+void Poller::add(int fd, Interest interest) {
+    const std::array changes{change_of(fd, EV_ADD, interest)};
+    if (!submit(queue_, changes)) unwatched_.push_back(fd);
 }
 
-bool Poller::change(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DELETE, other(interest)),
-                             control(fd, EV_ADD, interest)};
-    return submit(queue_, changes);
+void Poller::change(int fd, Interest interest) {
+    const std::array changes{change_of(fd, EV_DELETE, other(interest)),
+                             change_of(fd, EV_ADD, interest)};
+    if (!submit(queue_, changes)) unwatched_.push_back(fd);
 }
 
 void Poller::remove(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DELETE, interest)};
+    const std::array changes{change_of(fd, EV_DELETE, interest)};
     submit(queue_, changes);
 }
 
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
-    std::array<Change, batch> events;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-    const std::chrono::nanoseconds rest = timeout - seconds;
-    const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
+    unwatched_.clear();
+    std::array<Event, batch> events;
+    const timespec limit = to_timespec(timeout);
     const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch, &limit);
     if (count <= 0) return {};
     const auto ready = static_cast<std::size_t>(count);

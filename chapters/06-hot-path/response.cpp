@@ -11,13 +11,13 @@ void Response::body(std::string text) {
     body_ = kept_;
 }
 
-void Response::refuse(Status status) {
+void Response::error(Status status) {
     status_ = status;
     content_type_ = "text/plain; charset=utf-8";
     body(std::string(status_text(status)) + "\n");
 }
 
-// TODO(6): std::format reads its format string for every answer. Status lines are constants; the
+// TODO(6.1): std::format reads its format string for every answer. Status lines are constants; the
 // rest is a copy of known size and one std::to_chars.
 std::string_view Response::format_head(std::span<char> buffer, std::string_view connection) const {
     const auto room = static_cast<std::ptrdiff_t>(buffer.size());

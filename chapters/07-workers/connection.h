@@ -11,53 +11,67 @@
 
 #include "buffer.h"
 #include "buffer_pool.h"
+#include "handler.h"
 #include "http_parser.h"
+#include "interest.h"
 #include "request.h"
 #include "response.h"
 
 namespace web {
 
-/// The application: fills in the response to one request.
-using Handler = void (*)(const Request& request, Response& response);
+/// What a connection waits for.
+enum class Wait : std::uint8_t {
+    request,  // the first byte of the next one
+    head,     // the rest of a head
+    body,     // the rest of a body
+    room,     // to send what was answered
+    end,      // the peer's, after the last answer: what still comes is dropped
+    nothing,  // close
+};
 
-/// One client's state machine: bytes in, bytes out, and what it waits for. Makes no system call, so
-/// whoever drives it decides when to receive, when to send and how long to wait.
+/// What whoever drives a connection has to do for it. A new turn deserves a new deadline.
+struct Wants {
+    Wait wait = Wait::request;
+    Interest interest = Interest::receive;
+    std::uint32_t turn = 0;
+
+    bool operator==(const Wants&) const = default;
+};
+
+/// What to send, in order.
+struct Output {
+    std::span<const iovec> bytes;
+};
+
+/// One client's state machine: bytes in, bytes out, and what it wants next. Makes no system call,
+/// so whoever drives it decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    enum class Phase : std::uint8_t {
-        idle,     // between requests
-        head,     // has part of a head
-        body,     // has the head, waits for the body
-        sending,  // has output that was not sent yet
-        linger,   // has sent its last answer: what still comes is dropped
-        done,     // close
-    };
+    /// `handler` and `pool` must outlive the connection.
+    Connection(Handler& handler, BufferPool& pool) : handler_(&handler), pool_(&pool) {}
 
-    /// `pool` must outlive the connection.
-    Connection(Handler handler, BufferPool& pool) : handler_(handler), pool_(&pool) {}
-
-    Phase phase() const;
+    Wants wants() const;
 
     /// Where received bytes go. Valid until the next call of any other function.
-    std::span<char> receive_buffer();
+    std::span<char> room();
 
-    /// That many bytes were received there. Answers every request that is whole.
+    /// That many bytes were received there, perhaps none. Answers every request that is whole.
     void received(std::size_t count);
 
-    /// The peer will send no more: what is whole is answered, then the connection is done.
+    /// The peer will send no more: what is whole is answered, then nothing is wanted.
     void end_of_input();
 
     bool has_output() const { return !output_.empty() || !echo_.empty(); }
 
-    /// What to send, in order. Valid until the next call of any other function.
-    std::span<const iovec> output();
+    /// Valid until the next call of any other function.
+    Output output();
 
-    /// That many bytes of the output were sent. False if some are left; otherwise goes on with
-    /// requests that waited for that.
+    /// That many bytes of the output were sent. True if that was all of it: then there may be more,
+    /// for requests that waited were answered.
     bool sent(std::size_t count);
 
     /// The next answer is the last.
-    void finish() { finishing_ = true; }
+    void close_after_next() { closing_ = true; }
 
 private:
     /// The least room that is worth a system call.
@@ -65,6 +79,7 @@ private:
     /// With this much unsent, requests wait: a client that does not read costs no more.
     static constexpr std::size_t max_unsent = 64 * 1024;
 
+    Wait waits_for() const;
     bool may_answer() const {
         return !last_answered_ && echo_.empty() && output_.size() < max_unsent;
     }
@@ -77,7 +92,7 @@ private:
     void next_request();
     void refuse(Status status);
 
-    Handler handler_;
+    Handler* handler_;
     BufferPool* pool_;
     // Lent by the pool while they hold something: a client that waits costs nobody a buffer.
     Buffer input_;
@@ -88,8 +103,9 @@ private:
     HttpParser parser_;
     Request request_;
     std::array<iovec, 2> parts_{};
+    std::uint32_t turn_ = 0;
     bool head_whole_ = false;
-    bool finishing_ = false;
+    bool closing_ = false;
     bool last_answered_ = false;
     bool input_ended_ = false;
 };

@@ -1,10 +1,6 @@
 #include "worker.h"
 
-#include <cerrno>
-#include <system_error>
 #include <utility>
-
-#include "socket.h"
 
 namespace web {
 namespace {
@@ -15,22 +11,64 @@ constexpr std::chrono::milliseconds tick{200};
 // After so many the loop goes back to the clients it has.
 constexpr int accept_batch = 64;
 
+Interest interest_for(IoError error) {
+    return error == IoError::wants_send ? Interest::send : Interest::receive;
+}
+
+// Receives once, if that is wanted, and sends what there is.
+std::expected<void, IoError> exchange(const Fd& socket, Connection& connection, Interest wanted) {
+    if (wanted == Interest::receive) {
+        const auto got = receive(socket, connection.room());
+        if (got == 0) {
+            connection.end_of_input();
+        } else {
+            connection.received(got.value_or(0));
+        }
+        if (!got) return std::unexpected(got.error());
+    }
+    while (connection.has_output()) {
+        const auto took = send(socket, connection.output().bytes);
+        if (!took) return std::unexpected(took.error());
+        if (!connection.sent(*took)) break;
+    }
+    return {};
+}
+
+// Nothing is lost when the server is stopped now.
+bool is_answered(const Wants& wants) {
+    return wants.wait == Wait::request || wants.wait == Wait::end;
+}
+
 }  // namespace
 
-Worker::Worker(Fd listener, Handler handler, const std::atomic<bool>& stopping)
-    : handler_(handler), stopping_(stopping), listener_(std::move(listener)), now_(Clock::now()) {
-    if (!poller_.add(listener_.number(), Interest::receive)) {
-        throw std::system_error(errno, std::generic_category(), "watching the listener");
+std::chrono::seconds Limits::of(Wait wait) const {
+    switch (wait) {
+        case Wait::request: return idle;
+        case Wait::head: return head;
+        case Wait::end: return linger;
+        default: return progress;
     }
 }
 
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+               const std::atomic<bool>& stopping)
+    : handler_(std::move(handler)),
+      limits_(limits),
+      stopping_(stopping),
+      listener_(std::move(listener)),
+      now_(Clock::now()) {
+    poller_.add(listener_.number(), Interest::receive);
+}
+
 void Worker::run() {
-    while (!stopping_.load(std::memory_order_relaxed))
+    while (!stopping())
         run_once();
-    finish_clients();
+    drain();
 }
 
 void Worker::run_once() {
+    for (const int fd : poller_.unwatched())
+        give_up(fd);
     const auto ready = poller_.wait(tick);
     now_ = Clock::now();
     for (const int fd : ready) {
@@ -54,11 +92,12 @@ void Worker::accept_clients() {
         if (!socket && socket.error() == AcceptError::gone) continue;
         if (!socket && socket.error() == AcceptError::exhausted) return pause_accepting();
         if (!socket) return;
-        if (!poller_.add(socket->number(), Interest::receive)) continue;
+        poller_.add(socket->number(), Interest::receive);
         const auto index = static_cast<std::size_t>(socket->number());
         if (index >= clients_.size()) clients_.resize(index + 1);
-        clients_[index] = std::make_unique<Client>(std::move(*socket), Connection(handler_, pool_));
-        set_deadline(*clients_[index], Connection::Phase::idle);
+        clients_[index] =
+            std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_));
+        clients_[index]->deadline = now_ + limits_.idle;
         ++client_count_;
     }
 }
@@ -71,67 +110,39 @@ void Worker::pause_accepting() {
 }
 
 void Worker::resume_accepting() {
-    if (accepting_ || stopping_.load(std::memory_order_relaxed)) return;
-    accepting_ = poller_.add(listener_.number(), Interest::receive);
+    if (accepting_ || stopping()) return;
+    accepting_ = true;
+    poller_.add(listener_.number(), Interest::receive);
+}
+
+// Who is not watched would wait for ever. For the listener the next sweep asks again.
+void Worker::give_up(int fd) {
+    if (fd == listener_.number()) {
+        accepting_ = false;
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        drop(*client);
+    }
 }
 
 void Worker::serve(Client& client) {
-    const bool receiving = client.interest == Interest::receive;
-    if ((receiving && !receive_from(client)) || !send_to(client)) {
-        drop(client);
-    } else {
-        settle(client);
-    }
+    const auto exchanged = exchange(client.socket, client.connection, client.wants.interest);
+    if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
+    const Wants wants = client.connection.wants();
+    if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
+    if (wants != client.wants) wait_for(client, wants);
+    watch(client, exchanged ? wants.interest : interest_for(exchanged.error()));
 }
 
-bool Worker::receive_from(Client& client) {
-    const auto got = receive(client.socket, client.connection.receive_buffer());
-    if (!got && got.error() == IoError::failed) return false;
-    if (got == 0) {
-        client.connection.end_of_input();
-    } else {
-        client.connection.received(got.value_or(0));
-    }
-    return true;
+void Worker::wait_for(Client& client, const Wants& wants) {
+    if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
+    client.wants = wants;
+    client.deadline = now_ + limits_.of(wants.wait);
 }
 
-bool Worker::send_to(Client& client) {
-    while (client.connection.has_output()) {
-        const auto took = send(client.socket, client.connection.output());
-        if (!took) return took.error() == IoError::would_block;
-        client.phase = Connection::Phase::sending;  // so that a head after this is a new one
-        if (!client.connection.sent(*took)) return true;
-    }
-    return true;
-}
-
-// Waits for what the connection wants next. The kernel is told only when that has changed.
-void Worker::settle(Client& client) {
-    const Connection::Phase phase = client.connection.phase();
-    if (phase == Connection::Phase::done) return drop(client);
-    const bool lingers = phase == Connection::Phase::linger;
-    if (lingers && client.phase != phase) finish_sending(client.socket);
-    const bool answered = lingers || phase == Connection::Phase::idle;
-    if (answered && stopping_.load(std::memory_order_relaxed)) return drop(client);
-    set_deadline(client, phase);
-    const bool sends = phase == Connection::Phase::sending;
-    const Interest interest = sends ? Interest::send : Interest::receive;
-    if (interest == client.interest) return;
-    client.interest = interest;
-    if (!poller_.change(client.socket.number(), interest)) drop(client);
-}
-
-// Whoever sends a byte now and then cannot stretch a head or the end of a connection.
-void Worker::set_deadline(Client& client, Connection::Phase phase) {
-    using enum Connection::Phase;
-    const bool same = std::exchange(client.phase, phase) == phase;
-    if (same && (phase == head || phase == linger)) return;
-    switch (phase) {
-        case idle: client.deadline = now_ + idle_limit; break;
-        case head: client.deadline = now_ + head_limit; break;
-        case linger: client.deadline = now_ + linger_limit; break;
-        default: client.deadline = now_ + progress_limit; break;
-    }
+// The kernel is told only when that has changed.
+void Worker::watch(Client& client, Interest interest) {
+    if (std::exchange(client.interest, interest) == interest) return;
+    poller_.change(client.socket.number(), interest);
 }
 
 void Worker::drop(Client& client) {
@@ -147,17 +158,16 @@ void Worker::drop_overdue() {
     resume_accepting();
 }
 
-void Worker::finish_clients() {
+void Worker::drain() {
     poller_.remove(listener_.number(), Interest::receive);
     listener_ = Fd();
     for (const auto& client : clients_) {
         if (!client) continue;
-        client->connection.finish();
-        const Connection::Phase phase = client->phase;
-        if (phase == Connection::Phase::idle || phase == Connection::Phase::linger) drop(*client);
+        client->connection.close_after_next();
+        if (is_answered(client->wants)) drop(*client);
     }
     dropped_.clear();
-    const auto end = Clock::now() + stop_limit;
+    const auto end = Clock::now() + limits_.stop;
     while (client_count_ > 0 && Clock::now() < end)
         run_once();
 }

@@ -12,7 +12,7 @@ namespace {
 /// The path of http://host, which stands nowhere in the request.
 constexpr std::string_view root = "/";
 
-std::unexpected<Status> refuse(Status status) {
+std::unexpected<Status> reject(Status status) {
     return std::unexpected(status);
 }
 
@@ -104,15 +104,35 @@ Method find_method(std::string_view name) {
     return Method::unknown;
 }
 
+/// A literal as an argument of a template, so that each comparison is with constants.
+template <std::size_t size>
+struct Literal {
+    consteval Literal(const char (&text)[size]) { std::ranges::copy(text, bytes); }
+    char bytes[size];
+};
+
+/// Compares without regard to the case of letters (RFC 9110 §5.1); `lower` has none in upper case.
+template <Literal lower>
+bool is_same(std::string_view text) {
+    constexpr std::size_t size = sizeof lower.bytes - 1;
+    if (text.size() != size) return false;
+    bool same = true;
+    for (std::size_t i = 0; i < size; ++i) {
+        const bool is_letter = lower.bytes[i] >= 'a' && lower.bytes[i] <= 'z';
+        same &= (text[i] | (is_letter ? 0x20 : 0)) == lower.bytes[i];
+    }
+    return same;
+}
+
 bool is_version(std::string_view text) {
     return text.starts_with("HTTP/") && is_digit(text[5]) && text[6] == '.' && is_digit(text[7]);
 }
 
 // RFC 9112 §3.2.2: http://host, which the Host field repeats, before path and query.
 bool skip_authority(std::string_view& target) {
-    constexpr std::string_view scheme = "http://";
-    if (!SameName()(target.substr(0, scheme.size()), scheme)) return false;
-    target.remove_prefix(scheme.size());
+    constexpr std::size_t scheme_size = std::string_view("http://").size();
+    if (!is_same<"http://">(target.substr(0, scheme_size))) return false;
+    target.remove_prefix(scheme_size);
     const char* const host_end = skip(target.data(), host_byte);
     if (host_end == target.data()) return false;
     target = {host_end, target.data() + target.size()};
@@ -142,21 +162,12 @@ std::string_view trim(std::string_view text) {
     return text;
 }
 
-/// Compares without regard to case. Only letters and '-' may stand in `lower_case`.
-template <std::size_t size>
-bool is_name(std::string_view name, const char (&lower_case)[size]) {
-    if (name.size() != size - 1) return false;
-    bool same = true;
-    for (std::size_t i = 0; i + 1 < size; ++i)
-        same &= (name[i] | 0x20) == lower_case[i];
-    return same;
-}
-
 // RFC 9110 §7.6.1: a list of options.
-bool has_option(std::string_view list, std::string_view option) {
+template <Literal option>
+bool has_option(std::string_view list) {
     while (!list.empty()) {
         const std::size_t comma = std::min(list.find(','), list.size());
-        if (SameName()(trim(list.substr(0, comma)), option)) return true;
+        if (is_same<option>(trim(list.substr(0, comma)))) return true;
         list.remove_prefix(std::min(comma + 1, list.size()));
     }
     return false;
@@ -168,7 +179,7 @@ ParseResult parse_version(std::string_view text, Request& request) {
     } else if (text == "HTTP/1.0") {
         request.version = Version::http_1_0;
     } else {
-        return refuse(is_version(text) ? Status::version_not_supported : Status::bad_request);
+        return reject(is_version(text) ? Status::version_not_supported : Status::bad_request);
     }
     return {};
 }
@@ -176,16 +187,16 @@ ParseResult parse_version(std::string_view text, Request& request) {
 // RFC 9112 §3: method, one space, target, one space, version.
 ParseResult parse_request_line(std::string_view line, Request& request) {
     constexpr std::size_t shortest = std::string_view("M / HTTP/1.1").size();
-    if (line.size() < shortest) return refuse(Status::bad_request);
+    if (line.size() < shortest) return reject(Status::bad_request);
     const char* const method_end = skip(line.data(), token_byte);
     const char* const target = method_end + 1;
     const char* const version = line.end() - std::string_view("HTTP/1.1").size();
-    if (method_end == line.data() || target >= version - 1) return refuse(Status::bad_request);
-    if (*method_end != ' ' || version[-1] != ' ') return refuse(Status::bad_request);
-    if (!parse_target({target, version - 1}, request)) return refuse(Status::bad_request);
+    if (method_end == line.data() || target >= version - 1) return reject(Status::bad_request);
+    if (*method_end != ' ' || version[-1] != ' ') return reject(Status::bad_request);
+    if (!parse_target({target, version - 1}, request)) return reject(Status::bad_request);
     if (auto result = parse_version({version, line.end()}, request); !result) return result;
     request.method = find_method({line.data(), method_end});
-    if (request.method == Method::unknown) return refuse(Status::not_implemented);
+    if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }
 
@@ -205,22 +216,22 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
     const char* from = bytes_ + scanned_;
     while (const char* line_feed = find_line_feed(from, end)) {
         from = line_feed + 1;
-        if (from > bytes_ + limit_) return refuse(too_long());
+        if (from > bytes_ + limit_) return reject(too_long());
         const char* const line_end = line_feed - 1;
-        if (line_end < line || *line_end != '\r') return refuse(Status::bad_request);
+        if (line_end < line || *line_end != '\r') return reject(Status::bad_request);
         if (fields_ == 0) {
             if (auto result = end_request_line({line, line_end}, request); !result)
-                return refuse(result.error());
+                return reject(result.error());
         } else if (line != line_end) {
             if (!parse_field(line, line_end, request)) malformed_ = true;
         } else {
-            return finish(line, request);
+            return finish_head(line, request);
         }
         line = from;
     }
     line_ = static_cast<std::size_t>(line - bytes_);
     scanned_ = buffer.size();
-    if (scanned_ >= limit_) return refuse(too_long());
+    if (scanned_ >= limit_) return reject(too_long());
     return Progress::incomplete;
 }
 
@@ -258,21 +269,21 @@ bool HttpParser::parse_field(const char* line, const char* end, Request& request
     while (end > value && is_space(end[-1]))
         --end;
     const std::string_view name(line, colon);
-    if (!is_name(name, "host")) return note_field(name, {value, end}, request);
-    framing_.host.note(skip(value, host_byte) == end);
+    if (!is_same<"host">(name)) return judge_field(name, {value, end}, request);
+    framing_.host.add(skip(value, host_byte) == end);
     return true;
 }
 
-bool HttpParser::note_field(std::string_view name, std::string_view value, Request& request) {
-    if (is_name(name, "connection")) {
-        framing_.close |= has_option(value, "close");
-        framing_.keep_alive |= has_option(value, "keep-alive");
-    } else if (is_name(name, "content-length")) {
-        framing_.length.note(parse_length(value, request));
-    } else if (is_name(name, "transfer-encoding")) {
-        framing_.coding.note(SameName()(value, "chunked"));
-    } else if (is_name(name, "expect")) {
-        framing_.expect.note(SameName()(value, "100-continue"));
+bool HttpParser::judge_field(std::string_view name, std::string_view value, Request& request) {
+    if (is_same<"connection">(name)) {
+        framing_.close |= has_option<"close">(value);
+        framing_.keep_alive |= has_option<"keep-alive">(value);
+    } else if (is_same<"content-length">(name)) {
+        framing_.length.add(parse_length(value, request));
+    } else if (is_same<"transfer-encoding">(name)) {
+        framing_.coding.add(is_same<"chunked">(value));
+    } else if (is_same<"expect">(name)) {
+        framing_.expect.add(is_same<"100-continue">(value));
     }
     return is_field_value(value);
 }
@@ -286,7 +297,8 @@ bool HttpParser::parse_length(std::string_view value, Request& request) {
 }
 
 // `end` is where the empty line begins.
-std::expected<HttpParser::Progress, Status> HttpParser::finish(const char* end, Request& request) {
+std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* end,
+                                                                    Request& request) {
     auto& [host, length, coding, expect, close, keep_alive] = framing_;
     const bool is_1_0 = request.version == Version::http_1_0;
     if (is_1_0) {
@@ -296,14 +308,14 @@ std::expected<HttpParser::Progress, Status> HttpParser::finish(const char* end, 
         close |= !keep_alive;
     }
     // RFC 9112 §3.2: exactly one Host.
-    if (malformed_ || !host.seen || !host.good || !length.good) return refuse(Status::bad_request);
+    if (malformed_ || !host.seen || !host.good || !length.good) return reject(Status::bad_request);
     if (coding.seen) {
         // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests.
-        if (length.seen || is_1_0) return refuse(Status::bad_request);
-        return refuse(coding.good ? Status::length_required : Status::not_implemented);
+        if (length.seen || is_1_0) return reject(Status::bad_request);
+        return reject(coding.good ? Status::length_required : Status::not_implemented);
     }
-    if (request.content_length > max_body) return refuse(Status::content_too_large);
-    if (!expect.good) return refuse(Status::expectation_failed);
+    if (request.content_length > max_body) return reject(Status::content_too_large);
+    if (!expect.good) return reject(Status::expectation_failed);
     request.expects_continue = expect.seen;
     request.keep_alive = !close;  // RFC 9112 §9.3
     request.fields = {bytes_ + fields_, end};

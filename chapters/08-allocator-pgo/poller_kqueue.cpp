@@ -12,13 +12,13 @@
 namespace web {
 namespace {
 
-using Change = struct kevent;
+using Event = struct kevent;
 
-Change control(int fd, unsigned short flags, Interest interest) {
-    Change change;
-    EV_SET(&change, static_cast<unsigned>(fd),
+Event to_event(int fd, Interest interest, unsigned short flags) {
+    Event event;
+    EV_SET(&event, static_cast<unsigned>(fd),
            interest == Interest::receive ? EVFILT_READ : EVFILT_WRITE, flags, 0, 0, nullptr);
-    return change;
+    return event;
 }
 
 timespec to_timespec(std::chrono::milliseconds time) {
@@ -29,7 +29,7 @@ timespec to_timespec(std::chrono::milliseconds time) {
 
 // Of a descriptor that was closed meanwhile there is nothing to tell. Its number may have passed to
 // another worker's client, which this queue does not have: ENOENT.
-bool is_refusal(const Change& event) {
+bool is_unwatched(const Event& event) {
     return event.data != EBADF && event.data != ENOENT;
 }
 
@@ -45,21 +45,19 @@ Poller::Poller() : queue_(::kqueue()) {
 
 // Both filters, once; afterwards they are only enabled and disabled. The kernel is told with the
 // next wait, of all changes of a turn in one call.
-bool Poller::add(int fd, Interest interest) {
-    notes_.push_back({fd, interest, EV_ADD});
-    notes_.push_back({fd, other(interest), EV_ADD | EV_DISABLE});
-    return true;
+void Poller::add(int fd, Interest interest) {
+    changes_.push_back({fd, interest, EV_ADD});
+    changes_.push_back({fd, other(interest), EV_ADD | EV_DISABLE});
 }
 
-bool Poller::change(int fd, Interest interest) {
-    notes_.push_back({fd, other(interest), EV_DISABLE});
-    notes_.push_back({fd, interest, EV_ENABLE});
-    return true;
+void Poller::change(int fd, Interest interest) {
+    changes_.push_back({fd, other(interest), EV_DISABLE});
+    changes_.push_back({fd, interest, EV_ENABLE});
 }
 
 void Poller::remove(int fd, Interest interest) {
-    notes_.push_back({fd, interest, EV_DELETE});
-    notes_.push_back({fd, other(interest), EV_DELETE});
+    changes_.push_back({fd, interest, EV_DELETE});
+    changes_.push_back({fd, other(interest), EV_DELETE});
 }
 
 // kevent(2) applies the changes in their order, then looks for events. "If an error occurs …
@@ -67,16 +65,16 @@ void Poller::remove(int fd, Interest interest) {
 // so no call takes more changes than it has room for. All but the last call only ask, and what was
 // ready then still is.
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
-    std::array<Change, batch> changes;
-    std::array<Change, batch> events;
-    std::span<const Note> left = notes_;
+    std::array<Event, batch> changes;
+    std::array<Event, batch> events;
+    std::span<const Change> left = changes_;
     std::size_t ready = 0;
-    refused_.clear();
+    unwatched_.clear();
     do {
         // An int goes here, on NetBSD a size_t: a short fits both.
         const auto some = static_cast<unsigned short>(std::min(left.size(), batch));
-        std::ranges::transform(left.first(some), changes.begin(), [](const Note& note) {
-            return control(note.fd, note.flags, note.interest);
+        std::ranges::transform(left.first(some), changes.begin(), [](const Change& change) {
+            return to_event(change.fd, change.interest, change.flags);
         });
         left = left.subspan(some);
         const timespec limit = to_timespec(left.empty() ? timeout : timeout.zero());
@@ -84,15 +82,15 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
             ::kevent(queue_.number(), changes.data(), some, events.data(), batch, &limit);
         ready = 0;
         for (int i = 0; i < count; ++i) {
-            const Change& event = events[static_cast<std::size_t>(i)];
+            const Event& event = events[static_cast<std::size_t>(i)];
             if ((event.flags & EV_ERROR) == 0) {
                 ready_[ready++] = static_cast<int>(event.ident);
-            } else if (is_refusal(event)) {
-                refused_.push_back(static_cast<int>(event.ident));
+            } else if (is_unwatched(event)) {
+                unwatched_.push_back(static_cast<int>(event.ident));
             }
         }
     } while (!left.empty());
-    notes_.clear();
+    changes_.clear();
     return {ready_.data(), ready};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "affinity.h"
+#include "handler.h"
 #include "worker.h"
 
 namespace web {
@@ -16,6 +17,7 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
+    Limits limits;
 };
 
 /// A worker for each thread, the calling one among them. They share nothing but the flag that stops
@@ -23,7 +25,7 @@ struct ServerOptions {
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, Handler handler, std::atomic<bool>& stopping);
+    Server(const ServerOptions& options, HandlerFactory make_handler, std::atomic<bool>& stopping);
 
     std::uint16_t port() const { return port_; }
 

@@ -1,84 +1,22 @@
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
-#include <cerrno>
-#include <memory>
-#include <stdexcept>
-#include <system_error>
-
-#include "socket.h"
+#include "socket_system.h"
 
 namespace web {
-namespace {
 
-[[noreturn]] void fail(const std::string& call) {
-    throw std::system_error(errno, std::generic_category(), call);
+Fd open_listener(int family) {
+    return Fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-Addresses resolve(const std::string& host, std::uint16_t port) {
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-    if (error != 0) throw std::invalid_argument("--host " + host + ": " + gai_strerror(error));
-    return Addresses(found, &freeaddrinfo);
-}
-
-void set_option(const Fd& socket, int level, int option, int value) {
-    if (::setsockopt(socket.number(), level, option, &value, sizeof value) < 0) {
-        fail("setsockopt");
-    }
-}
-
-Fd bind_to(const std::string& host, std::uint16_t port, bool shared) {
-    const Addresses address = resolve(host, port);
-    Fd socket(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (socket.number() < 0) fail("socket");
-    set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (shared) set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (::bind(socket.number(), address->ai_addr, address->ai_addrlen) < 0) {
-        fail("bind " + host + ":" + std::to_string(port));
-    }
-    return socket;
-}
-
-// Accepted sockets inherit TCP_NODELAY from the listener.
-void start_listening(const Fd& socket) {
-    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (::listen(socket.number(), SOMAXCONN) < 0) fail("listen");
-}
-
-AcceptError accept_error() {
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return AcceptError::would_block;
-    const bool exhausted =
-        errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    return exhausted ? AcceptError::exhausted : AcceptError::gone;
-}
-
-}  // namespace
+const bool can_share_port = true;
 
 // SO_REUSEPORT (socket(7)): a queue for each listener, and a hash of the client's address picks
-// one. It would also share the port with another server of ours, so the first try is without.
-std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned count) {
-    const std::uint16_t free_port = local_port(bind_to(host, port, false));
-    std::vector<Fd> listeners;
-    for (unsigned i = 0; i < count; ++i) {
-        listeners.push_back(bind_to(host, free_port, true));
-        start_listening(listeners.back());
-    }
-    return listeners;
+// one.
+bool share_port(const Fd& socket) {
+    const int on = 1;
+    return ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;
 }
 
-std::expected<Fd, AcceptError> accept_client(const Fd& listener) {
-    const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
-    Fd client(::accept4(listener.number(), nullptr, nullptr, flags));
-    if (client.number() < 0) return std::unexpected(accept_error());
-    return client;
+Fd accept_non_blocking(const Fd& listener) {
+    return Fd(::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 }  // namespace web

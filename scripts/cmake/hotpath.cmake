@@ -1,5 +1,6 @@
 # Included before project(): picks a compiler that has the C++23 the workbook needs, and offers
-# hotpath_server(), which turns a checkpoint's sources into build/<preset>/<checkpoint>/server.
+# hotpath_server(), which turns a checkpoint's sources into build/<preset>/<checkpoint>/server, and
+# hotpath_program(), the same for a program of another name.
 include_guard(GLOBAL)
 
 set(CMAKE_CXX_STANDARD 23)
@@ -57,6 +58,11 @@ function(hotpath_options target)
     endif()
     if(HOTPATH_SANITIZE)
         set(sanitize -fsanitize=${HOTPATH_SANITIZE} -fno-sanitize-recover=all)
+        if(HOTPATH_SANITIZE MATCHES "undefined")
+            # It opens a pipe to see whether an object is there, and takes a server that is out of
+            # descriptors for one that has none.
+            list(APPEND sanitize -fno-sanitize=vptr)
+        endif()
         target_compile_options(${target} PRIVATE ${sanitize} -fno-omit-frame-pointer)
         target_link_options(${target} PRIVATE ${sanitize})
     endif()
@@ -73,17 +79,21 @@ function(hotpath_link_kqueue target)
     target_link_libraries(${target} PRIVATE hotpath_kqueue)
 endfunction()
 
-# The checkpoint's folder names the target (solutions-01-naive-server), so that a starter and a
-# solution share one CMakeLists.txt.
-function(hotpath_server)
+# A program of the checkpoint, build/<preset>/<checkpoint>/<name>. The folder names its target
+# (solutions-01-naive-server), so that a starter and a solution share one CMakeLists.txt.
+function(hotpath_program name)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME checkpoint)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
     cmake_path(GET parent FILENAME tree)
-    set(target ${tree}-${checkpoint}-server)
+    set(target ${tree}-${checkpoint}-${name})
     add_executable(${target} ${ARGN})
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME server)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
     hotpath_options(${target})
     if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
         hotpath_link_kqueue(${target})
     endif()
+endfunction()
+
+function(hotpath_server)
+    hotpath_program(server ${ARGN})
 endfunction()

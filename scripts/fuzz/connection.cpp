@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <format>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,24 +27,26 @@ constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
 
 template <typename C>
 struct OnItsOwn {
-    C connection{web::respond};
+    std::unique_ptr<web::Handler> handler = web::make_app();
+    C connection{*handler};
 };
 
 /// From chapter 6 on buffers are lent.
 template <typename Pool>
 struct OfAPool {
     Pool pool;
-    Connection connection{web::respond, pool};
+    std::unique_ptr<web::Handler> handler = web::make_app();
+    Connection connection{*handler, pool};
 };
 
-using Client = std::conditional_t<std::is_constructible_v<Connection, web::Handler>,
+using Client = std::conditional_t<std::is_constructible_v<Connection, web::Handler&>,
                                   OnItsOwn<Connection>, OfAPool<web::BufferPool>>;
 
 /// What a socket does that takes some of the output, then some more.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {
-    for (auto output = connection.output(); !output.empty(); output = connection.output()) {
+    while (connection.has_output()) {
         std::string offered;
-        for (const iovec& part : output)
+        for (const iovec& part : connection.output().bytes)
             offered.append(static_cast<const char*>(part.iov_base), part.iov_len);
         const std::size_t taken = std::clamp<std::size_t>(next_size(), 1, offered.size());
         answers.append(offered, 0, taken);
@@ -56,8 +59,8 @@ std::string answers_to(std::string_view text, const PieceSize& next_size) {
     Client client;
     Connection& connection = client.connection;
     std::string answers;
-    while (!text.empty() && connection.phase() != Connection::Phase::linger) {
-        const auto room = connection.receive_buffer();
+    while (!text.empty() && connection.wants().wait != web::Wait::end) {
+        const auto room = connection.room();
         const std::size_t most = std::min(text.size(), room.size());
         const std::size_t wanted = std::clamp<std::size_t>(next_size(), 1, most);
         const std::size_t size = text.copy(room.data(), wanted);
@@ -65,7 +68,7 @@ std::string answers_to(std::string_view text, const PieceSize& next_size) {
         connection.received(size);
         take_output(connection, next_size, answers);
     }
-    answers += std::format("phase {}", static_cast<int>(connection.phase()));
+    answers += std::format("waits {}", static_cast<int>(connection.wants().wait));
     connection.end_of_input();
     take_output(connection, next_size, answers);
     return answers;

@@ -15,14 +15,29 @@ from pathlib import Path
 import psutil
 import pytest
 
-from workbook.paths import SCRIPTS
+from workbook.common.paths import BUILD, ROOT, SCRIPTS
 
-from scratch import make_tiny
+from scratch import make_parted, make_tiny
+
+pytest_plugins = ["turns", "timetable"]
 
 MARK = "HOTPATH_TEST"
 
 # Who is started in the background may have been told to ignore Ctrl-C; children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def cache_compilations() -> None:
+    """What is compiled is kept for the next that is the same, wherever it stands; without ccache
+    all is compiled. The cache is ours, and goes with the builds.
+    """
+    if program := shutil.which("ccache"):
+        os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", program)
+        os.environ.setdefault("CCACHE_DIR", str(BUILD / "ccache"))
+        os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
+        os.environ.setdefault("CCACHE_NOHASHDIR", "1")
+
+
+cache_compilations()
 
 Result = subprocess.CompletedProcess[str]
 Hotpath = Callable[..., Result]
@@ -52,6 +67,21 @@ def tiny(tmp_path: Path) -> Path:
     """A scratch repository of three checkpoints and a lab, with a copy of our package."""
     shutil.copytree(SCRIPTS / "workbook", tmp_path / "scripts" / "workbook")
     return make_tiny(tmp_path)
+
+
+@pytest.fixture
+def parted(tmp_path: Path) -> Path:
+    """The same with two further checkpoints that have parts."""
+    shutil.copytree(SCRIPTS / "workbook", tmp_path / "scripts" / "workbook")
+    return make_parted(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """The real book, built once: two at a time would be in each other's way."""
+    from workbook.verbs import book
+
+    return book.build().parent
 
 
 @pytest.fixture

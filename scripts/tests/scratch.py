@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from workbook import starters
-from workbook.chapters import all_chapters
+from workbook.course import parts, starters
+from workbook.course.chapters import Chapter, all_chapters
 
 TOML = """title = "T"
 minutes = 1
@@ -41,6 +41,29 @@ int three() {
 SECOND = FIRST.replace("return 2;", "return 1 + 1;")
 THIRD = SECOND + "\n\nint four() {\n    return 4;\n}\n"
 
+# A fourth checkpoint in three parts, and a fifth in two; each adds a function, the third of the
+# fourth's only changes one.
+FOURTH = THIRD.replace("return 4;", "return 2 + 2;")
+PARTS = {
+    "04-d": (("five", FOURTH + "\n\nint five() {\n    return 5;\n}\n"),
+             ("six", FOURTH + "\n\nint five() {\n    return 5;\n}\n"
+              "\n\nint six() {\n    return 6;\n}\n"),
+             ("sums", FOURTH + "\n\nint five() {\n    return 2 + 3;\n}\n"
+              "\n\nint six() {\n    return 6;\n}\n")),
+}
+PARTS["05-e"] = (("seven", PARTS["04-d"][2][1] + "\n\nint seven() {\n    return 7;\n}\n"),
+                 ("eight", PARTS["04-d"][2][1] + "\n\nint seven() {\n    return 7;\n}\n"
+                  "\n\nint eight() {\n    return 8;\n}\n"))
+PART_TOML = """[[part]]
+name = "{name}"
+title = "About {name}"
+edit = ["a.cpp"]
+checks = ["behaviour.{check}"]
+anchor = "#{name}"
+"""
+PART_CHECKS = {"five": "framing", "six": "limits", "sums": "bodies",
+               "seven": "cuts", "eight": "smuggling"}
+
 
 def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments],
@@ -68,15 +91,65 @@ def make_tiny(root: Path) -> Path:
     return root
 
 
+def make_parted(root: Path) -> Path:
+    """The same with a fourth checkpoint in three parts and a fifth in two."""
+    make_tiny(root)
+    for name, steps in PARTS.items():
+        make_checkpoint(root, name, steps[-1][1])
+        toml = root / "chapters" / name / "chapter.toml"
+        toml.write_text(toml.read_text() + "".join(
+            PART_TOML.format(name=part, check=PART_CHECKS[part]) for part, _ in steps))
+    all_chapters.cache_clear()
+    for chapter in all_chapters(root / "chapters"):
+        if chapter.parts:
+            _make_parts(chapter)
+    commit(root)
+    return root
+
+
+def _make_parts(chapter: Chapter) -> None:
+    """A starter with stubs for the first part and the last, and the patches of all but that.
+
+    The stub of the fourth's last part stands where the parts before it change the file.
+    """
+    base, last = parts.tree(chapter, 0), chapter.parts[-1].number
+    stub, first = f"// TODO({chapter.number}.{last})\n".encode(), f"TODO({chapter.number}.1)"
+    text = base["a.cpp"]
+    starters.write({"app.h": f"// {first}\n".encode() + base["app.h"],
+                    "a.cpp": text + b"\n" + stub if chapter.number == 4 else stub + text},
+                   chapter.starter_dir)
+    starters.write_patch(chapter)
+    for part in parts.kept(chapter):
+        text = PARTS[chapter.name][part.number - 1][1].encode()
+        starters.write({**base, "a.cpp": text}, parts.workplace(chapter, part))
+    parts.write_patches(chapter)
+
+
 def make_checkpoint(root: Path, name: str, text: str) -> None:
     for directory in (root / "solutions" / name, root / "chapters" / name):
         directory.mkdir(parents=True)
         (directory / "a.cpp").write_text(text)
         (directory / "app.h").write_text("// the application\nvoid app();\n")
-    (root / "chapters" / name / "chapter.toml").write_text(TOML)
+    lab = 'kind = "lab"\n' if name.startswith("lab-") else ""
+    (root / "chapters" / name / "chapter.toml").write_text(lab + TOML)
 
 
 def edit(file: Path, old: str, new: str) -> None:
     before = file.read_text()
     assert old in before
     file.write_text(before.replace(old, new))
+
+
+def resolve(file: Path) -> None:
+    """Keep the checkpoint's own side of each conflict."""
+    kept, side = [], "both"
+    for line in file.read_text().splitlines(keepends=True):
+        if line.startswith("<<<<<<< "):
+            side = "ours"
+        elif line.startswith("======="):
+            side = "theirs"
+        elif line.startswith(">>>>>>> "):
+            side = "both"
+        elif side != "theirs":
+            kept.append(line)
+    file.write_text("".join(kept))

@@ -1,3 +1,3 @@
-from workbook.cli import main
+from workbook.verbs.cli import main
 
 main()

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "connection.h"
 #include "fd.h"
+#include "handler.h"
 
 namespace web {
 
@@ -19,7 +21,8 @@ struct ServerOptions {
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, Handler handler, const std::atomic<bool>& stopping);
+    Server(const ServerOptions& options, HandlerFactory make_handler,
+           const std::atomic<bool>& stopping);
 
     std::uint16_t port() const { return local_port(listener_); }
 
@@ -28,7 +31,7 @@ public:
 
 private:
     Fd listener_;
-    Handler handler_;
+    std::unique_ptr<Handler> handler_;
     const std::atomic<bool>& stopping_;
 };
 

@@ -9,15 +9,13 @@
 #include <string_view>
 
 #include "fd.h"
+#include "handler.h"
 #include "http_parser.h"
 #include "request.h"
 #include "response.h"
 #include "socket.h"
 
 namespace web {
-
-/// The application: fills in the response to one request.
-using Handler = void (*)(const Request& request, Response& response);
 
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
@@ -29,8 +27,8 @@ public:
     /// How long a client may go on sending after it was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
-    /// `stopping` must outlive the connection.
-    Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping);
+    /// `handler` and `stopping` must outlive the connection.
+    Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
     /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
     void serve();
@@ -55,7 +53,7 @@ private:
     void linger();
 
     Fd socket_;
-    Handler handler_;
+    Handler& handler_;
     const std::atomic<bool>& stopping_;
     std::string buffer_;  // the head, and what came with it
     HttpParser parser_;

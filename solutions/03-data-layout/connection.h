@@ -8,15 +8,13 @@
 #include <string>
 
 #include "fd.h"
+#include "handler.h"
 #include "http_parser.h"
 #include "request.h"
 #include "response.h"
 #include "socket.h"
 
 namespace web {
-
-/// The application: fills in the response to one request.
-using Handler = void (*)(const Request& request, Response& response);
 
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
@@ -28,13 +26,15 @@ public:
     /// How long a client may go on sending after it was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
-    /// `stopping` must outlive the connection.
-    Connection(Fd socket, Handler handler, const std::atomic<bool>& stopping);
+    /// `handler` and `stopping` must outlive the connection.
+    Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
     /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
     void serve();
 
 private:
+    static constexpr std::size_t chunk_size = 4096;
+
     enum class Reading { complete, refused, gone };
 
     Reading read_request();
@@ -53,7 +53,7 @@ private:
     bool send_all(std::span<iovec> parts);
     void linger();
 
-    Handler handler_;
+    Handler& handler_;
     const std::atomic<bool>& stopping_;
     std::string buffer_;  // the head, and what came with it
     std::string body_;    // request_.body's bytes

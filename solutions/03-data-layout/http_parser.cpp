@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t npos = std::string_view::npos;
 
-std::unexpected<Status> refuse(Status status) {
+std::unexpected<Status> reject(Status status) {
     return std::unexpected(status);
 }
 
@@ -59,19 +59,15 @@ bool is_digits(std::string_view text) {
     return !text.empty();
 }
 
-// The first byte leaves one candidate, or three for P.
 Method find_method(std::string_view name) {
-    switch (name.front()) {
-        case 'G': return name == "GET" ? Method::get : Method::unknown;
-        case 'H': return name == "HEAD" ? Method::head : Method::unknown;
-        case 'D': return name == "DELETE" ? Method::del : Method::unknown;
-        case 'O': return name == "OPTIONS" ? Method::options : Method::unknown;
-        case 'P':
-            if (name == "POST") return Method::post;
-            if (name == "PUT") return Method::put;
-            return name == "PATCH" ? Method::patch : Method::unknown;
-        default: return Method::unknown;
-    }
+    if (name == "GET") return Method::get;
+    if (name == "HEAD") return Method::head;
+    if (name == "POST") return Method::post;
+    if (name == "PUT") return Method::put;
+    if (name == "DELETE") return Method::del;
+    if (name == "OPTIONS") return Method::options;
+    if (name == "PATCH") return Method::patch;
+    return Method::unknown;
 }
 
 ParseResult parse_version(std::string_view text, Request& request) {
@@ -83,7 +79,7 @@ ParseResult parse_version(std::string_view text, Request& request) {
         const bool well_formed = text.size() == 8 && text.starts_with("HTTP/") &&
                                  is_digits(text.substr(5, 1)) && text[6] == '.' &&
                                  is_digits(text.substr(7, 1));
-        return refuse(well_formed ? Status::version_not_supported : Status::bad_request);
+        return reject(well_formed ? Status::version_not_supported : Status::bad_request);
     }
     return {};
 }
@@ -91,14 +87,14 @@ ParseResult parse_version(std::string_view text, Request& request) {
 // RFC 9112 §3.2: a path, or a whole URI whose authority the Host field repeats, or "*".
 ParseResult parse_target(std::string_view target, Request& request) {
     constexpr std::string_view scheme = "http://";
-    if (!is_target(target)) return refuse(Status::bad_request);
+    if (!is_target(target)) return reject(Status::bad_request);
     if (SameName()(target.substr(0, scheme.size()), scheme)) {
         target.remove_prefix(scheme.size());
         const std::size_t end = std::min(target.find_first_of("/?"), target.size());
-        if (end == 0 || !is_host(target.substr(0, end))) return refuse(Status::bad_request);
+        if (end == 0 || !is_host(target.substr(0, end))) return reject(Status::bad_request);
         target.remove_prefix(end);
     } else if (target[0] != '/' && target != "*") {
-        return refuse(Status::bad_request);
+        return reject(Status::bad_request);
     }
     const std::size_t mark = target.find('?');
     request.path = mark == 0 || target.empty() ? "/" : target.substr(0, mark);
@@ -114,10 +110,10 @@ std::string_view trim(std::string_view text) {
 // RFC 9112 §5: name, colon, optional space, value, optional space.
 ParseResult parse_field(std::string_view line, Request& request) {
     const std::size_t colon = line.find(':');
-    if (colon == npos) return refuse(Status::bad_request);
+    if (colon == npos) return reject(Status::bad_request);
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trim(line.substr(colon + 1));
-    if (!is_token(name) || !is_field_value(value)) return refuse(Status::bad_request);
+    if (!is_token(name) || !is_field_value(value)) return reject(Status::bad_request);
     request.headers.push_back({name, value});
     return {};
 }
@@ -140,8 +136,8 @@ Found find_header(const Request& request, std::string_view name) {
 ParseResult check_host(const Request& request) {
     const auto [count, host] = find_header(request, "host");
     const bool needed = request.version == Version::http_1_1;
-    if (count > 1 || (needed && count == 0)) return refuse(Status::bad_request);
-    if (!is_host(host)) return refuse(Status::bad_request);
+    if (count > 1 || (needed && count == 0)) return reject(Status::bad_request);
+    if (!is_host(host)) return reject(Status::bad_request);
     return {};
 }
 
@@ -150,21 +146,21 @@ ParseResult check_host(const Request& request) {
 ParseResult check_transfer_encoding(const Request& request) {
     const auto [count, coding] = find_header(request, "transfer-encoding");
     if (count == 0) return {};
-    if (find_header(request, "content-length").count > 0) return refuse(Status::bad_request);
-    if (request.version == Version::http_1_0) return refuse(Status::bad_request);
-    if (count == 1 && SameName()(coding, "chunked")) return refuse(Status::length_required);
-    return refuse(Status::not_implemented);
+    if (find_header(request, "content-length").count > 0) return reject(Status::bad_request);
+    if (request.version == Version::http_1_0) return reject(Status::bad_request);
+    if (count == 1 && SameName()(coding, "chunked")) return reject(Status::length_required);
+    return reject(Status::not_implemented);
 }
 
 // RFC 9112 §6.2: digits and nothing else, once.
 ParseResult parse_content_length(Request& request) {
     const auto [count, length] = find_header(request, "content-length");
     if (count == 0) return {};
-    if (count > 1 || !is_digits(length)) return refuse(Status::bad_request);
+    if (count > 1 || !is_digits(length)) return reject(Status::bad_request);
     const char* end = length.data() + length.size();
     const auto [stopped, error] = std::from_chars(length.data(), end, request.content_length);
     if (error == std::errc::result_out_of_range || request.content_length > max_body) {
-        return refuse(Status::content_too_large);
+        return reject(Status::content_too_large);
     }
     return {};
 }
@@ -174,7 +170,7 @@ ParseResult parse_expect(Request& request) {
     const auto [count, expectation] = find_header(request, "expect");
     if (count == 0 || request.version == Version::http_1_0) return {};
     if (count > 1 || !SameName()(expectation, "100-continue")) {
-        return refuse(Status::expectation_failed);
+        return reject(Status::expectation_failed);
     }
     request.expects_continue = true;
     return {};
@@ -185,14 +181,14 @@ ParseResult parse_expect(Request& request) {
 ParseResult parse_request_line(std::string_view line, Request& request) {
     const std::size_t target = line.find(' ') + 1;
     const std::size_t version = line.rfind(' ') + 1;
-    if (target == 0 || target == version) return refuse(Status::bad_request);
+    if (target == 0 || target == version) return reject(Status::bad_request);
     const std::string_view method = line.substr(0, target - 1);
-    if (!is_token(method)) return refuse(Status::bad_request);
+    if (!is_token(method)) return reject(Status::bad_request);
     const auto path = line.substr(target, version - target - 1);
     if (auto result = parse_target(path, request); !result) return result;
     if (auto result = parse_version(line.substr(version), request); !result) return result;
     request.method = find_method(method);
-    if (request.method == Method::unknown) return refuse(Status::not_implemented);
+    if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }
 
@@ -213,31 +209,31 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
                                                               Request& request) {
     for (std::size_t lf; (lf = buffer.find('\n', scanned_)) != npos;) {
         scanned_ = lf + 1;
-        if (auto result = check_limits(lf); !result) return refuse(result.error());
-        if (lf == line_ || buffer[lf - 1] != '\r') return refuse(Status::bad_request);
+        if (auto result = check_limits(lf); !result) return reject(result.error());
+        if (lf == line_ || buffer[lf - 1] != '\r') return reject(Status::bad_request);
         const bool empty = lf - 1 == std::exchange(line_, lf + 1);
         if (fields_ != npos && empty) {
-            if (auto result = finish_head(buffer, request); !result) return refuse(result.error());
+            if (auto result = finish_head(buffer, request); !result) return reject(result.error());
             return Progress::complete;
         }
         if (fields_ == npos && empty && request_line_ == 0) {
             request_line_ = line_;  // RFC 9112 §2.2
         } else if (fields_ == npos) {
             if (auto result = end_request_line(buffer, lf, request); !result)
-                return refuse(result.error());
+                return reject(result.error());
         }
     }
     scanned_ = buffer.size();
-    if (auto result = check_limits(scanned_); !result) return refuse(result.error());
+    if (auto result = check_limits(scanned_); !result) return reject(result.error());
     return Progress::incomplete;
 }
 
 // `end` bytes have come without the line feed that would have ended the line or the head.
 ParseResult HttpParser::check_limits(std::size_t end) const {
     if (fields_ == npos && end - request_line_ > max_request_line + 1) {
-        return refuse(Status::uri_too_long);
+        return reject(Status::uri_too_long);
     }
-    if (fields_ != npos && end - fields_ > max_fields + 1) return refuse(Status::fields_too_large);
+    if (fields_ != npos && end - fields_ > max_fields + 1) return reject(Status::fields_too_large);
     return {};
 }
 

@@ -30,9 +30,10 @@ private:
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, Handler handler, std::atomic<bool>& stopping)
+Server::Server(const ServerOptions& options, HandlerFactory make_handler,
+               std::atomic<bool>& stopping)
     : listeners_(listen_on(options.host, options.port, options.threads)),
-      handler_(handler),
+      make_handler_(make_handler),
       stopping_(stopping) {}
 
 void Server::run() {
@@ -43,9 +44,10 @@ void Server::run() {
 }
 
 void Server::serve(const Fd& listener) {
+    const std::unique_ptr<Handler> handler = make_handler_();
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (auto client = accept_client(listener)) {
-            Connection(std::move(*client), handler_, stopping_).serve();
+            Connection(std::move(*client), *handler, stopping_).serve();
         }
     }
 }

@@ -3,15 +3,13 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "fd.h"
+#include "interest.h"
 
 namespace web {
-
-/// What a descriptor is waited for: one thing at a time.
-enum class Interest : std::uint8_t { receive, send };
 
 /// Waits for many descriptors at once, level-triggered: epoll(7) or kqueue(2). A descriptor that
 /// is closed leaves by itself. Belongs to one thread.
@@ -23,11 +21,11 @@ public:
     /// Throws std::system_error if the kernel has no queue for us.
     Poller();
 
-    /// False if the kernel lacks the memory to watch one more.
-    bool add(int fd, Interest interest);
+    /// Whoever cannot be watched is told by unwatched().
+    void add(int fd, Interest interest);
 
-    /// From the other interest to this one; false as above.
-    bool change(int fd, Interest interest);
+    /// From the other interest to this one; fails as above.
+    void change(int fd, Interest interest);
 
     void remove(int fd, Interest interest);
 
@@ -35,8 +33,13 @@ public:
     /// ran out or a signal came. Valid until the next call.
     std::span<const int> wait(std::chrono::milliseconds timeout);
 
+    /// The descriptors that the kernel had no memory to watch, since the last wait() began. Nothing
+    /// will be heard of them. Valid until the next wait().
+    std::span<const int> unwatched() const { return unwatched_; }
+
 private:
     Fd queue_;
+    std::vector<int> unwatched_;
     std::array<int, batch> ready_;
 };
 

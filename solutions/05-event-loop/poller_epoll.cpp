@@ -23,12 +23,12 @@ Poller::Poller() : queue_(::epoll_create1(EPOLL_CLOEXEC)) {
     }
 }
 
-bool Poller::add(int fd, Interest interest) {
-    return control(queue_, EPOLL_CTL_ADD, fd, interest);
+void Poller::add(int fd, Interest interest) {
+    if (!control(queue_, EPOLL_CTL_ADD, fd, interest)) unwatched_.push_back(fd);
 }
 
-bool Poller::change(int fd, Interest interest) {
-    return control(queue_, EPOLL_CTL_MOD, fd, interest);
+void Poller::change(int fd, Interest interest) {
+    if (!control(queue_, EPOLL_CTL_MOD, fd, interest)) unwatched_.push_back(fd);
 }
 
 void Poller::remove(int fd, Interest interest) {
@@ -36,6 +36,7 @@ void Poller::remove(int fd, Interest interest) {
 }
 
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
+    unwatched_.clear();
     std::array<epoll_event, batch> events;
     const auto limit = static_cast<int>(timeout.count());
     const int count = ::epoll_wait(queue_.number(), events.data(), batch, limit);

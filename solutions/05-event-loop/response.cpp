@@ -11,7 +11,7 @@ void Response::body(std::string text) {
     body_ = kept_;
 }
 
-void Response::refuse(Status status) {
+void Response::error(Status status) {
     status_ = status;
     content_type_ = "text/plain; charset=utf-8";
     body(std::string(status_text(status)) + "\n");

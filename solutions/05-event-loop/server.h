@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "handler.h"
 #include "worker.h"
 
 namespace web {
@@ -12,13 +13,15 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = 1;
+    Limits limits;
 };
 
 /// Listens, and serves all clients from one event loop on the calling thread.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, Handler handler, const std::atomic<bool>& stopping);
+    Server(const ServerOptions& options, HandlerFactory make_handler,
+           const std::atomic<bool>& stopping);
 
     std::uint16_t port() const { return port_; }
 

@@ -7,6 +7,7 @@
 #include <expected>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fd.h"
 
@@ -14,7 +15,12 @@ namespace web {
 
 // No call below waits: listeners and their clients are non-blocking.
 
-enum class IoError { would_block, failed };
+/// Why nothing was received or sent.
+enum class IoError {
+    wants_receive,  // not now: once there is something to receive
+    wants_send,     // not now: once there is room to send
+    failed,
+};
 
 enum class AcceptError {
     would_block,  // nobody is waiting
@@ -22,9 +28,9 @@ enum class AcceptError {
     exhausted,    // out of descriptors or memory: asking again at once would spin
 };
 
-/// A socket that listens on a numeric address. Port 0 lets the system choose.
-/// Throws std::system_error naming the call that failed.
-Fd listen_on(const std::string& host, std::uint16_t port);
+/// `count` sockets that listen on one numeric address and between which the kernel spreads its
+/// clients. Port 0 lets the system choose. Throws std::system_error naming the call that failed.
+std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned count);
 
 /// The port that a listening socket got.
 std::uint16_t local_port(const Fd& socket);
@@ -39,6 +45,6 @@ std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> in
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts);
 
 /// Tells the peer that nothing more will come; receiving goes on.
-void finish_sending(const Fd& socket);
+void half_close(const Fd& socket);
 
 }  // namespace web

@@ -15,23 +15,30 @@ constexpr std::string_view page =
     "<p>The same page, faster every chapter.</p>\n"
     "</html>\n";
 
+class App final : public Handler {
+public:
+    void respond(const Request& request, Response& response) override {
+        const bool get = request.method == Method::get || request.method == Method::head;
+        const bool post = request.method == Method::post;
+        if (get && request.path == "/") {
+            response.content_type("text/html; charset=utf-8");
+            response.body_reference(page);
+        } else if (post && request.path == "/echo") {
+            response.content_type("application/octet-stream");
+            response.request_body(request.body);
+        } else if (post && request.path == "/sink") {
+            response.content_type("text/plain; charset=utf-8");
+            response.body(std::to_string(request.body.size()));
+        } else {
+            response.error(Status::not_found);
+        }
+    }
+};
+
 }  // namespace
 
-void respond(const Request& request, Response& response) {
-    const bool get = request.method == Method::get || request.method == Method::head;
-    const bool post = request.method == Method::post;
-    if (get && request.path == "/") {
-        response.content_type("text/html; charset=utf-8");
-        response.body_reference(page);
-    } else if (post && request.path == "/echo") {
-        response.content_type("application/octet-stream");
-        response.body_reference(request.body);
-    } else if (post && request.path == "/sink") {
-        response.content_type("text/plain; charset=utf-8");
-        response.body(std::to_string(request.body.size()));
-    } else {
-        response.refuse(Status::not_found);
-    }
+std::unique_ptr<Handler> make_app() {
+    return std::make_unique<App>();
 }
 
 }  // namespace web

@@ -45,7 +45,7 @@ private:
         bool seen = false;
         bool good = true;
 
-        void note(bool value_is_good) { good = !std::exchange(seen, true) && value_is_good; }
+        void add(bool value_is_good) { good = !std::exchange(seen, true) && value_is_good; }
     };
 
     /// The fields that say how the request is framed and what comes after it.
@@ -64,9 +64,9 @@ private:
         return fields_ == 0 ? Status::uri_too_long : Status::fields_too_large;
     }
     bool parse_field(const char* line, const char* end, Request& request);
-    bool note_field(std::string_view name, std::string_view value, Request& request);
+    bool judge_field(std::string_view name, std::string_view value, Request& request);
     static bool parse_length(std::string_view value, Request& request);
-    std::expected<Progress, Status> finish(const char* end, Request& request);
+    std::expected<Progress, Status> finish_head(const char* end, Request& request);
 
     std::size_t scanned_ = 0;                 // every line end before this has been seen
     std::size_t line_ = 0;                    // where the line being scanned begins

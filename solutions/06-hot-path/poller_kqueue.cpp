@@ -3,6 +3,7 @@
 #include <sys/event.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -11,19 +12,25 @@
 namespace web {
 namespace {
 
-using Change = struct kevent;
+using Event = struct kevent;
 
-Change control(int fd, unsigned short flags, Interest interest) {
-    Change change;
-    EV_SET(&change, static_cast<unsigned>(fd),
+Event to_event(int fd, Interest interest, unsigned short flags) {
+    Event event;
+    EV_SET(&event, static_cast<unsigned>(fd),
            interest == Interest::receive ? EVFILT_READ : EVFILT_WRITE, flags, 0, 0, nullptr);
-    return change;
+    return event;
 }
 
-bool submit(const Fd& queue, std::span<const Change> changes) {
-    // An int goes here, on NetBSD a size_t: a short fits both.
-    const auto count = static_cast<unsigned short>(changes.size());
-    return ::kevent(queue.number(), changes.data(), count, nullptr, 0, nullptr) == 0;
+timespec to_timespec(std::chrono::milliseconds time) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    const std::chrono::nanoseconds rest = time - seconds;
+    return {static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
+}
+
+// Of a descriptor that was closed meanwhile there is nothing to tell. Its number may have passed to
+// another worker's client, which this queue does not have: ENOENT.
+bool is_unwatched(const Event& event) {
+    return event.data != EBADF && event.data != ENOENT;
 }
 
 Interest other(Interest interest) {
@@ -36,35 +43,54 @@ Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
 }
 
-// Both filters, once; afterwards they are only enabled and disabled.
-bool Poller::add(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_ADD, interest),
-                             control(fd, EV_ADD | EV_DISABLE, other(interest))};
-    return submit(queue_, changes);
+// Both filters, once; afterwards they are only enabled and disabled. The kernel is told with the
+// next wait, of all changes of a turn in one call.
+void Poller::add(int fd, Interest interest) {
+    changes_.push_back({fd, interest, EV_ADD});
+    changes_.push_back({fd, other(interest), EV_ADD | EV_DISABLE});
 }
 
-bool Poller::change(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DISABLE, other(interest)),
-                             control(fd, EV_ENABLE, interest)};
-    return submit(queue_, changes);
+void Poller::change(int fd, Interest interest) {
+    changes_.push_back({fd, other(interest), EV_DISABLE});
+    changes_.push_back({fd, interest, EV_ENABLE});
 }
 
 void Poller::remove(int fd, Interest interest) {
-    const std::array changes{control(fd, EV_DELETE, interest),
-                             control(fd, EV_DELETE, other(interest))};
-    submit(queue_, changes);
+    changes_.push_back({fd, interest, EV_DELETE});
+    changes_.push_back({fd, other(interest), EV_DELETE});
 }
 
+// kevent(2) applies the changes in their order, then looks for events. "If an error occurs …
+// and there is enough room in the eventlist", it is an event, else the rest of the changes is left:
+// so no call takes more changes than it has room for. All but the last call only ask, and what was
+// ready then still is.
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
-    std::array<Change, batch> events;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
-    const std::chrono::nanoseconds rest = timeout - seconds;
-    const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
-    const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch, &limit);
-    if (count <= 0) return {};
-    const auto ready = static_cast<std::size_t>(count);
-    for (std::size_t i = 0; i < ready; ++i)
-        ready_[i] = static_cast<int>(events[i].ident);
+    std::array<Event, batch> changes;
+    std::array<Event, batch> events;
+    std::span<const Change> left = changes_;
+    std::size_t ready = 0;
+    unwatched_.clear();
+    do {
+        // An int goes here, on NetBSD a size_t: a short fits both.
+        const auto some = static_cast<unsigned short>(std::min(left.size(), batch));
+        std::ranges::transform(left.first(some), changes.begin(), [](const Change& change) {
+            return to_event(change.fd, change.interest, change.flags);
+        });
+        left = left.subspan(some);
+        const timespec limit = to_timespec(left.empty() ? timeout : timeout.zero());
+        const int count =
+            ::kevent(queue_.number(), changes.data(), some, events.data(), batch, &limit);
+        ready = 0;
+        for (int i = 0; i < count; ++i) {
+            const Event& event = events[static_cast<std::size_t>(i)];
+            if ((event.flags & EV_ERROR) == 0) {
+                ready_[ready++] = static_cast<int>(event.ident);
+            } else if (is_unwatched(event)) {
+                unwatched_.push_back(static_cast<int>(event.ident));
+            }
+        }
+    } while (!left.empty());
+    changes_.clear();
     return {ready_.data(), ready};
 }
 

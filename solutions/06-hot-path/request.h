@@ -1,7 +1,5 @@
 #pragma once
 
-#include <strings.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -11,13 +9,6 @@ namespace web {
 enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, patch };
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
-
-/// Field names are compared without regard to case (RFC 9110 §5.1).
-struct SameName {
-    bool operator()(std::string_view a, std::string_view b) const {
-        return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
-    }
-};
 
 /// One request, as the application sees it. Its views are of the connection's buffers.
 struct Request {

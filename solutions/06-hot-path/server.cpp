@@ -1,11 +1,15 @@
 #include "server.h"
 
+#include <utility>
+
 #include "socket.h"
 
 namespace web {
 
-Server::Server(const ServerOptions& options, Handler handler, const std::atomic<bool>& stopping)
-    : worker_(listen_on(options.host, options.port), handler, stopping),
+Server::Server(const ServerOptions& options, HandlerFactory make_handler,
+               const std::atomic<bool>& stopping)
+    : worker_(std::move(listen_on(options.host, options.port, 1).front()), make_handler(),
+              options.limits, stopping),
       port_(local_port(worker_.listener())) {}
 
 }  // namespace web

@@ -76,7 +76,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
 }
 
 void serve(const web::ServerOptions& options) {
-    web::Server server(options, web::respond, stopping);
+    web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
     std::println("listening on http://{}:{}", host, server.port());

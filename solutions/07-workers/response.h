@@ -21,12 +21,17 @@ public:
     /// A body that the response keeps.
     void body(std::string text);
 
-    /// A body that lives elsewhere at least until the answer is sent: a literal, the request's
-    /// body.
+    /// A body that lives as long as the program: a literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
+    /// The body of the request that is being answered. It is sent from where it is.
+    void request_body(std::string_view bytes) {
+        body_ = bytes;
+        has_request_body_ = true;
+    }
+
     /// The answer to a request that is not served: the status as text.
-    void refuse(Status status);
+    void error(Status status);
 
     /// Writes status line and fields, at most max_head bytes, and returns where they end.
     /// `connection` is a field line, or nothing.
@@ -34,11 +39,14 @@ public:
 
     std::string_view body() const { return body_; }
 
+    bool has_request_body() const { return has_request_body_; }
+
 private:
     std::string_view content_type_;
     std::string_view body_;
     std::string kept_;
     Status status_ = Status::ok;
+    bool has_request_body_ = false;
 };
 
 }  // namespace web

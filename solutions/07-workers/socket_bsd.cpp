@@ -1,110 +1,41 @@
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
-#include <cerrno>
-#include <memory>
-#include <stdexcept>
-#include <system_error>
-
-#include "socket.h"
+#include "socket_system.h"
 
 namespace web {
 namespace {
 
-[[noreturn]] void fail(const std::string& call) {
-    throw std::system_error(errno, std::generic_category(), call);
-}
-
-using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-Addresses resolve(const std::string& host, std::uint16_t port) {
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-    if (error != 0) throw std::invalid_argument("--host " + host + ": " + gai_strerror(error));
-    return Addresses(found, &freeaddrinfo);
-}
-
-void set_option(const Fd& socket, int level, int option, int value) {
-    if (::setsockopt(socket.number(), level, option, &value, sizeof value) < 0) {
-        fail("setsockopt");
-    }
-}
-
-// Not all of these systems have accept4(2), but all let a client inherit the listener's flag.
-bool set_non_blocking(const Fd& socket) {
+void set_non_blocking(const Fd& socket) {
     const int flags = ::fcntl(socket.number(), F_GETFL);
-    return flags >= 0 && ::fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK) == 0;
+    ::fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK);
 }
 
 // Plain SO_REUSEPORT lets the last listener have every client; only FreeBSD's SO_REUSEPORT_LB
 // balances. Without it the threads take turns at one listener.
 #ifdef SO_REUSEPORT_LB
 constexpr int share_option = SO_REUSEPORT_LB;
-constexpr bool can_share = true;
 #else
 constexpr int share_option = 0;
-constexpr bool can_share = false;
 #endif
-
-Fd bind_to(const std::string& host, std::uint16_t port, bool shared) {
-    const Addresses address = resolve(host, port);
-    Fd socket(::socket(address->ai_family, SOCK_STREAM, 0));
-    if (socket.number() < 0) fail("socket");
-    set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (shared) set_option(socket, SOL_SOCKET, share_option, 1);
-    if (::bind(socket.number(), address->ai_addr, address->ai_addrlen) < 0) {
-        fail("bind " + host + ":" + std::to_string(port));
-    }
-    return socket;
-}
-
-// Accepted sockets inherit TCP_NODELAY and O_NONBLOCK from the listener.
-void start_listening(const Fd& socket) {
-    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (::listen(socket.number(), SOMAXCONN) < 0) fail("listen");
-    if (!set_non_blocking(socket)) fail("fcntl");
-}
-
-Fd duplicate(const Fd& socket) {
-    Fd copy(::dup(socket.number()));
-    if (copy.number() < 0) fail("dup");
-    return copy;
-}
-
-AcceptError accept_error() {
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return AcceptError::would_block;
-    const bool exhausted =
-        errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    return exhausted ? AcceptError::exhausted : AcceptError::gone;
-}
 
 }  // namespace
 
-// Sharing the port would share it with another server of ours too, so the first try is without.
-std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned count) {
-    const std::uint16_t free_port = local_port(bind_to(host, port, false));
-    std::vector<Fd> listeners;
-    for (unsigned i = 0; i < count; ++i) {
-        if (i > 0 && !can_share) {
-            listeners.push_back(duplicate(listeners.front()));
-        } else {
-            listeners.push_back(bind_to(host, free_port, can_share));
-            start_listening(listeners.back());
-        }
-    }
-    return listeners;
+const bool can_share_port = share_option != 0;
+
+bool share_port(const Fd& socket) {
+    const int on = 1;
+    return ::setsockopt(socket.number(), SOL_SOCKET, share_option, &on, sizeof on) == 0;
 }
 
-std::expected<Fd, AcceptError> accept_client(const Fd& listener) {
-    Fd client(::accept(listener.number(), nullptr, nullptr));
-    if (client.number() < 0) return std::unexpected(accept_error());
-    return client;
+Fd open_listener(int family) {
+    Fd socket(::socket(family, SOCK_STREAM, 0));
+    if (socket.number() >= 0) set_non_blocking(socket);
+    return socket;
+}
+
+// Not all of these systems have accept4(2), but all let a client inherit the listener's flag.
+Fd accept_non_blocking(const Fd& listener) {
+    return Fd(::accept(listener.number(), nullptr, nullptr));
 }
 
 }  // namespace web

@@ -20,24 +20,30 @@ std::string_view connection_field(const Request& request, bool last) {
 
 }  // namespace
 
-Connection::Phase Connection::phase() const {
-    if (has_output()) return Phase::sending;
-    if (input_ended_) return Phase::done;
-    if (last_answered_) return Phase::linger;
-    if (head_whole_) return Phase::body;
-    return input_.empty() ? Phase::idle : Phase::head;
+Wants Connection::wants() const {
+    const Wait wait = waits_for();
+    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
 }
 
-std::span<char> Connection::receive_buffer() {
+Wait Connection::waits_for() const {
+    if (has_output()) return Wait::room;
+    if (input_ended_) return Wait::nothing;
+    if (last_answered_) return Wait::end;
+    if (head_whole_) return Wait::body;
+    return input_.empty() ? Wait::request : Wait::head;
+}
+
+std::span<char> Connection::room() {
     if (body_) return {body_.get() + body_had_, request_.content_length - body_had_};
     if (!input_) input_ = pool_->take();
     return input_.room(min_room);
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return;
+    if (last_answered_) return return_empty(input_);
     if (body_) {
         body_had_ += count;
+        ++turn_;
     } else {
         input_.commit(count);
     }
@@ -47,16 +53,18 @@ void Connection::received(std::size_t count) {
 
 void Connection::end_of_input() {
     input_ended_ = true;
+    return_empty(input_);
 }
 
-std::span<const iovec> Connection::output() {
+Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
     if (!echo_.empty()) parts_[count++] = part(echo_);
-    return {parts_.data(), count};
+    return {{parts_.data(), count}};
 }
 
 bool Connection::sent(std::size_t count) {
+    ++turn_;
     if (count < output_.size()) {
         output_.consume(count);
         return false;
@@ -116,19 +124,18 @@ void Connection::begin_body() {
 
 void Connection::answer() {
     Response response;
-    handler_(request_, response);
-    last_answered_ = finishing_ || !request_.keep_alive;
+    handler_->respond(request_, response);
+    last_answered_ = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last_answered_));
     next_request();
 }
 
-// A long body of the request goes out from where it is; anything else is soon copied.
+// A body that has memory of its own goes out from there; anything else is soon copied.
 void Connection::append(const Response& response, std::string_view connection) {
     if (!output_) output_ = pool_->take();
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
-    const bool referred = body_ && body.data() == body_.get();
-    if (referred) echo_ = std::exchange(body, {});
+    if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
     const std::span<char> room = output_.room(Response::max_head + body.size());
     char* end = response.format_head(room.data(), connection);
     end += body.copy(end, body.size());
@@ -146,7 +153,7 @@ void Connection::next_request() {
 
 void Connection::refuse(Status status) {
     Response response;
-    response.refuse(status);
+    response.error(status);
     last_answered_ = true;
     append(response, "Connection: close\r\n");
     input_ = Buffer();

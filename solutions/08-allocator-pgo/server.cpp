@@ -31,11 +31,13 @@ private:
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, Handler handler, std::atomic<bool>& stopping)
+Server::Server(const ServerOptions& options, HandlerFactory make_handler,
+               std::atomic<bool>& stopping)
     : stopping_(stopping) {
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
-        workers_.push_back(std::make_unique<Worker>(std::move(listener), handler, stopping));
+        workers_.push_back(std::make_unique<Worker>(std::move(listener), make_handler(),
+                                                    options.limits, stopping));
     }
 }
 

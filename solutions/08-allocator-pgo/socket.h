@@ -15,7 +15,12 @@ namespace web {
 
 // No call below waits: listeners and their clients are non-blocking.
 
-enum class IoError { would_block, failed };
+/// Why nothing was received or sent.
+enum class IoError {
+    wants_receive,  // not now: once there is something to receive
+    wants_send,     // not now: once there is room to send
+    failed,
+};
 
 enum class AcceptError {
     would_block,  // nobody is waiting
@@ -40,6 +45,6 @@ std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> in
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts);
 
 /// Tells the peer that nothing more will come; receiving goes on.
-void finish_sending(const Fd& socket);
+void half_close(const Fd& socket);
 
 }  // namespace web

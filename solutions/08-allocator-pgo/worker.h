@@ -8,7 +8,9 @@
 
 #include "connection.h"
 #include "fd.h"
+#include "handler.h"
 #include "poller.h"
+#include "socket.h"
 
 namespace web {
 
@@ -19,23 +21,24 @@ inline constexpr std::size_t cache_line = 128;
 inline constexpr std::size_t cache_line = 64;
 #endif
 
+/// How long a client may take over what it is waited for.
+struct Limits {
+    std::chrono::seconds idle{60};      // between requests
+    std::chrono::seconds head{30};      // for all of it, however often a byte comes
+    std::chrono::seconds progress{10};  // from one piece of a body, or of an answer, to the next
+    std::chrono::seconds linger{2};     // to close its side, after its last answer
+    std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
+
+    std::chrono::seconds of(Wait wait) const;
+};
+
 /// One event loop: its listener, its poller, its clients. Decides how many to accept at once and
 /// how long to wait for whom. Belongs to the thread that runs it.
 class alignas(cache_line) Worker {
 public:
-    /// A client may be idle between requests for this long,
-    static constexpr std::chrono::seconds idle_limit{60};
-    /// take this long over a head,
-    static constexpr std::chrono::seconds head_limit{30};
-    /// and pause for this long in a body, or in reading an answer.
-    static constexpr std::chrono::seconds progress_limit{10};
-    /// How long a client may go on sending after its last answer,
-    static constexpr std::chrono::seconds linger_limit{2};
-    /// and how long it may take to finish when the server is being stopped.
-    static constexpr std::chrono::seconds stop_limit{1};
-
     /// Throws std::system_error. `stopping` must outlive the worker.
-    Worker(Fd listener, Handler handler, const std::atomic<bool>& stopping);
+    Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+           const std::atomic<bool>& stopping);
 
     /// Returns when `stopping` is set and the clients being answered have their answers.
     void run();
@@ -46,10 +49,12 @@ private:
     struct Client {
         Fd socket;
         Connection connection;
-        Interest interest = Interest::receive;
-        Connection::Phase phase = Connection::Phase::idle;
-        Clock::time_point deadline;
+        Wants wants{};
+        Interest interest = Interest::receive;  // what the poller waits for
+        Clock::time_point deadline{};           // of what the connection wants
     };
+
+    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run_once();
     void accept_clients();
@@ -57,15 +62,14 @@ private:
     void resume_accepting();
     void give_up(int fd);
     void serve(Client& client);
-    bool receive_from(Client& client);
-    bool send_to(Client& client);
-    void settle(Client& client);
-    void set_deadline(Client& client, Connection::Phase phase);
+    void wait_for(Client& client, const Wants& wants);
+    void watch(Client& client, Interest interest);
     void drop(Client& client);
     void drop_overdue();
-    void finish_clients();
+    void drain();
 
-    Handler handler_;
+    const std::unique_ptr<Handler> handler_;
+    const Limits limits_;
     const std::atomic<bool>& stopping_;
     Fd listener_;
     Poller poller_;

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbook import machine, setup
-from workbook.errors import UserError
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
 from workbook.experiments import part1, part2, rivals, top
 from workbook.experiments.tools import Finding
-from workbook.paths import COMMAND, RESULTS, shown, write_atomically
+from workbook.machine import facts, setup
 
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "closing": part1.closing,
@@ -30,8 +30,10 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "allocators": part2.allocators,
     "compilers": part2.compilers,
     "keep-alive": part2.keep_alive,
+    "staying": part2.staying,
     "together": part2.together,
     "hot-path": part2.hot_path,
+    "parts": part2.parts_of_hot_path,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
     "memory": top.memory,
@@ -50,7 +52,7 @@ def run(names: Sequence[str] = ()) -> None:
     for name in names or EXPERIMENTS:
         found = EXPERIMENTS[name]()
         what = f"{found.what} <code>{COMMAND} record --only {name}</code>."
-        results = {"kind": "experiment", "what": what, "machine": machine.facts(),
+        results = {"kind": "experiment", "what": what, "machine": facts.collect(),
                    "columns": found.columns, "rows": found.rows}
         file = RESULTS / f"{name}.json"
         write_atomically(file, json.dumps(results, indent=2, ensure_ascii=False) + "\n")

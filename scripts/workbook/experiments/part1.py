@@ -10,13 +10,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from statistics import median
 
-from workbook import costs, setup
-from workbook.behaviour.client import Pause, exchange, exchange_many
-from workbook.errors import UserError
+from workbook.common.errors import UserError
 from workbook.experiments.tools import (
     CHUNKS,
     GET,
@@ -32,7 +30,10 @@ from workbook.experiments.tools import (
     sweep,
     variant,
 )
-from workbook.servers import running
+from workbook.machine import setup
+from workbook.measure import costs
+from workbook.servers.client import Pause, connect, exchange, exchange_many
+from workbook.servers.process import running
 
 CLIENTS = 400
 
@@ -65,12 +66,14 @@ def large_head() -> Finding:
     rows: Rows = {}
     for size in (0, 1000, 10_000):
         request = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * size + b"\r\n\r\n")
-        naive, chunks = (costs_of(name, request, "syscalls", "instructions")
+        naive, chunks = (costs_of(name, request, costs.SYSCALLS, costs.INSTRUCTIONS)
                          for name in (NAIVE, CHUNKS))
         rows[str(size)] = {
             "label": f"{size:,} bytes",
-            "naive_syscalls": naive.syscalls, "naive_instructions": naive.instructions,
-            "chunks_syscalls": chunks.syscalls, "chunks_instructions": chunks.instructions}
+            "naive_syscalls": naive[costs.SYSCALLS],
+            "naive_instructions": naive[costs.INSTRUCTIONS],
+            "chunks_syscalls": chunks[costs.SYSCALLS],
+            "chunks_instructions": chunks[costs.INSTRUCTIONS]}
     return Finding(
         "Per <code>GET /</code> with one field of this many bytes. Counted, not timed.",
         {"naive_syscalls": "01: system calls", "naive_instructions": "01: instructions",
@@ -85,7 +88,8 @@ def body_copies() -> Finding:
         request = (b"POST " + target + b" HTTP/1.1\r\n" + USUAL
                    + b"Content-Length: %d\r\n\r\n" % size + b"b" * size)
         rows[key] = {"label": label} | {
-            f"copies_{name[:2]}": round(costs_of(name, request, "allocations").alloc_bytes / size, 2)
+            f"copies_{name[:2]}": round(
+                costs_of(name, request, costs.ALLOCATIONS).figures["alloc_bytes"] / size, 2)
             for name in (NAIVE, CHUNKS, LAYOUT)}
     return Finding(
         "Bytes allocated on the heap for each byte of the body. Counted, not timed.",
@@ -101,8 +105,8 @@ def formatting() -> Finding:
                            ("format", "<code>std::format_to_n</code> into a buffer"),
                            ("copy", "<code>memcpy</code> and <code>std::to_chars</code>")):
             rows[key] = {"label": label} | {
-                measure: _per_call(measure, program, key)
-                for measure in ("allocations", "instructions")}
+                measure.name: _per_call(measure, program, key)
+                for measure in (costs.ALLOCATIONS, costs.INSTRUCTIONS)}
     return Finding(
         "To write the head of the answer to <code>GET /</code>. Counted, not timed.",
         {"allocations": "Heap allocations", "instructions": "Instructions"}, rows)
@@ -148,12 +152,14 @@ def many_fields() -> Finding:
     for count in (5, 25, 100, 1000, 6000):
         fields = b"".join(b"X%d: %d\r\n" % (i, i % 10) for i in range(count - 2))
         request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
-        hashed, walked = (costs_of(name, request, "allocations", "instructions")
+        hashed, walked = (costs_of(name, request, costs.ALLOCATIONS, costs.INSTRUCTIONS)
                           for name in (CHUNKS, LAYOUT))
         rows[str(count)] = {
             "label": f"{count:,} fields",
-            "map_allocations": hashed.allocations, "map_instructions": hashed.instructions,
-            "vector_allocations": walked.allocations, "vector_instructions": walked.instructions}
+            "map_allocations": hashed[costs.ALLOCATIONS],
+            "map_instructions": hashed[costs.INSTRUCTIONS],
+            "vector_allocations": walked[costs.ALLOCATIONS],
+            "vector_instructions": walked[costs.INSTRUCTIONS]}
     return Finding(
         "Per <code>GET /</code>. Counted, not timed.",
         {"map_allocations": "02: allocations", "map_instructions": "02: instructions",
@@ -196,9 +202,10 @@ def port_thief() -> Finding:
         with running(solution(THREADS), "--threads", str(threads)) as server, \
                 socket.socket() as thief:
             thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            thief.bind(address_of(server))
-            thief.listen(CLIENTS)
-            answered = _answers(address_of(server))
+            with suppress(OSError):  # who has only one listener shares its port with nobody
+                thief.bind(address_of(server))
+                thief.listen(CLIENTS)
+            answered = answers(address_of(server))
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)} of ours",
                               "answered": answered, "stolen": CLIENTS - answered}
     return Finding(
@@ -212,16 +219,16 @@ def thread_sweep() -> Finding:
     return sweep(THREADS, counts=(1, 2, 4, 8), rounds=5)
 
 
-def _per_call(measure: str, program: Path, way: str, calls: int = 1000) -> float:
+def _per_call(measure: costs.Measure, program: Path, way: str, calls: int = 1000) -> float:
     """What one call costs: the difference between two runs, as `costs` has it for requests."""
-    tool = costs.TOOLS[measure]
+    tool = measure.tool
     totals: list[Counter[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for times in (calls, 2 * calls):
             report = Path(scratch, str(times))
             _output([*tool.wrapper(report), str(program), way, str(times)])
             totals.append(tool.read(report.read_text(errors="replace")))
-    return (totals[1][measure] - totals[0][measure]) / calls
+    return (totals[1][measure.name] - totals[0][measure.name]) / calls
 
 
 def _written(request: bytes, pause_s: float) -> list[int]:
@@ -238,12 +245,13 @@ def _written(request: bytes, pause_s: float) -> list[int]:
 def _answered(binary: Path, threads: int) -> int:
     """How many clients are answered in a second while another one is silent."""
     with running(binary, "--threads", str(threads)) as server:
-        with socket.create_connection(address_of(server)):
+        with connect(address_of(server)):
             time.sleep(0.1)
-            return _answers(address_of(server))
+            return answers(address_of(server))
 
 
-def _answers(address: tuple[str, int]) -> int:
+def answers(address: tuple[str, int]) -> int:
+    """How many of CLIENTS that ask at once, and close, are answered in a second."""
     answers = exchange_many(address, (GET,), 1.0, copies=CLIENTS, enough=CLIENTS)
     return sum(answer.end == "closed" and bool(answer.data) for answer in answers)
 
@@ -329,17 +337,8 @@ int main(int, char** argv) {
 # Checkpoint, file and the lines in it that an experiment takes out or replaces.
 LINGER = (NAIVE, "connection.cpp",
           "    if (reading == Reading::refused || has_unread(socket_)) linger();\n")
-NODELAY = (CHUNKS, "socket_linux.cpp", "    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);\n")
-OWN_QUEUES = (THREADS, "socket_linux.cpp",
-              "        listeners.push_back(bind_to(host, free_port, true));\n"
-              "        start_listening(listeners.back());\n")
+NODELAY = (CHUNKS, "socket.cpp", "    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);\n")
+OWN_QUEUES = (THREADS, "socket.cpp", "i > 0 && !can_share_port")
 EDITS = (LINGER, NODELAY, OWN_QUEUES)
 
-ONE_QUEUE = """\
-        if (i > 0) {
-            listeners.emplace_back(::dup(listeners.front().number()));
-            continue;
-        }
-        listeners.push_back(bind_to(host, free_port, false));
-        start_listening(listeners.back());
-"""
+ONE_QUEUE = "i > 0"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -14,16 +14,15 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
-import psutil
-
-from workbook import bench, build, costs, fairness, load, pgo, setup, stress
-from workbook.errors import UserError
+from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.course import chapters, parts, starters
+from workbook.course.chapters import Chapter
+from workbook.experiments.part1 import CLIENTS, answers
 from workbook.experiments.tools import (
     HOT,
     LOOP,
     OPTIMISED,
     REST_S,
-    SHORT,
     THREADS,
     WORKERS,
     Finding,
@@ -31,28 +30,26 @@ from workbook.experiments.tools import (
     Rush,
     Way,
     address_of,
-    ask_all,
-    connect,
     count,
-    idle_bytes,
     in_turn,
     kept_costs,
     one_worker,
     optimised,
-    read_answers,
     rush,
     solution,
     sweep,
 )
-from workbook.load import Phase
-from workbook.paths import BUILD, SOLUTIONS
-from workbook.servers import Server, running
+from workbook.machine import setup
+from workbook.measure import costs, crowd, fairness, ladder, pgo, stress
+from workbook.measure.crowd import SHORT, ask_all, connect
+from workbook.measure.load import Phase
+from workbook.servers import build
+from workbook.servers.process import Server, running
 
 HEAVY = Phase("heavy", "heavy", connections=32, seconds=2)
 PLAIN = Phase("plain", "plain", connections=64, seconds=1)
 AS_IT_COMES = "oversize_threshold:8388608"  # what jemalloc.cpp sets otherwise
 WITH_A_THREAD = f"{AS_IT_COMES},background_thread:true,dirty_decay_ms:500"
-IDLE_CLIENTS = 800
 
 
 def workers_sweep() -> Finding:
@@ -67,10 +64,10 @@ def kqueue() -> Finding:
     for key, label, preset in (("epoll", "epoll", "release"),
                                ("kqueue", "kqueue, in front of epoll", "kqueue")):
         binary = solution(LOOP, preset)
-        counted = count(binary, LOOP, costs.KEPT, "syscalls")
+        counted = count(binary, LOOP, costs.KEPT, costs.SYSCALLS)
         with running(binary) as server:
             served = fairness.answers(address_of(server), clients, rounds=12, seconds=30)
-        rows[key] = {"label": label, "syscalls": round(counted.syscalls or 0),
+        rows[key] = {"label": label, "syscalls": round(counted[costs.SYSCALLS] or 0),
                      "least": min(served), "median": round(median(served)), "most": max(served)}
     return Finding(
         "05, <code>GET /</code> on a kept connection: system calls per request, counted; and how "
@@ -84,16 +81,17 @@ def changes() -> Finding:
     """How often is kevent(2) called for a new client?"""
     binaries = {side: build.isolated(SOLUTIONS / name, "measure", BUILD / "experiments" / name,
                                      {"HOTPATH_POLLER": "kqueue"})
-                for side, name in (("hot", HOT), ("workers", WORKERS))}
+                for side, name in (("loop", LOOP), ("hot", HOT))}
     rows: Rows = {
-        str(clients): {"label": label} | {side: _kevents_a_client(binary, clients)
-                                          for side, binary in binaries.items()}
+        str(clients): {"label": label} | {
+            side: round(crowd.kevents(binary, clients, rounds=1024 // clients), 2)
+            for side, binary in binaries.items()}
         for clients, label in ((16, "16 at once"), (64, "64 at once"), (256, "256 at once"))}
     return Finding(
         "Calls of <code>kevent</code> for each client that connects, asks for the page once and "
         "leaves, the waits among them, on Linux through our library. Counted; how many clients the "
         "server finds ready at once is the scheduler’s to say.",
-        {"hot": "06", "workers": "07"}, rows)
+        {"loop": "05", "hot": "06"}, rows)
 
 
 def keep_alive() -> Finding:
@@ -108,9 +106,9 @@ def keep_alive() -> Finding:
     rows: Rows = {}
     for key, (label, checkpoint, script) in known.items():
         counted = kept_costs(checkpoint) if script == "plain" else costs.count(
-            solution(checkpoint, "measure"), level=4, measures=("syscalls",))
+            solution(checkpoint, "measure"), level=4, measures=[costs.SYSCALLS])
         rows[key] = {
-            "label": label, "syscalls": counted.syscalls,
+            "label": label, "syscalls": counted[costs.SYSCALLS],
             "rps": round(median(r.requests_per_second or 0 for r in found[key])),
             "cpu_us": round(median(r.cpu_us_per_request or 0 for r in found[key]), 1)}
     return Finding(
@@ -118,6 +116,28 @@ def keep_alive() -> Finding:
         f"rest is timed with {connections}, median of {rounds} rounds.",
         {"syscalls": "System calls a request", "rps": "Requests/s",
          "cpu_us": "Server’s µs a request"}, rows)
+
+
+def staying() -> Finding:
+    """Is it enough that connections stay open, if a thread waits for each?"""
+    chapter = chapters.find(LOOP)
+    stay = 64
+    ways = {"threads": (3, 4, "after part 3, 4 threads"),
+            "worker": (4, 1, "after part 4, 1 thread")}
+    rows: Rows = {}
+    for key, (number, threads, label) in ways.items():
+        binary = _after_part(chapter, number)
+        counted = count(binary, LOOP, costs.KEPT, costs.SYSCALLS)
+        with running(binary, "--threads", str(threads)) as server, ExitStack() as stack:
+            for client in connect(server, stay, stack):
+                client.sendall(SHORT)
+            time.sleep(REST_S)
+            rows[key] = {"label": label, "syscalls": round(counted[costs.SYSCALLS] or 0, 2),
+                         "answered": answers(address_of(server))}
+    return Finding(
+        f"{stay} clients ask for the page and stay; then {CLIENTS} others ask at once. How many of "
+        "these have their answer within a second; and the calls of one client that stays, counted.",
+        {"syscalls": "System calls a request", "answered": f"Answered, of {CLIENTS}"}, rows)
 
 
 def together() -> Finding:
@@ -147,15 +167,43 @@ def hot_path() -> Finding:
                     b"\r\n\r\n", b"\r\nX-Large: " + b"h" * 10_000 + b"\r\n\r\n"))}
     sides = {"loop": LOOP, "hot": HOT}
     rows: Rows = {
-        key: {"label": label} | {side: round(kept_costs(name, request, "instructions").instructions
-                                             or 0) for side, name in sides.items()}
+        key: {"label": label} | {side: _instructions(kept_costs(name, request, costs.INSTRUCTIONS))
+                                 for side, name in sides.items()}
         for key, (label, request) in requests.items()}
     rows["idle"] = {"label": "bytes of memory for an idle client"} | {
-        side: idle_bytes(solution(name), IDLE_CLIENTS) for side, name in sides.items()}
+        side: crowd.resident_bytes(solution(name)) for side, name in sides.items()}
     return Finding(
         f"For one <code>GET /</code> on a kept connection, counted; and the growth of the resident "
-        f"memory by {IDLE_CLIENTS:,} clients that had an answer and are silent, for each of them.",
+        f"memory from {crowd.FEW} clients that had an answer and are silent to {crowd.MANY}, for "
+        "each of them.",
         {"loop": "05", "hot": "06"}, rows)
+
+
+def parts_of_hot_path() -> Finding:
+    """What does each part of the step from 05 to 06 change?"""
+    chapter = chapters.find(HOT)
+    requests = {"alone": costs.INSTRUCTIONS, "pipelined": costs.PIPELINED_INSTRUCTIONS,
+                "allocations": costs.ALLOCATIONS}
+    rows: Rows = {}
+    for number, title in enumerate(["05", *(f"{part.number}. {part.title}"
+                                            for part in chapter.parts)]):
+        binary = _after_part(chapter, number)
+        counted = count(binary, HOT, costs.KEPT, *requests.values())
+        rows[str(number)] = {"label": title, "resident": crowd.resident_bytes(binary)} | {
+            key: round(counted[measure] or 0, 2) for key, measure in requests.items()}
+    return Finding(
+        "After each part: for a browser’s <code>GET /</code> on a kept connection, which comes "
+        f"alone or with {costs.DEPTH - 1} more, counted; and the growth of resident memory from "
+        f"{crowd.FEW} clients that had an answer and are silent to {crowd.MANY}, for each of them.",
+        {"alone": "Instructions", "pipelined": f"{costs.DEPTH} at once",
+         "allocations": "Allocations", "resident": "Bytes of an idle client"}, rows)
+
+
+def _after_part(chapter: Chapter, number: int) -> Path:
+    """The server after a part, built for counting; 0 for where the chapter begins."""
+    directory = BUILD / "experiments" / f"{chapter.name}-{number}"
+    starters.write(parts.tree(chapter, number), directory)
+    return build.isolated(directory, "measure")
 
 
 def allocators() -> Finding:
@@ -171,7 +219,7 @@ def allocators() -> Finding:
                      for key, (label, name, conf) in sides.items()}, rounds=7)
     rushes: dict[str, list[Rush]] = {key: [] for key in sides}
     for number in range(3):
-        for key in bench.rotated(list(sides), number):
+        for key in ladder.rotated(list(sides), number):
             _, name, conf = sides[key]
             with patch.dict(os.environ, {"MALLOC_CONF": conf}):
                 rushes[key].append(rush(binaries[name], (HEAVY,)))
@@ -194,7 +242,11 @@ def allocators() -> Finding:
 def _page(binary: Path, conf: str) -> int:
     """Instructions. A thread that wakes by the clock is no request's cost: it has to stay away."""
     with patch.dict(os.environ, {"MALLOC_CONF": f"{conf},background_thread:false".lstrip(",")}):
-        return round(count(binary, OPTIMISED, SHORT, "instructions").instructions or 0)
+        return _instructions(count(binary, OPTIMISED, SHORT, costs.INSTRUCTIONS))
+
+
+def _instructions(counted: costs.Costs) -> int:
+    return round(counted[costs.INSTRUCTIONS] or 0)
 
 
 @contextmanager
@@ -213,8 +265,8 @@ def compilers() -> Finding:
             ("both", "LTO and a profile, two rounds", "ON", 2)):
         settings = {"HOTPATH_ALLOCATOR": "system", "HOTPATH_LTO": lto}
         binary = _profiled(key, settings, rounds) if rounds else optimised(key, settings)
-        small, browser = (round(count(binary, OPTIMISED, request, "instructions").instructions
-                                or 0) for request in (SHORT, costs.KEPT))
+        small, browser = (_instructions(count(binary, OPTIMISED, request, costs.INSTRUCTIONS))
+                          for request in (SHORT, costs.KEPT))
         rows[key] = {"label": label, "small": small, "browser": browser,
                      "size": round(binary.stat().st_size / 1024)}
     return Finding(
@@ -237,7 +289,7 @@ def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
     The difference to a run in which they ask only once: how many are ready at once differs from run
     to run, so that of two long ones would be noise.
     """
-    tool, rounds = costs.TOOLS["syscalls"], 8192 // clients
+    tool, rounds = costs.STRACE, 8192 // clients
     totals: list[Counter[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for times in (0, rounds):
@@ -251,34 +303,3 @@ def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
             totals.append(tool.read(report.read_text(errors="replace")))
     return {name: (totals[1][name] - totals[0][name]) / (rounds * clients * depth)
             for name in totals[1]}
-
-
-def _kevents_a_client(binary: Path, clients: int) -> float:
-    """Calls of kevent(2), from start to end: where waits differ, a difference of runs is noise."""
-    rounds = 1024 // clients
-    with tempfile.TemporaryDirectory() as scratch:
-        report = Path(scratch, "calls")
-        with running(binary, "--threads", "1", wrapper=[
-                "valgrind", "--tool=callgrind", "--log-file=/dev/null", "--compress-strings=no",
-                f"--callgrind-out-file={report}"]) as server:
-            for _ in range(rounds):
-                _come_and_go(server, clients)
-            server.stop()
-        text = report.read_text(errors="replace")
-    return round(sum(map(int, re.findall(r"^cfn=kevent\ncalls=(\d+)", text, re.M)))
-                 / (rounds * clients), 2)
-
-
-def _come_and_go(server: Server, clients: int) -> None:
-    """All ask, and later leave, while the server sleeps: so it finds them together."""
-    process = psutil.Process(server.pid)
-    with ExitStack() as stack:
-        process.suspend()
-        connected = connect(server, clients, stack)
-        for client in connected:
-            client.sendall(SHORT)
-        process.resume()
-        for client in connected:
-            read_answers(client, 1)
-        process.suspend()
-    process.resume()

@@ -13,13 +13,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from workbook import bench, costs, load, machine, setup, stress
-from workbook.behaviour.rows import PAGE
-from workbook.errors import UserError
+from workbook.checks.behaviour.rows import PAGE
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SCRIPTS
 from workbook.experiments.tools import (
     LOOP,
     OPTIMISED,
-    SHORT,
     Finding,
     Rows,
     Way,
@@ -27,9 +26,13 @@ from workbook.experiments.tools import (
     in_turn,
     solution,
 )
-from workbook.load import Phase
-from workbook.paths import BUILD, SCRIPTS
-from workbook.servers import Server, running, running_other
+from workbook.machine import facts, setup
+from workbook.measure import costs, load, stress
+from workbook.measure.crowd import SHORT
+from workbook.measure.load import Phase
+from workbook.servers import build
+from workbook.servers.client import answers, connect
+from workbook.servers.process import Server, running, running_other
 
 Start = Callable[..., AbstractContextManager[Server]]
 
@@ -41,9 +44,9 @@ LOADS = {
     "many": ("1,000", Phase("1,000 clients", "plain", 1000, 1)),
     "pipelined": (f"64, {costs.DEPTH} pipelined", Phase("pipelined", "pipelined", 64, 1)),
 }
-COUNTED = {"syscalls": ("System calls", 3), "instructions": ("Instructions", 0),
-           "pipelined-syscalls": ("Pipelined: system calls", 3),
-           "pipelined-instructions": ("Pipelined: instructions", 0)}
+COUNTED = {costs.SYSCALLS: ("System calls", 3), costs.INSTRUCTIONS: ("Instructions", 0),
+           costs.PIPELINED_SYSCALLS: ("Pipelined: system calls", 3),
+           costs.PIPELINED_INSTRUCTIONS: ("Pipelined: instructions", 0)}
 
 NGINX = """\
 daemon off;
@@ -122,13 +125,14 @@ def rivals_counts() -> Finding:
         for reason in counted.skipped.values():
             raise UserError(f"{rival.label} cannot be counted: {reason}", "record where it can be")
         rows[key] = {"label": rival.label} | {
-            measure: round(counted.value(measure) or 0, digits)
+            measure.name: round(counted[measure] or 0, digits)
             for measure, (_, digits) in COUNTED.items()} | {"bytes": _answer_bytes(rival.timed)}
     return Finding(
         f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection, one at a time or "
         f"{costs.DEPTH} at once. Counted, not timed. The answers have the same body and differ in "
         "their heads.",
-        {measure: title for measure, (title, _) in COUNTED.items()} | {"bytes": "Answer, bytes"},
+        {measure.name: title for measure, (title, _) in COUNTED.items()}
+        | {"bytes": "Answer, bytes"},
         rows)
 
 
@@ -137,10 +141,10 @@ def _known() -> dict[str, Rival]:
     setup.ensure(["nginx", "h2o"])
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     INDEX.write_bytes(PAGE)
-    nginx = machine.first_line(["nginx", "-v"]).rpartition("/")[2]
-    h2o = machine.first_line(["h2o", "--version"]).rpartition(" ")[2]
+    nginx = facts.first_line(["nginx", "-v"]).rpartition("/")[2]
+    h2o = facts.first_line(["h2o", "--version"]).rpartition(" ")[2]
     program, version = _uwebsockets()
-    return {"floor": _ours("the floor", *map(bench.floor, ("release", "measure"))),
+    return {"floor": _ours("the floor", *map(build.floor, ("release", "measure"))),
             "top": _ours("08", *(solution(OPTIMISED, p) for p in ("release", "measure"))),
             "loop": _ours("05", *(solution(LOOP, p) for p in ("release", "measure"))),
             "nginx": _other(f"nginx {nginx}", _nginx),
@@ -199,13 +203,9 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _answer_bytes(start: Start) -> int:
-    with start() as server, socket.create_connection(address_of(server), timeout=5.0) as client:
+    with start() as server, connect(address_of(server)) as client:
         client.sendall(SHORT)
-        received = b""
-        while not costs.first_answer(received):
-            if not (more := client.recv(65_536)):
-                raise UserError(f"{server.name} closed the connection", "run it by hand")
-            received += more
+        [received] = answers(client, 1)
         server.kill()  # h2o may hang if it is told to end so soon after its start
     if not received.endswith(b"\r\n\r\n" + PAGE):
         raise UserError(f"{server.name} sends another page than ours", "mend its configuration")

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
-from unittest.mock import patch
 
 import psutil
 
-from workbook import bench, build, costs, load, stress
-from workbook.errors import UserError
-from workbook.load import Cores, Phase, PhaseResult
-from workbook.paths import BUILD, SOLUTIONS, shown
-from workbook.servers import Server, running
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SOLUTIONS, shown
+from workbook.machine.cores import Cores, cores
+from workbook.measure import costs, ladder, load, stress
+from workbook.measure.costs import SYSCALLS, Measure
+from workbook.measure.load import Phase, PhaseResult
+from workbook.servers import build
+from workbook.servers.process import Server
 
 NAIVE, CHUNKS, LAYOUT, THREADS = (
     "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
@@ -29,7 +30,6 @@ LOOP, HOT, WORKERS, OPTIMISED = (
     "05-event-loop", "06-hot-path", "07-workers", "08-allocator-pgo")
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
-SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
 Rows = dict[str, dict[str, Any]]
 REST_S = 2
 Key = TypeVar("Key", bound=Hashable)
@@ -51,6 +51,7 @@ class Way:
     label: str
     start: Callable[[], AbstractContextManager[Server]]
     phase: Phase
+    on: Cores | None = None  # where wrk runs, if not on its usual processors
 
 
 def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
@@ -60,9 +61,9 @@ def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]
     """
     found: dict[Key, list[PhaseResult]] = {key: [] for key in ways}
     for number in range(rounds):
-        for key in bench.rotated(list(ways), number):
+        for key in ladder.rotated(list(ways), number):
             with ways[key].start() as server:
-                result = load.run_phase(server, ways[key].phase)
+                result = load.run_phase(server, ways[key].phase, ways[key].on)
             if result.reason:
                 raise UserError(f"“{ways[key].label}” has no figure: {result.reason}",
                                 "try again on a quieter machine")
@@ -126,11 +127,11 @@ def optimised(name: str, settings: dict[str, str]) -> Path:
                           {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF", **settings})
 
 
-def costs_of(checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
+def costs_of(checkpoint: str, request: bytes, *measures: Measure) -> costs.Costs:
     return count(solution(checkpoint, "measure"), checkpoint, request, *measures)
 
 
-def count(binary: Path, checkpoint: str, request: bytes, *measures: str) -> costs.Costs:
+def count(binary: Path, checkpoint: str, request: bytes, *measures: Measure) -> costs.Costs:
     counted = costs.count(binary, level=int(checkpoint[:2]), measures=measures, request=request)
     for measure, reason in counted.skipped.items():
         raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
@@ -138,21 +139,22 @@ def count(binary: Path, checkpoint: str, request: bytes, *measures: str) -> cost
 
 
 def kept_costs(checkpoint: str, request: bytes | None = None,
-                measure: str = "syscalls") -> costs.Costs:
+                measure: Measure = SYSCALLS) -> costs.Costs:
     """What a request costs on a connection that stays open."""
     return costs.count(solution(checkpoint, "measure"), level=costs.KEEP_ALIVE_LEVEL,
-                       measures=(measure,), request=request)
+                       measures=[measure], request=request)
 
 
 def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
     """Requests per second and processor time by number of threads, wrk apart and not."""
     phase = Phase("plain", "plain", connections=64, seconds=1.0)
-    binary, usable = solution(checkpoint), load.cores()
+    binary, usable = solution(checkpoint), cores()
     every = usable.server | usable.client
     places = {"apart": usable, "shared": Cores(every, every)}
     found = in_turn({(place, threads): Way(
-        f"{threads} threads, {place}", partial(_serving_on, cores, binary, threads), phase)
-        for place, cores in places.items() for threads in counts}, rounds)
+        f"{threads} threads, {place}",
+        partial(load.serving, binary, "--threads", str(threads), on=where), phase, where)
+        for place, where in places.items() for threads in counts}, rounds)
     rows: Rows = {}
     for threads in counts:
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
@@ -167,44 +169,3 @@ def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
         f"processors split, {share}. Shared: both on all {len(every)}.",
         {"apart_rps": "Apart: requests/s", "apart_us": "Apart: server’s µs a request",
          "shared_rps": "Shared: requests/s", "shared_us": "Shared: server’s µs a request"}, rows)
-
-
-@contextmanager
-def _serving_on(cores: Cores, binary: Path, threads: int) -> Iterator[Server]:
-    """The server and the wrk that is run within, on these processors."""
-    with patch.object(load, "cores", lambda: cores), \
-            load.serving(binary, "--threads", str(threads)) as server:
-        yield server
-
-
-def idle_bytes(binary: Path, clients: int) -> int:
-    """Resident memory that a client holds which had an answer, by that of so many."""
-    with running(binary) as server, ExitStack() as stack:
-        process = psutil.Process(server.pid)
-        ask_all(connect(server, 1, stack), 1)
-        before = process.memory_info().rss
-        ask_all(connect(server, clients, stack), 1)
-        return round((process.memory_info().rss - before) / clients)
-
-
-def connect(server: Server, clients: int, stack: ExitStack) -> list[socket.socket]:
-    return [stack.enter_context(socket.create_connection(address_of(server), timeout=5.0))
-            for _ in range(clients)]
-
-
-def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
-    """Each sends `depth` requests; then each reads its answers."""
-    for client in connected:
-        client.sendall(SHORT * depth)
-    for client in connected:
-        read_answers(client, depth)
-
-
-def read_answers(client: socket.socket, count: int) -> None:
-    answers = b""
-    while answers.count(b"</html>") < count:
-        received = client.recv(65_536)
-        if not received:
-            raise UserError("the server closed a connection that was to be kept",
-                            "make the behaviour checks pass first")
-        answers += received

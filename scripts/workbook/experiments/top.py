@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from statistics import median
 
-from workbook import bench, stress
-from workbook.costs import DEPTH
-from workbook.errors import UserError
+from workbook.common.errors import UserError
 from workbook.experiments.tools import (
     LOOP,
     OPTIMISED,
     REST_S,
-    SHORT,
     Finding,
     Rows,
     Way,
     count,
-    idle_bytes,
     in_turn,
     one_worker,
     rush,
     solution,
 )
-from workbook.load import Phase
+from workbook.measure import costs, crowd, stress
+from workbook.measure.crowd import SHORT
+from workbook.measure.load import Phase
+from workbook.servers import build
 
 ROUNDS = 7
 LOADS = {
     "clients": ("64 clients", Phase("64 clients", "plain", 64, 1)),
     "many": ("5,000 clients", Phase("5,000 clients", "plain", 5000, 1.5)),
     "header": ("64 clients, a field of 30 kB", Phase("header", "header30k", 64, 1)),
-    "pipelined": (f"64 clients, {DEPTH} requests pipelined",
+    "pipelined": (f"64 clients, {costs.DEPTH} requests pipelined",
                   Phase("pipelined", "pipelined", 64, 1)),
 }
 RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
@@ -40,7 +39,7 @@ IDLE_CLIENTS = 8000
 def floor() -> Finding:
     """How near does the last server come to one that parses nothing?"""
     stress.raise_descriptor_limit()
-    sides = {"floor": bench.floor("release"), "top": solution(OPTIMISED)}
+    sides = {"floor": build.floor("release"), "top": solution(OPTIMISED)}
     found = in_turn({(key, side): Way(f"{label}, {side}", one_worker(binary), phase)
                      for key, (label, phase) in LOADS.items() for side, binary in sides.items()},
                     ROUNDS)
@@ -63,19 +62,22 @@ def floor() -> Finding:
 
 def floor_counts() -> Finding:
     """The same in what can be counted."""
-    sides = {"floor": bench.floor("measure"), "top": solution(OPTIMISED, "measure")}
-    measures = {"syscalls": "system calls", "instructions": "instructions"}
+    sides = {"floor": build.floor("measure"), "top": solution(OPTIMISED, "measure")}
+    whats = {costs.SYSCALLS: 3, costs.INSTRUCTIONS: 0}  # and how many digits tell
     rows: Rows = {}
-    for key, label, prefix in (("alone", "one at a time", ""),
-                               ("pipelined", f"{DEPTH} pipelined", "pipelined-")):
-        counted = {side: count(binary, OPTIMISED, SHORT, *(prefix + name for name in measures))
+    for key, label, measures in (
+            ("alone", "one at a time", (costs.SYSCALLS, costs.INSTRUCTIONS)),
+            ("pipelined", f"{costs.DEPTH} pipelined",
+             (costs.PIPELINED_SYSCALLS, costs.PIPELINED_INSTRUCTIONS))):
+        counted = {side: count(binary, OPTIMISED, SHORT, *measures)
                    for side, binary in sides.items()}
         rows[key] = {"label": label} | {
-            f"{side}_{name}": round(counted[side].value(prefix + name) or 0, digits)
-            for name, digits in (("syscalls", 3), ("instructions", 0)) for side in sides}
+            f"{side}_{what.name}": round(counted[side][measure] or 0, digits)
+            for (what, digits), measure in zip(whats.items(), measures, strict=True)
+            for side in sides}
     return Finding(
         f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection. Counted, not timed.",
-        {f"{side}_{name}": f"{title}: {what}" for name, what in measures.items()
+        {f"{side}_{what.name}": f"{title}: {what.unit}" for what in whats
          for side, title in (("floor", "Floor"), ("top", "08"))}, rows)
 
 
@@ -90,15 +92,16 @@ def memory() -> Finding:
         found = rush(binary, RUSH)
         before, peak = max(found.peaks_mib[:-1]), found.peaks_mib[-1]
         rows[key] = {"label": label,
-                     "idle": round(idle_bytes(binary, IDLE_CLIENTS) / 1024, 1),
+                     "idle": round(crowd.resident_bytes(binary, IDLE_CLIENTS) / 1024, 1),
                      "before": round(before, 1), "peak": round(peak, 1),
                      "after": round(found.after_mib, 1),
                      "ratio": round(found.after_mib / before, 1)}
     *small, heavy = RUSH
     return Finding(
-        f"Resident memory of one worker. Idle: its growth by {IDLE_CLIENTS:,} clients that have "
-        f"had an answer. Then a rush: the peak with {small[0].connections:,} clients that ask for "
-        f"the page and {small[1].connections} that send large headers, the peak while "
-        f"{heavy.connections} send bodies of 1 to 9.4 MB, and what is left {REST_S} s later.",
+        f"Resident memory of one worker. Idle: its growth from {crowd.FEW} clients that have had "
+        f"an answer to {IDLE_CLIENTS:,}. Then a rush: the peak with {small[0].connections:,} "
+        f"clients that ask for the page and {small[1].connections} that send large headers, the "
+        f"peak while {heavy.connections} send bodies of 1 to 9.4 MB, and what is left "
+        f"{REST_S} s later.",
         {"idle": "KiB an idle client", "before": "MiB: peak before", "peak": "Peak with bodies",
          "after": "After them", "ratio": "After ÷ before"}, rows)

@@ -1,0 +1,56 @@
+// TODO(5.2): given. Add driver.cpp to CMakeLists.txt once Connection has what it calls.
+#include "driver.h"
+
+#include <utility>
+
+namespace web {
+
+Driver::Driver(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
+    : socket_(std::move(socket)), connection_(handler), stopping_(stopping) {}
+
+void Driver::serve() {
+    for (;;) {
+        const Wants wants = connection_.wants();
+        if (wants.wait == Wait::nothing) return;
+        if (wants.wait == Wait::end) return linger();
+        if (!(wants.interest == Interest::send ? send_some() : receive_some())) return;
+    }
+}
+
+template <typename Transfer>
+std::expected<std::size_t, IoError> Driver::patiently(Transfer transfer) {
+    std::chrono::milliseconds waited{0};
+    while (waited < (stopping() ? stop_limit : idle_limit)) {
+        const auto count = transfer();
+        if (count || count.error() != IoError::timed_out) return count;
+        waited += wait_slice;
+    }
+    return std::unexpected(IoError::timed_out);
+}
+
+bool Driver::receive_some() {
+    const auto got = patiently([&] { return receive(socket_, connection_.room()); });
+    if (!got) return false;
+    if (*got == 0) connection_.end_of_input();
+    if (*got > 0) connection_.received(*got);
+    return true;
+}
+
+bool Driver::send_some() {
+    const auto took = patiently([&] { return send(socket_, connection_.output().bytes); });
+    if (took) connection_.sent(*took);
+    return took.has_value();
+}
+
+// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
+// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+void Driver::linger() {
+    half_close(socket_);
+    const auto end = std::chrono::steady_clock::now() + linger_limit;
+    while (std::chrono::steady_clock::now() < end && !stopping()) {
+        const auto got = receive(socket_, connection_.room());
+        if (got ? *got == 0 : got.error() == IoError::failed) return;
+    }
+}
+
+}  // namespace web

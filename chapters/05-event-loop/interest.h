@@ -1,0 +1,11 @@
+// TODO(5.1): given, for you to use: nothing to write here. Read it first.
+#pragma once
+
+#include <cstdint>
+
+namespace web {
+
+/// What a descriptor is waited for: one thing at a time.
+enum class Interest : std::uint8_t { receive, send };
+
+}  // namespace web

@@ -1,0 +1,556 @@
+"""The book builds; whatever a page names and nobody has stops it, with page and line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BOOK, ROOT
+from workbook.course import chapters, parts, starters
+from workbook.verbs import book
+
+pytestmark = pytest.mark.xdist_group("book")  # they share the site
+
+Build = Callable[..., str]
+
+CHAPTER = """title = "{title}"
+minutes = 45
+edit = ["worker.cpp"]
+page = "page{number}.md"
+level = 1
+platforms = ["linux"]
+starter_fails = []
+[cost]
+syscalls = 6.0
+[speed]
+bronze = 1.5
+silver = 3.0
+"""
+
+FIRST = """#include "worker.h"
+
+namespace web {
+
+// How many at once.
+constexpr int limit = 4;
+
+class Worker {
+public:
+    Worker() = default;
+    int run() { return limit; }
+    int send(int byte);
+};
+
+// Sends one byte.
+int Worker::send(int byte) {
+    return byte;
+}
+
+int twice(int x) { return 2 * x; }
+int twice(int x, int y) { return 2 * x * y; }
+
+}  // namespace web
+"""
+PARTS = """[[part]]
+name = "first"
+title = "Sends <one> more"
+edit = ["worker.cpp"]
+checks = ["behaviour.bodies"]
+anchor = "#a-section"
+[[part]]
+name = "second"
+title = "Three times"
+edit = ["worker.cpp"]
+checks = ["cost.syscalls"]
+anchor = "#a-section"
+"""
+SECOND = FIRST.replace("return byte;", "return byte + 1;").replace(
+    "}  // namespace", "int thrice(int x) { return 3 * x; }\n\n}  // namespace")
+
+
+def server(rate: float | None, reason: str | None = None) -> dict[str, object]:
+    phase = {"requests_per_second": rate, "p50_ms": 1.25, "p99_ms": 9.5, "reason": reason,
+             "cpu_us_per_request": 40.0, "peak_rss_mib": 4.0, "rounds": [],
+             "errors": {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}}
+    costs = {"syscalls": 306.0, "allocations": 36.0, "alloc_bytes": 4000.0,
+             "instructions": 150000.0, "by_call": {"read": 1.0}}
+    return {"costs": costs,
+            "phases": dict.fromkeys(("warm-up", "baseline", "headers", "heavy"), phase)}
+
+
+LADDER = {
+    "kind": "ladder",
+    "machine": {"cpu": "Abacus", "cores": 2, "memory_gib": 4, "os": "Debian", "kernel": "Linux 6",
+                "compiler": "clang 19", "flags": "-O2", "commit": "0123456789ab",
+                "date": "2025-01-02T03:04:05+00:00"},
+    "method": {"others_percent": 0.5},
+    "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
+                "02-fewer-syscalls": server(None, "7 connections timed out")},
+}
+
+
+EXPERIMENT = {
+    "kind": "experiment",
+    "what": "Beads in <code>GET</code>.",
+    "machine": LADDER["machine"],
+    "columns": {"old": "Before", "new": "After"},
+    "rows": {"red": {"label": "<b>Red</b>", "old": 1234.0, "new": None, "reason": "lost"}},
+}
+
+
+@pytest.fixture(scope="session")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small workbook of two checkpoints around the real theme and preprocessor."""
+    root = tmp_path_factory.mktemp("book")
+    sources = {"01-naive": FIRST, "02-fewer-syscalls": SECOND}
+    for number, (name, source) in enumerate(sources.items(), 1):
+        for folder in ("chapters", "solutions"):
+            (root / folder / name).mkdir(parents=True)
+        (root / "chapters" / name / "chapter.toml").write_text(
+            CHAPTER.format(title=f"Step {number}", number=number))
+        (root / "solutions" / name / "worker.cpp").write_text(source)
+        (root / "solutions" / name / "notes.txt").write_text("the same\n")
+    add_parts(root / "chapters" / "02-fewer-syscalls")
+    shutil.copytree(BOOK, root / "book", ignore=shutil.ignore_patterns("src", "results", "__py*"))
+    (root / "book" / "results").mkdir()
+    (root / "book" / "results" / "ladder.json").write_text(json.dumps(LADDER))
+    (root / "book" / "results" / "beads.json").write_text(json.dumps(EXPERIMENT))
+    (root / "book" / "results" / "broken.json").write_text('{"half": ')
+    (root / "book" / "results" / "hollow.json").write_text('{"kind": "ladder", "machine": {}}')
+    shutil.copy(BOOK / "results" / "published.json", root / "book" / "results")
+    diagrams = root / "book" / "src" / "diagrams"
+    diagrams.mkdir(parents=True)
+    (diagrams / "line.svg").write_text("<svg>\n\n<title>A line</title>\n<path d='M0 0'/></svg>")
+    (diagrams / "mute.svg").write_text("<svg></svg>")
+    (root / "book" / "src" / "SUMMARY.md").write_text("- [One](page1.md)\n- [Two](page2.md)\n")
+    (root / "book" / "src" / "page2.md").write_text(
+        "{{#chapter 02-fewer-syscalls}}\n\n## A section\n")
+    return root
+
+
+def add_parts(directory: Path) -> None:
+    """A first part that changes a function, and a second that adds one."""
+    with (directory / "chapter.toml").open("a") as toml:
+        toml.write(PARTS)
+    chapter = chapters.load(directory / "chapter.toml")
+    before = starters.sources(parts.base(chapter))
+    after = {**before, "worker.cpp": FIRST.replace("return byte;", "return byte + 1;").encode()}
+    parts.write_patch(chapter, chapter.parts[0], before, after)
+
+
+@pytest.fixture
+def build(scratch: Path) -> Build:
+    """Build the small book with this text as a page; returns the page's HTML."""
+
+    def run(text: str) -> str:
+        (scratch / "book" / "src" / "page1.md").write_text("# One\n\n" + text)
+        return book.build(scratch / "book", scratch / "site").with_name("page1.html").read_text()
+
+    return run
+
+
+def refused(build: Build, text: str) -> str:
+    with pytest.raises(UserError) as failure:
+        build(text)
+    assert failure.value.fix
+    return failure.value.message
+
+
+def test_the_real_book_builds(site: Path) -> None:
+    pages = re.findall(r"\]\((.+?)\.md\)", (BOOK / "src" / "SUMMARY.md").read_text())
+    assert len(pages) >= 9
+    for page in pages:
+        html = (site / f"{page}.html").read_text()
+        assert "{{" not in re.sub(r"<pre>.*?</pre>", "", html, flags=re.S), page
+
+
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        for tag in re.findall(r"<(?:script|link|img|iframe|source)\b[^>]*>", page.read_text()):
+            assert "//" not in tag, f"{page.name}: {tag}"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"@import|url\(\s*['\"]?(?:https?:)?//", sheet.read_text()), sheet
+
+
+# What each directive makes.
+
+def test_a_snippet_is_cut_by_name_with_its_comment_and_file(build: Build) -> None:
+    html = build("{{#snippet solutions/01-naive/worker.cpp Worker::send}}")
+    assert "solutions/01-naive/worker.cpp" in html
+    assert ">// Sends one byte.\nint Worker::send(int byte) {\n    return byte;\n}" in html
+    assert "twice" not in html
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("limit", "// How many at once.\nconstexpr int limit = 4;"),
+    ("Worker", "class Worker {"),
+    ("web::Worker::run", "int run() { return limit; }"),
+    ("twice(int x)", "int twice(int x) { return 2 * x; }"),
+])
+def test_snippets_of_every_kind(build: Build, name: str, text: str) -> None:
+    html = build(f"{{{{#snippet solutions/01-naive/worker.cpp {name}}}}}")
+    assert f'<pre><code class="language-cpp">{text}' in html
+
+
+def test_a_whole_diff_is_folded_and_counted(build: Build) -> None:
+    html = build("{{#diff 01-naive 02-fewer-syscalls}}")
+    assert '<details class="diff">' in html and "1 file," in html
+    assert "+3</span>" in html and "−1</span>" in html
+    assert "-    return byte;\n+    return byte + 1;" in html
+    assert "notes.txt" not in html
+
+
+def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Build) -> None:
+    html = build("{{#diff 01-naive 02-fewer-syscalls worker.cpp Worker::send}}")
+    assert "<details" not in html
+    assert "@@" not in html
+    assert " int Worker::send(int byte) {\n-    return byte;\n+    return byte + 1;\n }" in html
+    assert "twice" not in html
+
+
+def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Build) -> None:
+    html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp}}")
+    assert '<details class="diff">' in html and "The diff of this step: 1 file," in html
+    assert "constexpr int limit" not in html  # three lines around each change, not all of it
+    html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp Worker::send; thrice(int x)}}")
+    assert html.count("<figcaption>worker.cpp") == 1 and "+2</span>" in html
+    assert " // Sends one byte.\n int Worker::send(int byte) {\n-    return byte;" in html
+    assert " }\n\n+int thrice(int x) { return 3 * x; }" in html
+    assert "twice" not in html and "@@" not in html
+
+
+def test_the_diff_of_a_part_is_from_the_tree_before_it(build: Build) -> None:
+    html = build("{{#part 02-fewer-syscalls 1}}")
+    assert "The diff of this part: 1 file," in html and "+1</span>" in html
+    assert "+    return byte + 1;" in html and "thrice" not in html
+    html = build("{{#part 02-fewer-syscalls 2}}")
+    assert "+int thrice(int x) { return 3 * x; }" in html and "-    return byte;" not in html
+
+
+def test_the_tree_after_a_part_can_be_shown(build: Build) -> None:
+    html = build("{{#snippet parts/02-fewer-syscalls/1-first/worker.cpp Worker::send}}")
+    assert "return byte + 1;" in html
+    html = build("{{#diff 02-fewer-syscalls/1-first 02-fewer-syscalls worker.cpp}}")
+    assert "+int thrice" in html and "-    return byte;" not in html
+
+
+def test_a_chapter_lists_its_parts(build: Build, scratch: Path) -> None:
+    build("Nothing.")
+    html = (scratch / "site" / "page2.html").read_text()
+    assert ('<li><a href="#a-section">Sends &lt;one&gt; more</a>: <code>behaviour.bodies</code>'
+            "</li>") in html
+
+
+def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: Path) -> None:
+    build("Nothing.")
+    html = (scratch / "site" / "page2.html").read_text()
+    assert "<dd>for each request at most 6 system calls</dd>" in html
+    assert ("<dd>bronze from 1.5 ×, silver from 3 × the starting point; our solution has no "
+            "recorded figure</dd>") in html
+
+
+@pytest.mark.parametrize(("name", "words"), [
+    ("part1/02-fewer-syscalls", "× the starting point; our solution was recorded at"),
+    ("part2/06-hot-path", "× the starting point with large headers; our solution was recorded at"),
+    ("part1/03-data-layout", "<dd>our solution was recorded at"),
+    ("part1/03-data-layout", "×, so the clock gives no medal here"),
+])
+def test_the_real_pages_tell_what_the_clock_gives(site: Path, name: str, words: str) -> None:
+    assert words in (site / f"{name}.html").read_text()
+
+
+def test_the_first_page_has_no_clock(site: Path) -> None:
+    assert "Clock" not in (site / "part1/01-naive.html").read_text()
+
+
+@pytest.mark.parametrize(("figure", "text"), [
+    ("ladder:servers.01-naive.costs.instructions", "150,000"),
+    ("ladder:servers.01-naive.phases.baseline.p50_ms", "1.25"),
+    ("ladder:servers.01-naive.costs.syscalls|.2f", "306.00"),
+    ("ladder:servers.01-naive.costs.syscalls / ladder:servers.01-naive.costs.allocations|.1f",
+     "8.5"),
+    ("ladder:machine.cpu", "Abacus"),
+    ("ladder:servers.02-fewer-syscalls.phases.heavy.requests_per_second",
+     "no figure (7 connections timed out)"),
+    ("ladder:servers.02-fewer-syscalls.phases.heavy.requests_per_second / "
+     "ladder:servers.01-naive.phases.heavy.requests_per_second",
+     "no figure (7 connections timed out)"),
+])
+def test_figures(build: Build, figure: str, text: str) -> None:
+    assert f"<p>It is {text}.</p>" in build(f"It is {{{{#figure {figure}}}}}.")
+
+
+def test_figures_in_fences(build: Build) -> None:
+    html = build("```console\n{{#figure ladder:servers.01-naive.costs.syscalls}} calls\n```")
+    assert "306 calls" in html
+
+
+@pytest.mark.parametrize("table", [
+    "ladder", "machine", "published", "experiment beads", "calls 01-naive",
+    "costs 02-fewer-syscalls", "phases 02-fewer-syscalls", "published 02-fewer-syscalls"])
+def test_tables_say_where_they_come_from(build: Build, table: str) -> None:
+    html = build(f"{{{{#table {table}}}}}")
+    assert '<figure class="table">' in html
+    assert "Abacus, 2 cores; clang 19; commit 0123456789ab, 2025-01-02." in html
+
+
+def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
+    html = build("{{#table phases 02-fewer-syscalls}}")
+    assert '<span class="none">no figure</span>' in html
+    assert "No figure for 02-fewer-syscalls, heavy: 7 connections timed out." in html
+
+
+def test_an_experiment_is_a_table(build: Build) -> None:
+    html = build("{{#table experiment beads}}\n\nIt was {{#figure beads:rows.red.old}}.")
+    assert "Beads in <code>GET</code>. Abacus" in html and "<b>Red</b>" in html
+    assert "<td>1,234</td>" in html and "It was 1,234." in html
+
+
+def test_a_chart_and_a_diagram_are_inlined(build: Build) -> None:
+    html = build("{{#chart ladder}}\n\n{{#diagram line}}")
+    assert html.count('<figure class="chart">') == 1
+    assert "<title>A line</title>" in html
+
+
+def test_a_chapter_takes_its_title_and_header_from_its_description(
+        build: Build, scratch: Path) -> None:
+    first = build("Text.")
+    html = (scratch / "site" / "page2.html").read_text()
+    assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
+    assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
+    assert "at most 6 system calls" in html and "silver from 3 ×" in html
+    assert "Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
+
+
+def test_questions_and_predictions_fold(build: Build) -> None:
+    html = build("{{#question How *many*?}}\n**Two.**\n{{/question}}\n\n"
+                 "{{#predict}}\nGuess.\n{{#reveal}}\nNone.\n{{/predict}}\n")
+    assert "How <em>many</em>?" in html and "<strong>Two.</strong>" in html
+    assert html.count("<details") == html.count("</details>") == 2
+
+
+# What stops the build. The page's text begins on line 3.
+
+FAULTS = [
+    ("{{#snippet solutions/01-naive/gone.cpp f}}", "there is no file “solutions/01-naive/gone"),
+    ("{{#snippet solutions/01-naive/worker.cpp gone}}", "worker.cpp has no gone"),
+    ("{{#snippet solutions/01-naive/worker.cpp Other::send}}", "it has web::Worker::send"),
+    ("{{#snippet solutions/01-naive/worker.cpp twice}}", "twice is ambiguous in worker.cpp"),
+    ("{{#diff 01-naive}}", "a diff needs two checkpoints"),
+    ("{{#step 01-naive 02-fewer-syscalls}}", "a step needs two checkpoints, and its files"),
+    ("{{#step 01-naive 03-gone worker.cpp}}", "there is no solutions/03-gone"),
+    ("{{#step 01-naive 02-fewer-syscalls gone.cpp}}", "neither 01-naive nor 02"),
+    ("{{#step 01-naive 02-fewer-syscalls worker.cpp send; gone}}", "has gone in worker.cpp"),
+    ("{{#step 01-naive 02-fewer-syscalls send; worker.cpp}}", "begins with a file, not with send"),
+    ("{{#step 01-naive 02-fewer-syscalls notes.txt}}", "nothing differs"),
+    ("{{#part 02-fewer-syscalls}}", "a part is written"),
+    ("{{#part 02-fewer-syscalls 3}}", "has no part 3; use one of: 1, Sends <one> more; 2,"),
+    ("{{#part 02-fewer-syscalls 0}}", "has no part -1"),
+    ("{{#part 01-naive 1}}", "01-naive has no parts"),
+    ("{{#snippet parts/02-fewer-syscalls/2-first/worker.cpp}}", "there are: 1-first, 2-second"),
+    ("{{#diff 01-naive 02-fewer-syscalls/3-gone}}", "has no part “3-gone”"),
+    ("{{#diff 01-naive 03-gone}}", "there is no solutions/03-gone"),
+    ("{{#diff 01-naive 02-fewer-syscalls gone.cpp}}", "neither 01-naive nor 02"),
+    ("{{#diff 01-naive 02-fewer-syscalls worker.cpp gone}}", "has gone in worker.cpp"),
+    ("{{#diff 01-naive 02-fewer-syscalls notes.txt}}", "nothing differs"),
+    ("{{#diff 01-naive 02-fewer-syscalls worker.cpp twice(int x)}}", "nothing differs"),
+    ("A {{#figure ladder:servers.01-naive.costs.gone}}", "no “gone”"),
+    ("A {{#figure gone:a}}", "there is no book/results/gone.json"),
+    ("A {{#figure broken:a}}", "book/results/broken.json is damaged"),
+    ("A {{#figure hollow:a}}", "book/results/hollow.json is damaged: machine lacks cpu"),
+    ("A {{#figure ladder:servers}}", "servers is not a number"),
+    ("A {{#figure ladder:servers.01-naive.costs.syscalls|.1q}}", "not a number format: .1q"),
+    ("A {{#figure syscalls}}", "a figure is written file:path"),
+    ("```text\n```\n{{#figure gone:a}}", ":5: there is no book/results/gone.json"),
+    ("{{#table gone}}", "no table “gone”"),
+    ("{{#table costs}}", "no table “costs”"),
+    ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
+    ("{{#chart gone}}", "no chart “gone”"),
+    ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
+    ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
+    ("{{#chapter 03-gone}}", "there is no chapter “03-gone”"),
+    ("{{#chapter 02-fewer-syscalls}}", "02-fewer-syscalls is the chapter of page2.md"),
+    ("{{#include page2.md}}", "no such directive: {{#include}}"),
+    ("{{#question}}\nA\n{{/question}}", "a question needs its text"),
+    ("{{#question Q}}\nA", "this question is never closed"),
+    ("{{/predict}}", "{{/predict}} closes nothing"),
+    ("{{#reveal}}", "{{#reveal}} belongs in a {{#predict}}"),
+    ("See {{#diagram line}}", "has to stand alone on its line"),
+    ("    {{#diagram line}}", "has to start its line"),
+    ("```\nint x;\n```", "a fence without a label"),
+    ("```rust\n```", "unknown fence label “rust”"),
+    ("```cpp\nint x;", "this fence is never closed"),
+]
+
+
+@pytest.fixture(scope="session")
+def complaints(scratch: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is said of a book that has every fault, each on a page of its own."""
+    root = tmp_path_factory.mktemp("faults")
+    shutil.copytree(scratch, root, dirs_exist_ok=True)
+    with_pages(root, [text for text, _ in FAULTS])
+    with pytest.raises(UserError) as failure:
+        book.build(root / "book", root / "site")
+    assert failure.value.fix
+    return failure.value.message
+
+
+def with_pages(root: Path, texts: Sequence[str]) -> None:
+    """Add pages extra0, extra1 and so on with these texts, each of which begins on line 3."""
+    pages = root / "book" / "src"
+    (pages / "page1.md").write_text("# One\n")
+    for number, text in enumerate(texts):
+        (pages / f"extra{number}.md").write_text(f"# Extra\n\n{text}")
+    with (pages / "SUMMARY.md").open("a") as summary:
+        summary.writelines(f"- [Extra](extra{number}.md)\n" for number in range(len(texts)))
+
+
+@pytest.mark.parametrize("number", range(len(FAULTS)),
+                         ids=[f"{text}-{complaint}" for text, complaint in FAULTS])
+def test_what_is_missing_stops_the_build(complaints: str, number: int) -> None:
+    complaint = FAULTS[number][1].removeprefix(":5: ")
+    assert re.search(rf"^book/src/extra{number}\.md:[3-5]: .*" + re.escape(complaint), complaints,
+                     re.M), complaints
+
+
+def test_all_faults_are_reported_at_once(build: Build) -> None:
+    message = refused(build, "{{#diagram gone}}\n\n{{#chart gone}}\n\n{{#diagram line}}\n")
+    assert "page1.md:3: " in message and "page1.md:5: " in message
+    assert "page1.md:7: " not in message
+
+
+def test_dead_links_stop_the_build(scratch: Path, tmp_path: Path) -> None:
+    """Each of them is told, and nothing is told of the good ones."""
+    shutil.copytree(scratch, tmp_path, dirs_exist_ok=True)
+    dead, good = ("gone.md", "page2.md#gone", "#gone", "../gone.html"), (
+        "page2.md", "page2.md#a-section", "#extra")
+    with_pages(tmp_path, [f"[A link]({link})" for link in (*dead, *good)])
+    with pytest.raises(UserError) as failure:
+        book.build(tmp_path / "book", tmp_path / "site")
+    told = {number for number in range(len((*dead, *good)))
+            if f"extra{number}.html" in failure.value.message}
+    assert told == set(range(len(dead)))
+    assert failure.value.message.count("gone") >= len(dead)
+
+
+def test_a_reader_without_the_checker_of_links_is_told(
+        build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = book._path
+    monkeypatch.setattr(book, "_path", lambda name: path(name.replace("lychee", "no-lychee")))
+    build("[A link](gone.md)")
+    assert "links are not checked" in capsys.readouterr().err
+
+
+def test_what_mdbook_only_warns_of_stops_the_build(build: Build) -> None:
+    assert "unclosed HTML tag" in refused(build, "<div>\n\nText.\n")
+
+
+def test_a_missing_page_stops_the_build(build: Build, scratch: Path) -> None:
+    summary = scratch / "book" / "src" / "SUMMARY.md"
+    text = summary.read_text()
+    try:
+        summary.write_text(text + "- [Three](page3.md)\n")
+        assert "page3.md" in refused(build, "Text.")
+    finally:
+        summary.write_text(text)
+
+
+def test_a_broken_preprocessor_stops_the_build(build: Build, scratch: Path) -> None:
+    main = scratch / "book" / "preprocessor" / "__main__.py"
+    text = main.read_text()
+    try:
+        main.write_text("import gone\n")
+        assert "gone" in refused(build, "Text.")
+    finally:
+        main.write_text(text)
+
+
+def test_a_damaged_chapter_stops_the_build(build: Build, scratch: Path) -> None:
+    description = scratch / "chapters" / "02-fewer-syscalls" / "chapter.toml"
+    text = description.read_text()
+    try:
+        description.write_text(text.replace("minutes", "hours"))
+        assert "chapter.toml has no 'minutes'" in refused(build, "Text.")
+    finally:
+        description.write_text(text)
+
+
+# The same, planted in a copy of the real book.
+
+PLANTED = {
+    "snippet": (r"(\{\{#snippet \S+ )\S.*?\}\}", r"\1no_such_name}}"),
+    "diff": (r"\{\{#diff (\S+) \S+?([ }])", r"{{#diff \1 99-gone\2"),
+    "step": (r"\{\{#step (\S+) \S+ ", r"{{#step \1 99-gone "),
+    "figure": (r"\{\{#figure \w+:[^}|/]+", "{{#figure ladder:servers.99-gone"),
+    "table": (r"\{\{#table \w+", "{{#table gone"),
+    "chart": (r"\{\{#chart \w+", "{{#chart gone"),
+    "diagram": (r"\{\{#diagram ", "{{#diagram gone-"),
+    "chapter": (r"\{\{#chapter \d\d", "{{#chapter 99"),
+    "link": (r"\]\((?!http)[^)#]+\.md\)", "](gone.md)"),
+    "anchor": (r"\]\((?!http)([^)#]+\.md)\)", r"](\1#no-such-section)"),
+    "fence": (r"```(?:console|text|cpp)", "```"),
+}
+
+
+LINKS = {"link", "anchor"}  # what is looked for only once all pages are made
+
+
+@pytest.fixture(scope="module", params=[sorted(PLANTED.keys() - LINKS), sorted(LINKS)],
+                ids=["directives", "links"])
+def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+            ) -> tuple[dict[str, str], str]:
+    """Where each kind of fault was planted, and what is said of the book that has them all."""
+    root = tmp_path_factory.mktemp("planted")
+    for name in ("book", "chapters", "docker", "solutions"):
+        shutil.copytree(ROOT / name, root / name,
+                        ignore=shutil.ignore_patterns("__pycache__", "build"))
+    places = {kind: plant(kind, root / "book" / "src") for kind in request.param}
+    with pytest.raises(UserError) as failure:
+        book.build(root / "book", root / "site")
+    return places, failure.value.message
+
+
+def plant(kind: str, pages: Path) -> str:
+    """Change the first page that has such a thing, for an anchor the last, so that no page has two
+    links that are bad; returns its name, and the line of a directive.
+    """
+    pattern, fault = PLANTED[kind]
+    for page in sorted(pages.rglob("*.md"), reverse=kind == "anchor"):
+        text = page.read_text()
+        changed = re.sub(pattern, fault, text, count=1)
+        if changed != text and page.name != "SUMMARY.md":
+            page.write_text(changed)
+            same = len(os.path.commonprefix([text, changed]))
+            line = text.count("\n", 0, same) + 1
+            name = page.relative_to(pages).with_suffix("")
+            return f"{name}.html" if kind in LINKS else f"{name}.md:{line}: "
+    pytest.fail(f"no page has a {kind}")
+
+
+def test_faults_planted_in_the_real_book_are_caught(planted: tuple[dict[str, str], str]) -> None:
+    places, message = planted
+    assert not [kind for kind, place in places.items() if place not in message], message
+
+
+def test_a_port_in_use_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    monkeypatch.setattr(book, "build", lambda: None)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=f"port {port} cannot be used"):
+            book.serve(port)
+
+
+def test_a_missing_program_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(UserError, match="mdbook is missing"):
+        book.build()

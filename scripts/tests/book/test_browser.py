@@ -1,0 +1,325 @@
+"""The built book in a browser: it loads from itself alone, is found, fits a phone, can be read."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from workbook.common.paths import BOOK
+from workbook.machine import setup
+
+pytestmark = pytest.mark.xdist_group("book")  # they share the site
+
+PAGES = re.findall(r"\]\((.+?)\.md\)", (BOOK / "src" / "SUMMARY.md").read_text())
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
+           "--disable-component-update", "--disable-sync"]
+PATIENCE_MS = 120_000
+ABORTED = "net::ERR_ABORTED"  # by us, when we close a page that still prefetches the next
+READABLE = 4.5  # WCAG 2.1, success criterion 1.4.3
+
+Open = Callable[..., Page]
+
+OVERFLOWING = """() => {
+    const scrolls = element => {
+        for (let e = element; e.tagName !== 'MAIN'; e = e.parentElement) {
+            if (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)) return true;
+        }
+        return false;
+    };
+    return [...document.querySelectorAll('main *')]
+        .filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !scrolls(e.parentElement))
+        .map(e => e.outerHTML.slice(0, 120));
+}"""
+
+# Every visible text with the colour under it: of the page, or of the shape it is drawn on. To look
+# what is under a text takes long: in one block, texts with the same ink on the same paper are alike.
+CONTRASTS = """() => {
+    const parse = colour => {
+        const [r, g, b, a = 1] = colour.match(/[\\d.]+(?:e-?\\d+)?/g).map(Number);
+        return colour.startsWith('color(') ? [r, g, b, a] : [r / 255, g / 255, b / 255, a];
+    };
+    const luminance = ([r, g, b]) => [r, g, b]
+        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const over = (top, below) => [0, 1, 2].map(i => top[i] * top[3] + below[i] * (1 - top[3]));
+    const paint = element => {
+        const style = getComputedStyle(element);
+        if (!(element instanceof SVGElement) || element.tagName === 'svg') {
+            return parse(style.backgroundColor);
+        }
+        if (element.tagName === 'text' || element.tagName === 'tspan' || style.fill === 'none') {
+            return [0, 0, 0, 0];
+        }
+        const [r, g, b, a] = parse(style.fill);
+        return [r, g, b, a * style.fillOpacity * style.opacity];
+    };
+    const below = (x, y) => document.elementsFromPoint(x, y).reverse()
+        .reduce((under, e) => over(paint(e), under), [1, 1, 1]);
+    const numbers = new Map(), known = new Set();
+    const look = element => {
+        if (element instanceof SVGElement) return null;
+        const block = element.closest('pre, p, li, td, th, dd, h1, h2, h3, summary') || element;
+        if (!numbers.has(block)) numbers.set(block, numbers.size);
+        const papers = [getComputedStyle(element).color];
+        for (let e = element; e !== block; e = e.parentElement) {
+            papers.push(getComputedStyle(e).backgroundColor);
+        }
+        return numbers.get(block) + papers.join();
+    };
+    const inView = (element, range) => {
+        const box = range.getClientRects()[0];
+        if (!box || box.y >= 100 && box.bottom <= innerHeight) return box;
+        if (element.closest('#mdbook-sidebar')) {
+            element.scrollIntoView({block: 'center', behavior: 'instant'});
+        } else {
+            scrollBy({top: box.y - innerHeight / 2, behavior: 'instant'});
+        }
+        return range.getClientRects()[0];
+    };
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+        const element = texts.currentNode.parentElement;
+        const words = texts.currentNode.textContent.trim();
+        if (!words || !element.closest('main, #mdbook-sidebar, .menu-title')) continue;
+        const range = document.createRange();
+        range.selectNodeContents(texts.currentNode);
+        if (!element.checkVisibility() || known.has(look(element))) continue;
+        const box = inView(element, range);
+        if (!box || !box.width) continue;
+        const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+        if (!document.elementsFromPoint(x, y).includes(element)) continue;
+        const style = getComputedStyle(element);
+        const ground = below(x, y);
+        const ink = over(parse(element instanceof SVGElement ? style.fill : style.color), ground);
+        const [low, high] = [luminance(ink), luminance(ground)].sort((a, b) => a - b);
+        found.push({words: words.slice(0, 60), kind: element.tagName + '.' + element.classList,
+                    ratio: (high + 0.05) / (low + 0.05)});
+        if (look(element)) known.add(look(element));
+    }
+    return found;
+}"""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The site on a plain web server."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=setup.chromium(), args=OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+def watch(page: Page, home: str, faults: list[str]) -> None:
+    """Collect any error, and any request that a page should not make."""
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("requestfailed", lambda request: None if request.failure == ABORTED
+            else faults.append(f"{request.failure}: {request.url}"))
+    page.on("request", lambda request: None if request.url.startswith((home, "data:"))
+            else faults.append(f"external: {request.url}"))
+    page.on("response", lambda answer: faults.append(f"{answer.status}: {answer.url}")
+            if answer.status >= 400 else None)
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str) -> Iterator[Open]:
+    """Open a page of the book; afterwards, fail for any error or request that it should not."""
+    faults: list[str] = []
+    contexts = []
+
+    def run(path: str, *, width: int = 1280, height: int = 800, dark: bool = False,
+            home: str = address) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height},
+                                      color_scheme="dark" if dark else "light")
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        page = context.new_page()
+        watch(page, home, faults)
+        page.goto(f"{home}/{path}.html")
+        return page
+
+    yield run
+    for context in contexts:
+        context.close()
+    assert not faults, faults
+
+
+@dataclass
+class Visit:
+    """What was seen of one page, without loading it twice."""
+
+    faults: list[str]  # errors, and requests that it should not make
+    headings: int = 0
+    text: str = ""
+    words: set[str] = field(default_factory=set)
+    contrasts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # light and dark
+    phone_width: int = 0
+    too_wide: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Browser, address: str) -> dict[str, Visit]:
+    """Every page: as it loads, in both colour schemes, then as narrow as a phone."""
+    return {path: visit(browser, address, path) for path in PAGES}
+
+
+def visit(browser: Browser, address: str, path: str) -> Visit:
+    seen = Visit([])
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    watch(page, address, seen.faults)
+    page.goto(f"{address}/{path}.html")
+    page.wait_for_load_state("networkidle")
+    seen.headings = page.locator("main h1").count()
+    seen.text = page.locator("main").inner_text()
+    prose = " ".join(page.locator("main > p, main > h1, main > h2").all_inner_texts())
+    seen.words = set(re.findall(r"\b[a-z]{6,}\b", prose))
+    page.add_style_tag(content="* { transition: none !important; }")
+    page.evaluate("document.querySelectorAll('main details').forEach(e => e.open = true)")
+    seen.contrasts["light"] = page.evaluate(CONTRASTS)
+    page.emulate_media(color_scheme="dark")
+    page.locator("html:not(.light)").wait_for()
+    seen.contrasts["dark"] = page.evaluate(CONTRASTS)
+    page.evaluate("document.querySelector('#mdbook-sidebar-toggle-anchor').click()")  # as on phones
+    page.set_viewport_size({"width": 360, "height": 800})
+    seen.phone_width = page.evaluate("document.scrollingElement.scrollWidth")
+    seen.too_wide = page.evaluate(OVERFLOWING)
+    context.close()
+    return seen
+
+
+each_page = pytest.mark.parametrize("path", PAGES)
+
+
+@each_page
+def test_a_page_loads_without_an_error(visits: dict[str, Visit], path: str) -> None:
+    seen = visits[path]
+    assert not seen.faults
+    assert seen.headings == 1
+    assert seen.text.strip()
+
+
+@each_page
+def test_nothing_is_wider_than_a_phone(visits: dict[str, Visit], path: str) -> None:
+    assert visits[path].phone_width <= 360
+    assert visits[path].too_wide == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@each_page
+def test_all_text_is_readable(visits: dict[str, Visit], path: str, scheme: str) -> None:
+    texts = visits[path].contrasts[scheme]
+    assert len(texts) > 20
+    faint = [text for text in texts if text["ratio"] < READABLE]
+    assert not faint, faint[:10]
+
+
+def test_both_schemes_were_seen(visits: dict[str, Visit]) -> None:
+    """The same texts, with other contrasts."""
+    for seen in visits.values():
+        light, dark = ([text["ratio"] for text in seen.contrasts[scheme]]
+                       for scheme in ("light", "dark"))
+        assert light != dark
+
+
+def test_search_finds_a_word_of_each_page(opened: Open, visits: dict[str, Visit]) -> None:
+    """For each page a word that stands on no other."""
+    page = opened("index")
+    page.click("#mdbook-search-toggle")
+    page.wait_for_load_state("networkidle")
+    missing = {}
+    for path, seen in visits.items():
+        elsewhere = set().union(*(other.words for name, other in visits.items() if name != path))
+        word = max(sorted(seen.words - elsewhere), key=len)
+        links = found_by(page, word)
+        if not any(path in link for link in links):
+            missing[path] = (word, links)
+    assert not missing
+
+
+def found_by(page: Page, word: str) -> list[str]:
+    """Where a search leads. Every hit takes the word along, so that those of another are told."""
+    page.locator("#mdbook-searchbar").fill("")
+    page.locator("#mdbook-searchbar").press_sequentially(word)
+    page.locator(f"#mdbook-searchresults a[href*='highlight={word}']").first.wait_for()
+    return [link.get_attribute("href") or ""
+            for link in page.locator("#mdbook-searchresults a").all()]
+
+
+def test_it_works_from_the_disk_too(opened: Open, site: Path) -> None:
+    page = opened("index", home=site.as_uri())
+    assert page.locator("main h1").inner_text() == "Hot Path"
+
+
+def test_a_page_that_is_not_there_says_so(opened: Open) -> None:
+    assert "404" in opened("404").locator("main").inner_text()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_notes_are_readable(opened: Open, dark: bool) -> None:
+    """Pages may come to use any kind of admonition."""
+    page = opened("index", dark=dark)
+    for kind in ("note", "tip", "important", "warning", "caution"):
+        page.evaluate("""kind => document.querySelector('main').insertAdjacentHTML('afterbegin',
+            `<blockquote class="blockquote-tag blockquote-tag-${kind}">
+            <p class="blockquote-tag-title">Kind</p><p>Text <code>code</code></p></blockquote>`)""",
+                      kind)
+    faint = [text for text in page.evaluate(CONTRASTS) if text["ratio"] < READABLE]
+    assert not faint, faint
+
+
+def test_questions_fold(opened: Open) -> None:
+    page = opened("introduction")
+    question = page.locator("details.question").first
+    answer = question.locator(":scope > p").first
+    assert not answer.is_visible()
+    question.locator("summary").click()
+    assert answer.is_visible()
+
+
+def test_the_reader_chooses_light_or_dark(opened: Open) -> None:
+    page = opened("index")
+    page.click("#mdbook-theme-toggle")
+    names = [b.inner_text() for b in page.locator(".theme-popup button").all() if b.is_visible()]
+    assert [name.strip(" ✓") for name in names] == ["Auto", "Light", "Dark"]
+    light = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    page.get_by_role("menuitem", name="Dark").click()
+    page.reload()
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") != light
+
+
+def test_code_can_be_copied(opened: Open) -> None:
+    page = opened("setup")
+    assert page.locator("pre .clip-button").count() == page.locator("main pre").count()
+
+
+def test_diagrams_and_charts_are_drawn(opened: Open) -> None:
+    for path in ("introduction", "measuring", "ladder"):
+        for drawing in opened(path).locator("figure.diagram svg, figure.chart svg").all():
+            box = drawing.bounding_box()
+            assert box and box["width"] > 200 and box["height"] > 100
+            assert drawing.locator("title").count() >= 1

@@ -1,0 +1,181 @@
+"""What the chapters' pages rest on: their experiments, the sections that failures point to, and
+the diffs of their steps.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from contextlib import nullcontext, suppress
+from pathlib import Path
+
+import pytest
+from preprocessor import cpp, diffs
+from preprocessor.errors import NotFound
+
+from workbook import experiments
+from workbook.checks import registry
+from workbook.common.errors import UserError
+from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
+from workbook.course import chapters
+from workbook.experiments import part1, tools
+from workbook.measure import load
+from workbook.measure.load import Phase, PhaseResult
+
+WITH_STEPS = [chapter for chapter in chapters.all_chapters()
+              if "{{#step " in (BOOK / "src" / chapter.page).read_text(encoding="utf-8")]
+WITH_PARTS = [chapter for chapter in chapters.all_chapters() if chapter.parts]
+
+
+@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
+    recorded = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    for row in recorded["rows"].values():
+        assert all(isinstance(row[column], (int, float)) for column in recorded["columns"])
+    assert f"record --only {name}" in recorded["what"]
+    pages = "".join(page.read_text(encoding="utf-8") for page in (BOOK / "src").rglob("*.md"))
+    assert f"{{{{#table experiment {name}}}}}" in pages
+
+
+@pytest.mark.parametrize(("checkpoint", "file", "old"), part1.EDITS)
+def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
+    assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
+
+
+def test_an_edit_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(UserError, match="not what an experiment expects"):
+        with tools.variant("01-naive", "server.cpp", "no such line", ""):
+            pass
+
+
+def ways(*labels: str) -> dict[str, tools.Way]:
+    return {label: tools.Way(label, nullcontext, Phase(label, "plain", 1, 1))  # type: ignore
+            for label in labels}
+
+
+def test_what_is_timed_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    def run_phase(_: object, phase: Phase, *__: object) -> PhaseResult:
+        order.append(phase.name)
+        return PhaseResult(phase.name, requests=len(order))
+
+    monkeypatch.setattr(load, "run_phase", run_phase)
+    found = tools.in_turn(ways("a", "b", "c"), rounds=3)
+    assert "".join(order) == "abcbcacab"
+    assert [result.requests for result in found["a"]] == [1, 6, 8]
+
+
+def test_a_load_with_errors_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    reasons = iter((None, "3 not 2xx"))
+    monkeypatch.setattr(load, "run_phase",
+                        lambda _, phase, *__: PhaseResult(phase.name, reason=next(reasons)))
+    with pytest.raises(UserError, match="“b” has no figure: 3 not 2xx"):
+        tools.in_turn(ways("a", "b"), rounds=1)
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    with pytest.raises(UserError, match="no experiment “gone”") as failure:
+        experiments.run(["closing", "gone"])
+    assert "closing" in failure.value.fix
+
+
+def test_an_experiment_measures_and_replaces_its_file(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(experiments, "RESULTS", tmp_path)
+    experiments.run(["port-thief"])
+    recorded = json.loads((tmp_path / "port-thief.json").read_text(encoding="utf-8"))
+    assert recorded["machine"]["cpu"] and set(recorded["rows"]) == {"1", "2", "4"}
+    stolen = {threads: row["stolen"] for threads, row in recorded["rows"].items()}
+    assert stolen["1"] == 0 < stolen["4"] <= stolen["2"]
+    assert "port-thief.json" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("chapter", chapters.all_chapters(), ids=lambda chapter: chapter.name)
+def test_failures_point_to_sections_that_exist(chapter: chapters.Chapter) -> None:
+    page = (BOOK / "src" / chapter.page).read_text(encoding="utf-8")
+    assert set(chapter.sections.values()) <= anchors(page)
+    assert set(chapter.sections) <= set(registry.NAMES)
+    assert {f"cost.{name}" for name in chapter.cost} <= set(registry.NAMES)
+    assert set(chapter.starter_fails) <= set(chapter.sections)  # what every reader sees fail
+
+
+def anchors(page: str) -> set[str]:
+    """What can be linked to on it."""
+    headings = re.findall(r"^##+ (.+)$", page, re.M)
+    return {"#" + re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
+            for heading in headings}
+
+
+def steps_of(page: str) -> list[tuple[Path, Path, dict[str, list[str]]]]:
+    """The checkpoints of every step's diff on a page, and what it shows of them."""
+    found = re.findall(r"^\{\{#step (\S+) (\S+) (.+)\}\}$", page, re.M)
+    return [(SOLUTIONS / old, SOLUTIONS / new, diffs.pieces(text)) for old, new, text in found]
+
+
+def left_out(old: Path, new: Path, shown: list[dict[str, list[str]]]) -> list[str]:
+    """The changed lines of functions, types and constants that no step shows."""
+    lines = []
+    for name in (diff.file for diff in diffs.between(old, new)):
+        sides = [side / name for side in (old, new)]
+        texts = [side.read_text(encoding="utf-8").splitlines() if side.exists() else []
+                 for side in sides]
+        changes = [operation for operation in difflib.SequenceMatcher(
+            None, *texts, autojunk=False).get_opcodes() if operation[0] != "equal"]
+        for side, text, mark, first in zip(sides, texts, "-+", (1, 3), strict=True):
+            changed = {line for change in changes for line in range(*change[first:first + 2])}
+            missing = (changed & named_lines(side)) - shown_lines(side, shown)
+            lines += [f"{name}:{mark} {text[line]}" for line in sorted(missing) if text[line].strip()]
+    return lines
+
+
+def named_lines(file: Path) -> set[int]:
+    """Those that belong to something with a name; all of what is not C++."""
+    if not file.exists():
+        return set()
+    if file.suffix == ".txt":
+        return set(range(len(file.read_text(encoding="utf-8").splitlines())))
+    return {line for symbol in cpp.symbols(file)
+            for line in range(symbol.first_line, symbol.end_line)}
+
+
+def shown_lines(file: Path, steps: list[dict[str, list[str]]]) -> set[int]:
+    lines: set[int] = set()
+    for functions in (step[file.name] for step in steps if file.exists() and file.name in step):
+        if not functions:
+            return named_lines(file)
+        for function in functions:
+            with suppress(NotFound):  # it may be on the other side
+                found = cpp.choose(file, function)
+                lines |= set(range(found.first_line, found.end_line))
+    return lines
+
+
+@pytest.mark.parametrize("chapter", WITH_STEPS, ids=lambda chapter: chapter.name)
+def test_the_diffs_of_the_steps_are_the_whole_diff(chapter: chapters.Chapter) -> None:
+    steps = steps_of((BOOK / "src" / chapter.page).read_text(encoding="utf-8"))
+    before = chapters.previous(chapter)
+    assert before is not None and {step[:2] for step in steps} == {
+        (before.solution_dir, chapter.solution_dir)}
+    shown = [step[2] for step in steps]
+    assert left_out(before.solution_dir, chapter.solution_dir, shown) == []
+    for gone in range(len(shown)):  # and each of them is needed
+        others = shown[:gone] + shown[gone + 1:]
+        assert left_out(before.solution_dir, chapter.solution_dir, others)
+
+
+@pytest.mark.parametrize("chapter", WITH_PARTS, ids=lambda chapter: chapter.name)
+def test_a_page_shows_every_part_in_order_and_where_it_says(chapter: chapters.Chapter) -> None:
+    page = (BOOK / "src" / chapter.page).read_text(encoding="utf-8")
+    shown = re.findall(r"^\{\{#part (\S+) (\d+)\}\}$", page, re.M)
+    assert shown == [(chapter.name, str(part.number)) for part in chapter.parts]
+    assert {part.anchor for part in chapter.parts} <= anchors(page)
+    assert {name for part in chapter.parts for name in part.judged} <= set(registry.NAMES)
+
+
+def test_a_diff_leaves_no_file_of_a_solution_out() -> None:
+    """A file of a kind that the preprocessor does not know would be missing from the page."""
+    kinds = {file.suffix for file in SOLUTIONS.glob("*/*") if file.is_file()}
+    assert kinds <= diffs.SOURCES

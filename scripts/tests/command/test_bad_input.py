@@ -1,0 +1,243 @@
+"""What goes wrong on a reader's machine: a message with the next step, no debris, no process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS, write_atomically
+from workbook.servers import process
+from workbook.servers.build import build_server
+
+from conftest import Hotpath, assert_refused
+from scratch import edit
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+IGNORED = shutil.ignore_patterns("tests", "__pycache__")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the real tree whose checkpoints may be broken; builds are shared."""
+    root = tmp_path_factory.mktemp("copy")
+    for name in ("CMakeLists.txt", "CMakePresets.json"):
+        shutil.copy(ROOT / name, root)
+    for name in ("chapters", "solutions", "scripts"):
+        shutil.copytree(ROOT / name, root / name, ignore=IGNORED)
+    return root
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Callable[[str], Path]:
+    """A server that is a shell script."""
+
+    def make(text: str) -> Path:
+        program = tmp_path / "server"
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+        return program
+
+    return make
+
+
+def without(*missing: str) -> str:
+    """A PATH of links to what a verb may need, but for these."""
+    found = {name: shutil.which(name) for name in
+             ("cmake", "ninja", "git", "patch", "wrk", "strace", "valgrind", "sh", "env", "uname")}
+    directory = Path(os.environ["PYTEST_TMP"]) / ("without-" + "-".join(missing))
+    directory.mkdir(exist_ok=True)
+    for name, program in found.items():
+        link = directory / name
+        if program and name not in missing and not link.exists():
+            link.symlink_to(program)
+    return str(directory)
+
+
+@pytest.fixture(autouse=True)
+def pytest_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_TMP", str(tmp_path))
+
+
+def test_a_port_in_use(hotpath: Hotpath) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        told = hotpath("run", "2", "--solution", "--", "--port", port)
+    assert_refused(told, "ended with exit code 1", "run 2 -- --port 8081")
+    assert "in use" in told.stderr
+
+
+def test_too_few_descriptors_for_a_server() -> None:
+    """The server says so itself; we pass its words on."""
+    binary = build_server(SOLUTIONS / "01-naive")
+    with pytest.raises(UserError, match="ended before it was ready") as refused:
+        with process.running(binary, wrapper=["sh", "-c", 'ulimit -n 3; exec "$@"', "sh"]):
+            pass
+    assert refused.value.fix
+
+
+def test_too_few_descriptors_for_a_stress_test(hotpath: Hotpath) -> None:
+    told = hotpath("stress", "2", "--solution", descriptors=40)
+    assert_refused(told, "descriptor limit of 40", "ulimit -n")
+
+
+def test_too_few_descriptors_for_a_check(hotpath: Hotpath) -> None:
+    told = hotpath("check", "2", "--solution", "--only", "behaviour", descriptors=40)
+    assert_refused(told, "Too many open files", "ulimit -n")
+
+
+def test_no_compiler(hotpath: Hotpath, copy: Path) -> None:
+    shutil.rmtree(copy / "build", ignore_errors=True)
+    told = hotpath("run", "1", "--solution", root=copy, PATH=without())
+    assert_refused(told, "a C++23 compiler", "package manager")
+    assert not (copy / "build/release/CMakeCache.txt").exists()
+
+
+@pytest.mark.parametrize("verb", [["stress", "1", "--solution"], ["bench"]])
+def test_no_wrk(hotpath: Hotpath, verb: list[str]) -> None:
+    compiler = Path(shutil.which("clang++-19") or shutil.which("c++") or "").resolve().parent
+    told = hotpath(*verb, PATH=without("wrk"), CXX=str(compiler / "clang++"))
+    assert_refused(told, "wrk, the load generator", "package manager")
+
+
+@pytest.mark.parametrize("verb", ["check", "run", "stress", "trace"])
+def test_a_chapter_that_does_not_build(hotpath: Hotpath, copy: Path, verb: str) -> None:
+    file = copy / "chapters/02-fewer-syscalls/app.cpp"
+    kept = file.read_text()
+    edit(file, "namespace web {\n", "namespace web {\nint x = unknown;\n")
+    line = file.read_text().splitlines().index("int x = unknown;") + 1
+    told = hotpath(verb, "2", root=copy)
+    file.write_text(kept)
+    assert_refused(told, "building chapters/02-fewer-syscalls failed", "unknown",
+                   f"mend chapters/02-fewer-syscalls/app.cpp, line {line}")
+
+
+def test_a_header_of_the_library_is_not_what_to_mend(hotpath: Hotpath, copy: Path) -> None:
+    file = copy / "chapters/02-fewer-syscalls/app.cpp"
+    kept = file.read_text()
+    edit(file, "namespace web {\n", "struct Unknown;\nvoid end(Unknown* it) {\n"
+         "    std::unique_ptr<Unknown> owner(it);\n}\nnamespace web {\n")
+    edit(file, '#include "app.h"\n', '#include "app.h"\n#include <memory>\n')
+    told = hotpath("run", "2", root=copy)
+    file.write_text(kept)
+    assert_refused(told, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
+
+
+def test_a_server_that_ends_at_once(fake: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match=r"(?s)exit code 7.*no luck today"):
+        with process.running(fake("echo no luck today >&2; exit 7")):
+            pass
+
+
+def test_a_server_that_never_gets_ready(fake: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match="did not say that it listens within 1 s"):
+        with process.running(fake("sleep 60"), ready_s=1):
+            pass
+
+
+def test_a_server_that_dies_meanwhile(fake: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match=r"(?s)died while.*SIGSEGV.*last words"):
+        with process.running(fake("echo listening on http://127.0.0.1:1; "
+                                  "echo last words >&2; sleep 0.1; kill -SEGV $$")):
+            time.sleep(0.5)
+
+
+def test_a_server_that_does_not_end_when_asked(fake: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match="did not end within"):
+        with process.running(fake("trap '' TERM; echo listening on http://127.0.0.1:1; "
+                                  "while :; do sleep 0.1; done")) as server:
+            time.sleep(0.1)
+    assert not server.alive()
+
+
+def test_an_error_in_the_work_still_ends_the_server(fake: Callable[[str], Path]) -> None:
+    with pytest.raises(KeyError):
+        with process.running(fake("echo listening on http://127.0.0.1:1; exec sleep 60")) as server:
+            raise KeyError
+    assert not server.alive()
+
+
+def test_a_server_that_dies_during_a_check(hotpath: Hotpath, copy: Path) -> None:
+    edit(copy / "chapters/03-data-layout/app.cpp", 'request.path == "/echo") {',
+         'request.path == "/echo") {\n        __builtin_trap();')
+    told = hotpath("check", "3", "--only", "behaviour", root=copy)
+    assert told.returncode == 1
+    assert "Traceback" not in told.stderr
+    assert "SIG" in told.stdout + told.stderr
+    assert "check 3 --case" in told.stdout
+
+
+def test_a_server_that_hangs_during_a_check(hotpath: Hotpath, copy: Path) -> None:
+    edit(copy / "chapters/04-threads/app.cpp", "    const bool get = ",
+         "    for (volatile bool on = true; on;) {}\n    const bool get = ")
+    told = hotpath("check", "4", "--only", "behaviour", root=copy)
+    assert told.returncode == 1
+    assert "Traceback" not in told.stderr
+    assert "check 4" in told.stdout
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    """A file-size limit is as good as a full disk, and needs no mount."""
+    file = tmp_path / "report.html"
+    file.write_text("the old one")
+    program = ("import resource, signal, sys; from pathlib import Path\n"
+               "from workbook.common.paths import write_atomically\n"
+               "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+               "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+               f"write_atomically(Path({str(file)!r}), 'x' * 100_000)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(SCRIPTS)})
+    assert "OSError" in done.stderr
+    assert file.read_text() == "the old one"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_path_that_cannot_be_written_is_named(hotpath: Hotpath, tiny: Path) -> None:
+    (tiny / ".hotpath").write_text("a file where a folder should be")
+    assert_refused(hotpath("hint", "2", root=tiny), ".hotpath")
+
+
+def test_atomic_writing_replaces(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "file"
+    write_atomically(file, "one")
+    write_atomically(file, "two")
+    assert file.read_text() == "two"
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.timeout(500)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ending_a_bench_leaves_nothing(number: int) -> None:
+    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench"],
+                               env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    _wait_for_a_server(process)
+    os.killpg(process.pid, number)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 128 + number, output
+    assert "Traceback" not in output
+
+
+def _wait_for_a_server(process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 400  # every checkpoint is built first, perhaps on a busy machine
+    us = psutil.Process(process.pid)
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(psutil.NoSuchProcess):  # a compiler that ended while we looked
+            if any(child.name() in ("wrk", "server", "floor")
+                   for child in us.children(recursive=True)):
+                return
+        time.sleep(0.1)
+    process.kill()
+    raise AssertionError("no server was started: " + process.communicate()[0])

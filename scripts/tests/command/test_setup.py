@@ -1,0 +1,245 @@
+"""Set-up: the environment that scripts/hotpath makes, and what may be installed when."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS
+from workbook.machine import doctor, setup
+
+Result = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """The bootstrap with a package that only says hello, and no requirements."""
+    scripts = tmp_path / "scripts"
+    (scripts / "workbook").mkdir(parents=True)
+    shutil.copy(SCRIPTS / "hotpath", scripts)
+    (scripts / "requirements.txt").write_text("# none\n")
+    (scripts / "workbook" / "__main__.py").write_text("import sys; print('hello', *sys.argv[1:])")
+    return tmp_path
+
+
+def start(clone: Path, *arguments: str) -> Result:
+    return subprocess.run([sys.executable, str(clone / "scripts" / "hotpath"), *arguments],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+
+
+def test_the_environment_is_made_once_and_again_when_it_should_be(clone: Path) -> None:
+    first = start(clone, "a", "--b")
+    assert first.stdout == "hello a --b\n"
+    assert "Setting up" in first.stderr
+    again = start(clone)
+    assert again.stdout == "hello\n"
+    assert again.stderr == ""
+
+    (clone / "scripts" / "requirements.txt").write_text("# changed\n")
+    assert "Setting up" in start(clone).stderr
+    (clone / ".venv" / "stamp").unlink()  # as an interrupted one leaves it
+    assert "Setting up" in start(clone).stderr
+    assert start(clone).stderr == ""
+
+
+def test_a_failed_installation_says_so_and_is_not_taken_for_done(clone: Path) -> None:
+    (clone / "scripts" / "requirements.txt").write_text(
+        "./nowhere-1.0-py3-none-any.whl --hash=sha256:" + "0" * 64 + "\n")
+    failed = start(clone)
+    assert failed.returncode == 1
+    assert "error: Python could not install" in failed.stderr
+    assert "next:" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    assert not (clone / ".venv" / "stamp").exists()
+
+
+def test_ctrl_c_leaves_no_finished_environment(clone: Path) -> None:
+    process = subprocess.Popen([sys.executable, str(clone / "scripts" / "hotpath")],
+                               stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    process.stderr.readline()
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(10) == 130
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+    assert not (clone / ".venv" / "stamp").exists()
+
+
+def test_what_tests_need_is_added_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    requirements = tmp_path / "requirements-test.txt"
+    requirements.write_text("./nowhere-1.0-py3-none-any.whl --hash=sha256:" + "0" * 64 + "\n")
+    with pytest.raises(UserError, match="could not install"):
+        setup.ensure_test_packages(requirements, tmp_path)
+    requirements.write_text("# none\n")
+    for words in ("Adding what the tests need", ""):
+        capfd.readouterr()
+        setup.ensure_test_packages(requirements, tmp_path)
+        told = capfd.readouterr().err
+        assert words in told if words else not told
+
+
+def test_an_old_python_is_told_so() -> None:
+    program = ("import sys; sys.version_info = (3, 9, 2, 'final', 0)\n"
+               f"exec(open({str(SCRIPTS / 'hotpath')!r}).read())")
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert told.returncode == 1
+    assert "needs Python 3.10 or newer; this is 3.9" in told.stderr
+
+
+def test_help_starts_quickly() -> None:
+    """Generous, because other work may share the machine: it is about a quarter of a second."""
+    command = [sys.executable, str(SCRIPTS / "hotpath"), "--help"]
+    subprocess.run(command, capture_output=True, check=True)
+    begin = os.times()
+    subprocess.run(command, capture_output=True, check=True)
+    end = os.times()
+    spent = end.children_user + end.children_system - begin.children_user - begin.children_system
+    assert spent < 1.0
+
+
+@pytest.fixture
+def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A system with nothing but an apt-get that installs what it is asked for; returns its log."""
+    programs, log = tmp_path / "bin", tmp_path / "log"
+    programs.mkdir()
+    log.write_text("")
+    apt = (f'#!/bin/sh\necho "apt-get $*" >> {log}\n'
+           'case "$*" in *" install "*) for tool in wrk strace; do case "$*" in *$tool*)\n'
+           f'printf "#!/bin/sh\\n" > {programs}/$tool; /bin/chmod +x {programs}/$tool;; '
+           'esac; done;; esac\n')
+    for name, text in (("apt-get", apt), ("apt-cache", "#!/bin/sh\necho clang-15 clang-19\n"),
+                       ("sudo", f'#!/bin/sh\necho sudo >> {log}\nexec "$@"\n'),
+                       ("env", '#!/bin/sh\nshift\nexec "$@"\n')):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(setup.consent, "given", False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    return log
+
+
+def be(monkeypatch: pytest.MonkeyPatch, root: bool) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    terminal = io.StringIO(text)
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdin", terminal)
+
+
+def test_root_with_nobody_there_announces_and_goes_on(
+        debian: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    be(monkeypatch, root=True)
+    setup.ensure(["wrk", "strace"])
+    lines = debian.read_text().splitlines()
+    assert lines[0].endswith("update -q")
+    assert lines[1].endswith("install -y -q --no-install-recommends strace wrk")
+    assert "wrk, the load generator" in capfd.readouterr().err
+
+
+def test_only_what_is_missing_is_installed(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, root=True)
+    setup.ensure(["wrk"])
+    debian.write_text("")
+    setup.ensure(["wrk"])
+    assert debian.read_text() == ""
+    setup.ensure(["wrk", "strace"])
+    assert debian.read_text().splitlines()[1].endswith("--no-install-recommends strace")
+
+
+def test_a_user_with_nobody_there_gets_the_command(
+        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, root=False)
+    with pytest.raises(UserError) as refused:
+        setup.ensure(["wrk"])
+    assert "sudo" in refused.value.fix and "wrk" in refused.value.fix
+    assert debian.read_text() == ""
+
+
+@pytest.mark.parametrize(("said", "goes_on"), [("\n", True), ("y\n", True), ("n\n", False),
+                                               ("", False)])
+def test_at_a_terminal_it_asks(debian: Path, monkeypatch: pytest.MonkeyPatch, said: str,
+                               goes_on: bool) -> None:
+    be(monkeypatch, root=False)
+    answer(monkeypatch, said)
+    if goes_on:
+        setup.ensure(["wrk"])
+        assert "sudo" in debian.read_text()
+    else:
+        with pytest.raises(UserError, match="nothing was installed"):
+            setup.ensure(["wrk"])
+        assert debian.read_text() == ""
+
+
+def test_yes_does_not_ask(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, root=False)
+    monkeypatch.setattr(setup.consent, "given", True)
+    setup.ensure(["wrk"])
+    assert "sudo" in debian.read_text()
+
+
+def test_an_installation_that_does_not_help_is_an_error(
+        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, root=True)
+    with pytest.raises(UserError, match="still missing"):
+        setup.ensure(["ninja"])
+
+
+def test_elsewhere_it_names_what_is_missing(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError) as refused:
+        setup.ensure(["wrk", "ninja"])
+    assert "wrk, the load generator" in refused.value.message
+    assert "ninja" in refused.value.message
+
+
+def test_a_release_without_a_new_enough_compiler_is_told_so(
+        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, root=True)
+    (debian.parent / "bin" / "apt-cache").write_text("#!/bin/sh\necho clang-13 clang-15\n")
+    monkeypatch.setattr(setup, "compiler", lambda: None)
+    with pytest.raises(UserError, match="no clang 18"):
+        setup.ensure(["compiler"])
+
+
+@pytest.mark.parametrize(("files", "limit"), [
+    ({"/sys/fs/cgroup/cpu.max": "150000 100000"}, 1.5),
+    ({"/sys/fs/cgroup/cpu.max": "max 100000"}, None),
+    ({"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000",
+      "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000"}, 0.5),
+    ({"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+      "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000"}, None),
+    ({}, None),
+])
+def test_processor_limits_of_both_kinds_of_control_groups(
+        monkeypatch: pytest.MonkeyPatch, files: dict[str, str], limit: float | None) -> None:
+    monkeypatch.setattr(doctor, "_read", lambda file: files.get(str(file), ""))
+    assert doctor.cpu_limit() == limit
+
+
+def test_doctor_has_a_row_for_whatever_setup_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [finding.name for finding in doctor._needs()]
+    assert rows == ["C++ compiler", *setup.FOR_READERS[1:]]
+    nothing = {name: dataclasses.replace(need, is_here=lambda: False)
+               for name, need in setup.NEEDS.items()}
+    monkeypatch.setattr(setup, "NEEDS", nothing)
+    found = {finding.name: finding for finding in doctor._needs()}
+    assert found["patch"].state == found["strace"].state == doctor.MISSING
+    monkeypatch.setattr(doctor, "_is_linux", lambda: False)
+    found = {finding.name: finding for finding in doctor._needs()}
+    assert found["wrk"].state == doctor.MISSING and found["valgrind"].state == doctor.WARN
+    assert found["valgrind"].found == "not on this system: allocations are not counted"
+    assert "docker compose" in found["valgrind"].fix

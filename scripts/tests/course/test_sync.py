@@ -1,0 +1,172 @@
+"""Sync is proved on scratch repositories: on tiny checkpoints, and on a copy of the real ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.common.paths import CHAPTERS, ROOT, SOLUTIONS
+from workbook.course import parts, starters
+from workbook.course.chapters import Chapter, all_chapters
+from workbook.course.sync import MARKER, Sync
+
+from scratch import THIRD, commit, edit, git, make_checkpoint, resolve
+
+
+def text(root: Path, path: str) -> str:
+    return (root / path).read_text()
+
+
+def test_a_fix_reaches_every_later_starter_and_solution(tiny: Path) -> None:
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    Sync(tiny).run()
+    for directory in ("chapters/01-a", "chapters/02-b", "solutions/02-b", "chapters/03-c",
+                      "solutions/03-c"):
+        assert "return 11 - 10;" in text(tiny, f"{directory}/a.cpp"), directory
+    assert "return 11 - 10;" not in text(tiny, "chapters/lab-x/a.cpp")
+    assert "return 1 + 1;" in text(tiny, "solutions/02-b/a.cpp")
+    assert "// TODO(3): four" in text(tiny, "chapters/03-c/a.cpp")
+    assert_starters_hold(tiny)
+
+
+def assert_starters_hold(root: Path) -> None:
+    for chapter in all_chapters(root / "chapters"):
+        assert starters.is_pristine(chapter), chapter.name
+        assert starters.check_rule(chapter) == []
+
+
+def test_a_second_run_changes_nothing(tiny: Path) -> None:
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    assert Sync(tiny).run()
+    assert Sync(tiny).run() == []
+
+
+def test_a_second_change_follows_the_first_before_any_commit(tiny: Path) -> None:
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    Sync(tiny).run()
+    edit(tiny / "solutions/01-a/a.cpp", "return 3;", "return 13 - 10;")
+    Sync(tiny).run()
+    for directory in ("chapters/01-a", "chapters/03-c", "solutions/03-c"):
+        assert "return 13 - 10;" in text(tiny, f"{directory}/a.cpp"), directory
+    assert_starters_hold(tiny)
+
+
+def test_only_later_chapters_change(tiny: Path) -> None:
+    edit(tiny / "solutions/02-b/a.cpp", "return 3;", "return 1 + 2;")
+    before = text(tiny, "chapters/02-b/a.cpp")
+    chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
+    Sync(tiny).run(chapter)
+    assert text(tiny, "chapters/02-b/a.cpp") == before
+    assert "return 1 + 2;" in text(tiny, "chapters/03-c/a.cpp")
+    assert "return 1 + 2;" in text(tiny, "solutions/03-c/a.cpp")
+
+
+def test_the_application_and_new_and_deleted_files_travel(tiny: Path) -> None:
+    (tiny / "solutions/01-a/app.h").write_text("// the application\nvoid run_app();\n")
+    (tiny / "solutions/01-a/new.h").write_text("#pragma once\n")
+    Sync(tiny).run()
+    for name in ("01-a", "02-b", "03-c"):
+        assert text(tiny, f"chapters/{name}/new.h") == "#pragma once\n"
+        assert "run_app" in text(tiny, f"solutions/{name}/app.h")
+    commit(tiny)
+    (tiny / "solutions/01-a/new.h").unlink()
+    Sync(tiny).run()
+    assert not list(tiny.rglob("new.h"))
+    assert_starters_hold(tiny)
+
+
+def test_a_lab_is_synced_alone(tiny: Path) -> None:
+    edit(tiny / "solutions/lab-x/a.cpp", "return 1;", "return 2 - 1;")
+    Sync(tiny).run()
+    assert "return 2 - 1;" in text(tiny, "chapters/lab-x/a.cpp")
+    assert "return 2 - 1;" not in text(tiny, "solutions/01-a/a.cpp")
+
+
+def test_a_conflict_stops_in_one_file_and_is_taken_up_behind_it(tiny: Path) -> None:
+    edit(tiny / "solutions/01-a/a.cpp", "return 2;", "return 3 - 1;")
+    edit(tiny / "solutions/01-a/app.h", "void app();", "void app(int);")
+    reached = []
+    while True:
+        try:
+            Sync(tiny).resume() if reached else Sync(tiny).run()
+            break
+        except UserError as error:
+            marked = [file for file in tiny.rglob("*.cpp") if MARKER in file.read_bytes()]
+            assert len(marked) == 1
+            assert str(marked[0].relative_to(tiny)) in error.message
+            assert "sync --continue" in error.fix
+            with pytest.raises(UserError, match="still has conflict markers"):
+                Sync(tiny).resume()
+            resolve(marked[0])
+            reached.append(marked[0].parent.relative_to(tiny).as_posix())
+    assert reached == ["chapters/01-a", "chapters/02-b", "solutions/02-b"]
+    for directory in (*reached, "chapters/03-c", "solutions/03-c"):
+        assert "void app(int);" in text(tiny, f"{directory}/app.h"), directory
+    assert "return 1 + 1;" in text(tiny, "solutions/03-c/a.cpp")
+    assert_starters_hold(tiny)
+    with pytest.raises(UserError, match="no unfinished sync"):
+        Sync(tiny).resume()
+
+
+def test_a_readers_work_is_not_taken_for_a_starter(tiny: Path) -> None:
+    edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// mine")
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    with pytest.raises(UserError, match="chapters/02-b is not the starter") as refused:
+        Sync(tiny).run()
+    assert "reset 2" in refused.value.fix
+    assert "return 11 - 10;" not in text(tiny, "chapters/01-a/a.cpp")
+
+
+def test_a_solution_that_was_never_committed_is_refused(tiny: Path) -> None:
+    make_checkpoint(tiny, "04-d", THIRD)
+    make_checkpoint(tiny, "05-e", THIRD)
+    all_chapters.cache_clear()
+    edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    with pytest.raises(UserError, match="solutions/04-d is not committed"):
+        Sync(tiny).run()
+    assert "return 11 - 10;" not in text(tiny, "chapters/01-a/a.cpp")
+
+
+def test_the_rule_names_hunks_without_a_mark(tiny: Path) -> None:
+    edit(tiny / "chapters/02-b/app.h", "void app();", "void app();  // changed")
+    chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
+    starters.write_patch(chapter)
+    breaches = starters.check_rule(chapter)
+    assert [breach.file for breach in breaches] == ["app.h"]
+    assert "+void app();  // changed" in breaches[0].hunk
+
+
+def test_a_file_whose_first_line_has_the_mark_is_free(tiny: Path) -> None:
+    (tiny / "chapters/02-b/new.cpp").write_text("// TODO(2): write this file\n\nint x;\n")
+    chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
+    starters.write_patch(chapter)
+    assert starters.check_rule(chapter) == []
+
+
+@pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
+def test_every_starter_marks_all_that_it_changes(chapter: Chapter) -> None:
+    assert [str(breach) for breach in starters.check_rule(chapter)] == []
+
+
+def test_the_real_chapters_carry_a_change_of_the_application(tmp_path: Path) -> None:
+    for tree in (CHAPTERS, SOLUTIONS):
+        shutil.copytree(tree, tmp_path / tree.relative_to(ROOT))
+    chapters = all_chapters(tmp_path / "chapters")
+    for chapter in chapters:  # whatever its reader did
+        starters.write(starters.starter(chapter), chapter.starter_dir)
+    git(tmp_path, "init", "-q")
+    commit(tmp_path)
+    edit(tmp_path / "solutions/01-naive/app.cpp", "#include", "// a remark\n#include")
+    Sync(tmp_path).run()
+    for chapter in chapters:
+        if chapter.number is not None:
+            assert b"// a remark" in starters.sources(chapter.solution_dir)["app.cpp"]
+            starter_app = starters.sources(chapter.starter_dir).get("app.cpp")
+            assert starter_app is None or b"// a remark" in starter_app
+        for part in parts.kept(chapter):
+            assert b"// a remark" in parts.tree(chapter, part.number)["app.cpp"]
+        assert starters.is_pristine(chapter)
+        assert starters.check_rule(chapter) == []

@@ -1,0 +1,159 @@
+"""The gate of every chapter: its starter, its solution and its planted mistakes.
+
+All but the solution's own builds happen in copies below build/programs, so that what a reader has
+edited is neither judged nor touched. A chapter's copy turns from its starter into one mutant after
+the other, which builds only what that changes. A chapter is a group of its own (see turns.py).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import programs
+import pytest
+from sample import sampled
+from turns import of_chapter
+
+from workbook.checks import check, registry, stages
+from workbook.checks.behaviour import cases, suite
+from workbook.checks.model import MEASURE, RELEASE, Subject, Verdict
+from workbook.course import mutants, parts, starters
+from workbook.course.chapters import SERVER, Chapter, all_chapters
+from workbook.servers import build
+
+JUDGED = [check.name for check in registry.CHECKS if check.decides]
+SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
+THREADED = [chapter for chapter in SERVERS if any(
+    b"std::thread" in text for text in starters.sources(chapter.solution_dir).values())]
+MUTANTS = [mutant for chapter in all_chapters() for mutant in mutants.of(chapter)
+           if not mutant.check.startswith(("fuzz", "deadlines."))]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree that a reader stands at, and what fails there: this and nothing else. A check stands
+    behind the part that turns it green, 0 where the chapter has no parts.
+    """
+
+    chapter: Chapter
+    name: str
+    sources: Callable[[], starters.Tree]
+    fails: Sequence[str]
+
+
+def trees(chapter: Chapter) -> Iterator[Tree]:
+    """Every tree of a chapter before its solution, which fails nothing."""
+    first = stages.expected(chapter, 0) or [f"0 {name}" for name in chapter.starter_fails]
+    yield Tree(chapter, "starter", partial(starters.starter, chapter), first)
+    for part in parts.kept(chapter):
+        yield Tree(chapter, part.slug, partial(parts.tree, chapter, part.number),
+                   stages.expected(chapter, part.number))
+
+
+TREES = [tree for chapter in all_chapters() for tree in trees(chapter)]
+
+each_chapter = pytest.mark.parametrize("chapter", [
+    of_chapter(chapter) for chapter in all_chapters()])
+
+
+def once(chapters: list[Chapter], preset: str) -> pytest.MarkDecorator:
+    """For each of these solutions, and only once for those that are the same program so."""
+    found = programs.once([chapter.name for chapter in chapters], preset)
+    return pytest.mark.parametrize("chapter", [
+        of_chapter(chapter, id=found[chapter.name]) for chapter in chapters
+        if chapter.name in found])
+
+
+def built(chapter: Chapter, tree: starters.Tree, wanted: list[str]) -> Subject:
+    """A copy of a checkpoint with these sources, built as these checks need it: once for both
+    behaviour and counting.
+    """
+    needed = {preset for found in registry.of(chapter, wanted) for preset in found.builds}
+    stands_in = {RELEASE: MEASURE}
+    made = {preset: programs.aside(chapter.name, tree, preset, chapter.program)
+            for preset in {stands_in.get(preset, preset) for preset in needed}}
+    return Subject(chapter, programs.place(chapter.name),
+                   {preset: made[stands_in.get(preset, preset)] for preset in needed})
+
+
+def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
+    return {verdict.name: verdict for verdict in check.judge(subject, wanted)
+            if verdict.status == "fail"}
+
+
+@pytest.mark.parametrize("tree", [
+    of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}") for tree in TREES])
+def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
+    subject = built(tree.chapter, tree.sources(), JUDGED)
+    found = stages.stages(tree.chapter, check.judge(subject, JUDGED))
+    assert stages.unmet(found) == sorted(tree.fails)
+
+
+@each_chapter
+def test_the_solution_passes(chapter: Chapter) -> None:
+    verdicts = list(check.judge(check.built(chapter, True, JUDGED), JUDGED))
+    assert not [verdict for verdict in verdicts if verdict.status == "fail"]
+    assert [verdict.name for verdict in verdicts] == [
+        found.name for found in registry.of(chapter, JUDGED)]
+
+
+@once(SERVERS, "asan")
+def test_the_solution_passes_under_the_sanitizers(chapter: Chapter) -> None:
+    behaves(chapter, "asan")
+
+
+@once(THREADED, "tsan")
+def test_the_solution_has_no_data_race(chapter: Chapter) -> None:
+    behaves(chapter, "tsan")
+
+
+def behaves(chapter: Chapter, preset: str) -> None:
+    server = build.build_server(chapter.solution_dir, preset)
+    result = suite.run(server, sampled(cases.select(chapter.level)), chapter.level)
+    assert result.ok, [failure.problem for failure in result.failures] or result
+
+
+@pytest.mark.parametrize("mutant", [
+    of_chapter(mutant.chapter, mutant,
+               id=f"{mutant.chapter.tag}-{mutant.check}.{mutant.what}") for mutant in MUTANTS])
+def test_the_check_catches(mutant: mutants.Mutant) -> None:
+    assert mutant.check in JUDGED
+    subject = built(mutant.chapter, mutants.sources(mutant), [mutant.check])
+    if not caught_at_once(mutant, subject):
+        found = failing(subject, [mutant.check])
+        assert found, f"{mutant.name} was not caught"
+        suggest(mutant, found[mutant.check])
+
+
+def caught_at_once(mutant: mutants.Mutant, subject: Subject) -> bool:
+    """Whether the case that is known to catch it, which is one of its check's, does so."""
+    mine = {case.name for case in cases.select(mutant.chapter.level, [mutant.check])}
+    return mutant.case in mine and bool(
+        failing(replace(subject, pattern=mutant.case), [mutant.check]))
+
+
+def suggest(mutant: mutants.Mutant, verdict: Verdict) -> None:
+    for failure in verdict.failures[:1]:
+        warnings.warn(f"{mutant.name} is caught sooner with this line in {mutants.CAUGHT_BY}: "
+                      f'"{mutant.patch.stem}" = "{failure.case.name}"', stacklevel=1)
+
+
+@each_chapter
+def test_a_chapter_has_three_mutants_at_least(chapter: Chapter) -> None:
+    assert sum(mutant.chapter == chapter for mutant in MUTANTS) >= 3
+
+
+def test_every_check_is_failed_by_some_mutant() -> None:
+    """Or, if it is a matter of a budget, by a starter at least."""
+    starters_fail = {name for chapter in all_chapters() for name in chapter.starter_fails
+                     if registry.named(name).key in chapter.cost}
+    assert {mutant.check for mutant in MUTANTS} | starters_fail >= set(JUDGED)
+
+
+@each_chapter
+def test_what_is_remembered_of_mutants_is_of_some_that_are_there(chapter: Chapter) -> None:
+    names = {mutant.patch.stem for mutant in mutants.of(chapter)}
+    assert set(mutants.remembered(chapter)) <= names

@@ -1,0 +1,355 @@
+"""What `check` says and how it ends. That its verdicts are right is the gate's matter."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from workbook.checks import check, clock, counted, registry
+from workbook.checks.behaviour import cases, rows, suite
+from workbook.checks.model import BASE, MEASURE, RELEASE, Subject, Verdict
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS
+from workbook.course import chapters, progress
+from workbook.course.chapters import Chapter, find
+from workbook.measure import compare, speed
+from workbook.measure.costs import Costs
+from workbook.verbs import check as verb
+from workbook.verbs import verdicts as printed
+from workbook.servers.client import Received
+
+from conftest import Hotpath, assert_refused
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+ROUTES = [case for case in cases.table() if case.check == "behaviour.requests"]
+
+
+@pytest.fixture
+def chapter() -> Chapter:
+    return find("2")
+
+
+def subject(chapter: Chapter) -> Subject:
+    return Subject(chapter, Path("source"), {RELEASE: Path("a"), MEASURE: Path("b"),
+                                             BASE: Path("c")})
+
+
+def test_one_case_in_words_and_for_machines(hotpath: Hotpath) -> None:
+    told = hotpath("check", "2", "--solution", "--case", "page")
+    assert told.returncode == 0, told.stderr
+    assert "✓ behaviour.requests    1 of 1 cases" in told.stdout
+    assert "02-fewer-syscalls (solution): what was asked for PASS" in told.stdout
+    told = hotpath("check", "2", "--solution", "--case", "cuts/get-at-*", "--json")
+    report = json.loads(told.stdout)
+    assert report["passed"] and report["chapter"] == "02-fewer-syscalls"
+    assert [(c["name"], c["status"]) for c in report["checks"]] == [("behaviour.cuts", "pass")]
+
+
+def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
+    told = hotpath("check", "3", "--solution", "--only", "cost", "--json")
+    figures = {c["name"]: c for c in json.loads(told.stdout)["checks"]}
+    assert figures["cost.syscalls"]["value"] == 5
+    assert figures["cost.syscalls"]["by_call"]["writev"] == 1
+    assert figures["cost.instructions"]["status"] == "info"
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["9"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
+    (["5", "--case", "keepalive/*"], "keep-alive/"),
+    (["2", "--only", "colour"], "there is no check"),
+    (["2", "--only", "cost", "--case", "page"], "there is no check with cases"),
+    (["2", "--only", "behaviour.cuts", "--case", "page"], "no case is called"),
+])
+def test_what_does_not_exist_is_told(hotpath: Hotpath, arguments: list[str], word: str) -> None:
+    assert_refused(hotpath("check", *arguments), word)
+
+
+def failure() -> suite.Failure:
+    case = next(case for case in ROUTES if case.name == "requests/echo")
+    return suite.Failure(case, "the answer differs from byte 9 on",
+                         Received(rows.NOT_FOUND, "closed", 0.1))
+
+
+@pytest.fixture
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets `run` find these verdicts, without a build, and forget what it remembers."""
+
+    def set_to(*found: Verdict) -> None:
+        monkeypatch.setattr(check, "built", lambda chapter, *_, **__: subject(chapter))
+        monkeypatch.setattr(check, "judge", lambda *_, **__: iter(found))
+        monkeypatch.setattr(progress, "mark_passed",
+                            lambda chapter, medal: print(f"remembered, medal {medal}"))
+        monkeypatch.setattr(progress, "mark_failing", lambda chapter: print("taken back"))
+
+    return set_to
+
+
+def test_a_failed_case_is_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
+                                       capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts(Verdict("behaviour.requests", "fail", "67 of 68 cases", failures=[failure()]),
+             Verdict("cost.syscalls", "pass", "6 system calls a request, budget 6"))
+    assert verb.run(chapter) == 1
+    said = capsys.readouterr().out
+    for part in ("✗ behaviour.requests    67 of 68 cases", "✗ requests/echo RFC 9110 §9.3.3",
+                 "sent      POST /echo HTTP/1.1\\r\\n", "expected  HTTP/1.1 200 OK",
+                 "got       HTTP/1.1 404 Not Found", "so        the answer differs from byte 9 on",
+                 "again     ./scripts/hotpath check 2 --case 'requests/echo'",
+                 "by hand   ./scripts/hotpath run 2", "/dev/tcp/127.0.0.1/8080", "taken back",
+                 "02-fewer-syscalls: NOT YET, 1 of 2 checks fail"):
+        assert part in said, said
+    assert "remembered" not in said
+
+
+@pytest.mark.parametrize("built, page", [
+    (False, "book/src/part1/02-fewer-syscalls.md; ./scripts/hotpath book makes a page of it"),
+    (True, "part1/02-fewer-syscalls.html"),
+])
+def test_the_page_that_helps_is_told_once(
+        chapter: Chapter, verdicts: Callable[..., None], monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], built: bool, page: str) -> None:
+    monkeypatch.setattr(printed, "SITE", tmp_path)
+    if built:
+        (tmp_path / "part1").mkdir()
+        (tmp_path / "part1" / "02-fewer-syscalls.html").touch()
+    verdicts(Verdict("behaviour.requests", "fail", "65 of 68 cases", failures=[failure()] * 3))
+    verb.run(chapter)
+    said = capsys.readouterr().out
+    assert said.count("  read ") == 1 and page in said
+
+
+def test_a_case_without_answers_is_told_in_words(
+        chapter: Chapter, verdicts: Callable[..., None],
+        capsys: pytest.CaptureFixture[str]) -> None:
+    case = next(case for case in cases.table() if case.name == "stop/half-a-request-for-ever")
+    still = suite.Failure(case, "the server was still running 4 s after SIGTERM")
+    verdicts(Verdict("behaviour.stop", "fail", "1 of 2 cases", failures=[still]))
+    assert verb.run(chapter) == 1
+    said = capsys.readouterr().out
+    for part in ("✗ stop/half-a-request-for-ever signal(7)", "done      a client has its page",
+                 "expected  the server ends within a second", "got       the server was still",
+                 "again     ./scripts/hotpath check 2 --case 'stop/half-a-request-for-ever'"):
+        assert part in said, said
+    assert "by hand" not in said
+
+
+def test_either_answer_is_told_where_two_are_right(chapter: Chapter) -> None:
+    case = next(c for c in cases.table() if c.name == "framing/expect-with-body-at-once")
+    told = printed._explain(chapter, False, suite.Failure(case, "", Received(b"", "closed", 0.1)))
+    assert "with or without 100 Continue" in told["expected"]
+
+
+def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
+                                                  capsys: pytest.CaptureFixture[str]) -> None:
+    many = [suite.Failure(case, "the connection was closed without an answer") for case in ROUTES]
+    verdicts(Verdict("behaviour.requests", "fail", "0 of 68 cases", failures=many))
+    assert verb.run(chapter, solution=True) == 1
+    said = capsys.readouterr().out
+    assert said.count("✗ requests/") == 3
+    assert f"also failing: behaviour.requests {len(ROUTES) - 3}\n" in said
+    assert f"check 2 --solution --case '{ROUTES[3].name}'" in said
+
+
+def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Callable[..., None],
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    over = counted.verdict(subject(chapter), registry.named("cost.syscalls"), Costs(
+        {"syscalls": 573}, by_call={"close": 1, "recv": 572}))
+    verdicts(over)
+    assert verb.run(chapter) == 1
+    said = capsys.readouterr().out
+    assert "✗ cost.syscalls         573 system calls a request, budget 6" in said
+    assert "by call   recv 572, close 1" in said and "./scripts/hotpath trace 2" in said
+
+
+def test_what_stops_all_checks_is_told_once(chapter: Chapter, verdicts: Callable[..., None],
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    note = "server ended before it was ready (exit code 1)\n  no port"
+    verdicts(*(Verdict(name, "fail", f"0 of 9 cases; {note.splitlines()[0]}", note)
+               for name in ("behaviour.bodies", "behaviour.cuts")))
+    assert verb.run(chapter) == 1
+    said = capsys.readouterr().out
+    assert said.count("no port") == 1 and "✗ behaviour.bodies, behaviour.cuts" in said
+    assert "✗ behaviour.cuts        0 of 9 cases; server ended before" in said
+
+
+def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
+        chapter: Chapter, verdicts: Callable[..., None],
+        capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts(Verdict("behaviour.requests", "pass", "68 of 68 cases"),
+             Verdict("cost.syscalls", "skip", "no strace"),
+             Verdict("speed", "info", "2.10 ×", figures={"medal": "bronze"}))
+    assert verb.run(chapter) == 0
+    said = capsys.readouterr().out
+    assert "remembered, medal bronze" in said and "02-fewer-syscalls: PASS, 1 skipped" in said
+    for step in ("What it did", "diff 2", "solution 2", "check 3"):
+        assert step in said.partition("Next: ")[2]
+    for part in ({"solution": True}, {"case": "page"}, {"only": ["cost"]}):
+        assert verb.run(chapter, **part) == 0
+        assert "remembered" not in capsys.readouterr().out
+
+
+def test_costs_and_speed_wait_for_right_answers(chapter: Chapter,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    def behaviour(*_: object) -> Iterator[Verdict]:
+        yield Verdict("behaviour.requests", "fail", "0 of 68 cases")
+
+    monkeypatch.setattr(registry, "CHECKS", tuple(
+        replace(c, judge=behaviour) if c.cases else c for c in registry.CHECKS))
+    found = list(check.judge(subject(chapter)))
+    assert {c.name: c.status for c in found} == {
+        "behaviour.requests": "fail", "cost.syscalls": "skip", "cost.allocations": "skip",
+        "cost.instructions": "skip", "speed": "skip"}
+
+
+def compared(low: float, verdict: str) -> compare.Comparison:
+    return compare.Comparison("a", "b", low + 0.1, low, low + 0.2, 1, 0.9, 1.1, 1.5, verdict, "",
+                              1, 1, 8, 4.0)
+
+
+def clocked(chapter: Chapter, monkeypatch: pytest.MonkeyPatch,
+            found: compare.Comparison) -> tuple[Verdict, dict[str, object]]:
+    """The verdict about what the clock found, and what it was asked."""
+    asked: dict[str, object] = {}
+
+    def measure(*_: object, **given: object) -> compare.Comparison:
+        asked.update(given)
+        return found
+
+    monkeypatch.setattr(compare, "measure", measure)
+    return by_the_clock(chapter), asked
+
+
+def by_the_clock(chapter: Chapter) -> Verdict:
+    [found] = clock.judge(subject(chapter), [registry.named("speed")])
+    return found
+
+
+@pytest.mark.parametrize("low, verdict, medal, words", [
+    (1.2, "NOT YET", None, "(1.20 to 1.40): NOT YET, bronze begins at 1.5; our solution"),
+    (1.4, "INCONCLUSIVE", None, "INCONCLUSIVE, bronze begins at 1.5; our solution"),
+    (3.1, "INCONCLUSIVE", None, "INCONCLUSIVE, bronze begins at 1.5; our solution"),
+    (1.5, "PASS", "bronze", "bronze (from 1.5); our solution was recorded at 4.20 ×"),
+    (2.9, "PASS", "bronze", "bronze (from 1.5); our solution"),
+    (3.1, "PASS", "silver", "silver (from 3); our solution was recorded at 4.20 ×"),
+    (9.5, "PASS", "silver", "silver (from 3); our solution"),
+])
+def test_the_clock_gives_medals_and_never_fails(
+        chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
+        medal: str | None, words: str) -> None:
+    monkeypatch.setattr(speed, "recorded", lambda _: 4.2)
+    goals = replace(chapter, speed={"silver": 3.0, "bronze": 1.5}, speed_load="headers")
+    found, asked = clocked(goals, monkeypatch, compared(low, verdict))
+    assert found.status == "info" and words in found.summary
+    assert found.summary.startswith(f"{low + 0.1:.2f} × the starting point with large headers (")
+    assert (found.figures["medal"], found.figures["recorded"]) == (medal, 4.2)
+    assert asked["goal"] == 1.5 and asked["load_name"] == "headers"
+
+
+@pytest.mark.parametrize("low, verdict, words", [
+    (1.2, "PASS", "faster"), (0.7, "NOT YET", "no faster"),
+    (0.9, "INCONCLUSIVE", "INCONCLUSIVE, this machine is too busy to say which is faster"),
+])
+def test_without_goals_there_is_no_medal_and_the_reason_is_told(
+        chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
+        words: str) -> None:
+    monkeypatch.setattr(speed, "recorded", lambda _: 0.98)
+    found, asked = clocked(replace(chapter, speed={}), monkeypatch, compared(low, verdict))
+    assert found.summary.endswith(f"): {words}; our solution was recorded at 0.98 ×, so the clock "
+                                  "gives no medal here")
+    assert found.figures["medal"] is None
+    assert asked["goal"] == 1.0 and asked["load_name"] == "plain"
+
+
+def test_our_own_ratio_is_read_from_the_recorded_ladder(chapter: Chapter, tmp_path: Path) -> None:
+    def server(baseline: float | None, headers: float) -> dict[str, object]:
+        return {"phases": {"baseline": {"requests_per_second": baseline},
+                           "headers": {"requests_per_second": headers}}}
+
+    ladder = tmp_path / "ladder.json"
+    ladder.write_text(json.dumps({"servers": {"01-naive": server(100.0, 30.0),
+                                              "02-fewer-syscalls": server(420.0, 60.0),
+                                              "03-data-layout": server(None, 60.0)}}))
+    assert speed.recorded(chapter, ladder) == pytest.approx(4.2)
+    assert speed.recorded(replace(chapter, speed_load="headers"), ladder) == pytest.approx(2.0)
+    assert speed.recorded(find("1"), ladder) is None  # nothing comes before it
+    assert speed.recorded(find("3"), ladder) is None  # no figure
+    assert speed.recorded(find("4"), ladder) is None  # not recorded
+    ladder.write_text("{")
+    assert speed.recorded(chapter, ladder) is None
+    assert "no recorded figure" in speed.ours(chapter, None)
+
+
+@pytest.mark.parametrize("chapter", chapters.all_chapters(), ids=lambda chapter: chapter.name)
+def test_goals_stand_where_the_recorded_clock_moved_and_our_solution_won_silver(
+        chapter: Chapter) -> None:
+    """If a new record breaks this, the goals are to be thought about again."""
+    ratio = speed.recorded(chapter)
+    if chapter.speed:
+        assert ratio is not None and ratio > chapter.speed["silver"]
+    elif ratio is not None:
+        assert ratio < 1.5
+
+
+@pytest.mark.parametrize("goals, complaint, fix", [
+    ("bronze = 3.0\nsilver = 2.0", "[speed] has bronze 3.0, silver 2.0", "1 < bronze < silver"),
+    ("bronze = 2.0\nsilver = 2.0", "[speed] has bronze 2.0, silver 2.0", "1 < bronze < silver"),
+    ("bronze = 0.9\nsilver = 2.0", "[speed] has bronze 0.9, silver 2.0", "1 < bronze < silver"),
+    ("silver = 2.0", "[speed] has silver 2.0", "give bronze and silver"),
+    ("bronze = 1.5\nsilver = 2.0\ngold = 3.0", "gold 3.0", "give bronze and silver"),
+    ('bronze = "a"\nsilver = 2.0', "bronze a", "give bronze and silver"),
+    ("bronze = 1.5\nsilver = 2.0\nload = 'heavy'", "no load “heavy”", "plain, headers"),
+])
+def test_goals_that_make_no_sense_are_refused(
+        chapter: Chapter, tmp_path: Path, goals: str, complaint: str, fix: str) -> None:
+    text = (chapter.starter_dir / "chapter.toml").read_text(encoding="utf-8")
+    file = tmp_path / "chapter.toml"
+    file.write_text(text.partition("[speed]")[0] + f"[speed]\n{goals}\n", encoding="utf-8")
+    with pytest.raises(UserError) as refused:
+        chapters.load(file)
+    assert complaint in refused.value.message and "chapter.toml" in refused.value.message
+    assert fix in refused.value.fix
+
+
+def test_a_comparison_that_fails_is_skipped(chapter: Chapter,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise UserError("there is no wrk", "./scripts/hotpath setup")
+
+    monkeypatch.setattr(compare, "measure", fails)
+    found = by_the_clock(chapter)
+    assert (found.status, found.summary) == ("skip", "there is no wrk; ./scripts/hotpath setup")
+
+
+@pytest.mark.parametrize("number, only, program", [
+    ("2", "behaviour", "server"), ("2", "cost", "strace"), ("2", "speed", "wrk"),
+    ("5", "behaviour.deadlines", "server"),
+])
+def test_interrupting_leaves_nothing(number: str, only: str, program: str) -> None:
+    """Ctrl-C while a server, a tracer or a load generator is at work."""
+    running = subprocess.Popen([sys.executable, "-m", "workbook", "check", number, "--solution",
+                                "--only", only], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process, deadline = psutil.Process(running.pid), time.monotonic() + 120
+    while not _has_child(process, program):
+        assert time.monotonic() < deadline and running.poll() is None
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=15)
+    assert running.returncode == 130
+    assert "Traceback" not in errors
+
+
+def _has_child(process: psutil.Process, program: str) -> bool:
+    with suppress(psutil.NoSuchProcess):  # one that ended while we looked
+        return any(child.name() == program for child in process.children(recursive=True))
+    return False

@@ -1,0 +1,168 @@
+"""How `check` judges a chapter by its parts, and what it says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from workbook.checks import check, registry, stages
+from workbook.checks.behaviour import rows, suite
+from workbook.checks.model import Check, Subject, Verdict
+from workbook.common.errors import UserError
+from workbook.course import progress
+from workbook.course.chapters import Chapter, Part, all_chapters, find
+from workbook.servers.client import Received
+from workbook.verbs import check as verb
+
+from conftest import Hotpath, assert_refused
+
+Judged = Callable[..., None]
+CASE = next(case for case in registry.named("behaviour.cuts").cases() if case.expect)  # type: ignore
+
+
+@pytest.fixture
+def chapter() -> Chapter:
+    """Three parts: a group, a cost that falls in two, and a group that the second breaks."""
+    return replace(find("2"), cost={"syscalls": 6.0, "instructions": 3000.0}, parts=(
+        Part(1, "one", "The first", [], ["behaviour.bodies"], "#one", {"instructions": 9000.0}),
+        Part(2, "two", "The second", [], [], "#two", {"instructions": 5000.0},
+             ["behaviour.cuts"]),
+        Part(3, "three", "The third", [], ["behaviour.cuts", "cost.instructions"], "#three")))
+
+
+def counted(instructions: float, budget: float = 3000.0) -> Verdict:
+    words = f"{instructions:,.0f} instructions a request"
+    return Verdict("cost.instructions", "pass" if instructions <= budget else "fail",
+                   f"{words}, budget {budget:,.0f}", measured=words,
+                   figures={"value": instructions, "budget": budget})
+
+
+def found(instructions: float, **wrong: bool) -> list[Verdict]:
+    groups = [Verdict(f"behaviour.{name}", "fail" if wrong.get(name) else "pass", "cases",
+                      failures=[suite.Failure(replace(CASE, check=f"behaviour.{name}",
+                                                      name=f"{name}/case"), "it hangs",
+                                              Received(rows.NOT_FOUND, "closed", 0.1))]
+                      if wrong.get(name) else [])
+              for name in ("requests", "bodies", "cuts")]
+    return [*groups, counted(instructions), Verdict("speed", "info", "2 ×")]
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judged:
+    """Lets `run` find these verdicts, as far as they are asked for, and remember elsewhere."""
+
+    def set_to(*verdicts: Verdict) -> None:
+        monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
+        monkeypatch.setattr(check, "built", lambda chapter, *_, **__: Subject(chapter, tmp_path, {}))
+        monkeypatch.setattr(check, "judge", lambda subject, names: iter(
+            [verdict for verdict in verdicts if verdict.name in names]))
+
+    return set_to
+
+
+@pytest.mark.parametrize("verdicts, unmet, part", [
+    (found(9500, bodies=True), ["1 behaviour.bodies", "1 cost.instructions", "2 cost.instructions",
+                                "3 cost.instructions"], 1),
+    (found(8000), ["2 cost.instructions", "3 cost.instructions"], 2),
+    (found(5000, cuts=True), ["3 behaviour.cuts", "3 cost.instructions"], 3),
+    (found(2000, requests=True, cuts=True), ["0 behaviour.requests", "3 behaviour.cuts"], 3),
+    (found(3000), [], None),
+])
+def test_the_part_that_is_reached(chapter: Chapter, verdicts: list[Verdict], unmet: list[str],
+                                  part: int | None) -> None:
+    judged = stages.stages(chapter, verdicts)
+    here = stages.current(judged)
+    assert stages.unmet(judged) == unmet
+    assert (here.number if here else None) == part
+
+
+def test_what_the_tree_after_each_part_fails(chapter: Chapter) -> None:
+    assert stages.expected(chapter, 0) == [
+        "1 behaviour.bodies", "1 cost.instructions", "2 cost.instructions", "3 cost.instructions"]
+    assert stages.expected(chapter, 1) == ["2 cost.instructions", "3 cost.instructions"]
+    assert stages.expected(chapter, 2) == ["3 behaviour.cuts", "3 cost.instructions"]
+    assert stages.expected(chapter, 3) == []
+
+
+def test_what_must_hold_at_the_end_of_a_part(chapter: Chapter) -> None:
+    chosen = ["behaviour.requests", "behaviour.bodies", "behaviour.cuts", "cost.syscalls",
+              "cost.instructions", "speed"]
+    must = [stages.names(chapter, part, chosen) for part in (1, 2, 3)]
+    early = [name for name in chosen[:-1] if name != "behaviour.cuts"]
+    assert must == [early, early, chosen[:-1]]
+    assert "cost.allocations" not in stages.names(chapter, 3)  # which has no budget
+
+
+def test_the_lines_stand_below_their_part(chapter: Chapter, judged: Judged,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(8000, cuts=True))
+    assert verb.run(chapter) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("✓ behaviour.requests    cases\n· speed                 2 ×\n"
+                           "✓ part 1 of 3: The first\n  ✓ behaviour.bodies      cases\n")
+    for line in ("  ✓ cost.instructions     8,000 instructions a request, budget 9,000\n",
+                 "✗ part 2 of 3: The second\n  ✗ cost.instructions     8,000 instructions",
+                 "· part 3 of 3: The third\n  · behaviour.cuts        cases\n",
+                 "02-fewer-syscalls: NOT YET, you are in part 2 of 3: The second"):
+        assert line in said, said
+    assert "it hangs" not in said  # that is not its turn yet
+    assert said.count("read ") == 1 and progress.reached(chapter) == 2
+
+
+def test_what_must_stay_green_is_told_first(chapter: Chapter, judged: Judged,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(8000, requests=True, cuts=True))
+    assert verb.run(chapter) == 1
+    said = capsys.readouterr().out
+    assert "✗ requests/case" in said and "✗ cuts/case" not in said
+    assert ("NOT YET, 1 of the checks that must stay green fail; you are in part 2 of 3: "
+            "The second") in said
+
+
+def test_one_part_is_judged_alone(chapter: Chapter, judged: Judged,
+                                  capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(4800, cuts=True))
+    assert verb.run(chapter, part=2) == 0
+    said = capsys.readouterr().out
+    assert "02-fewer-syscalls: part 2 of 3 PASS" in said and "cuts" not in said
+    assert "Next: part 3, The third: " in said and "check 2 --part 3" in said
+    assert progress.reached(chapter) == 3 and not progress.passed(chapter)
+    assert verb.run(chapter, part=1) == 0 and progress.reached(chapter) == 3
+    assert verb.run(chapter, part=3) == 1 and not progress.passed(chapter)
+    assert "you are in part 3 of 3" in capsys.readouterr().out
+
+
+def test_all_parts_are_the_chapter(chapter: Chapter, judged: Judged,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(2900))
+    assert verb.run(chapter) == 0
+    assert "02-fewer-syscalls: PASS" in capsys.readouterr().out
+    assert progress.reached(chapter) == 4 and progress.passed(chapter)
+
+
+def test_machines_are_told_too(chapter: Chapter, judged: Judged,
+                               capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(8000))
+    assert verb.run(chapter, as_json=True) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["part"] == 2 and [part["passed"] for part in report["parts"]] == [
+        True, False, False]
+    assert [(c["part"], c["budget"], c["status"]) for c in report["checks"]
+            if c["name"] == "cost.instructions"] == [
+        (1, 9000, "pass"), (2, 5000, "fail"), (3, 3000, "fail")]
+    assert "part" not in report["checks"][0]
+
+
+def test_a_chapter_without_parts_has_none(hotpath: Hotpath) -> None:
+    assert_refused(hotpath("check", "2", "--part", "1"), "02-fewer-syscalls has no parts")
+    with pytest.raises(UserError, match="has no part 9"):
+        stages.names(next(c for c in all_chapters() if c.parts), 9)
+
+
+def test_an_entry_may_hold_for_some_levels_only() -> None:
+    echo: Check = registry.named("behaviour.echo")
+    assert [c.number for c in all_chapters() if echo.applies(c)] == [5]

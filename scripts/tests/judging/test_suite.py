@@ -1,0 +1,349 @@
+"""The behaviour suite itself: the table is whole, and every kind of fault is named."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from workbook.checks import registry
+from workbook.checks.behaviour import alone, cases, rows, suite
+from workbook.common.errors import UserError
+from workbook.servers.client import HalfClose, Pause, Sip, Vanish
+from workbook.servers.process import Server
+
+REQUESTS = "behaviour.requests"
+Serve = Callable[[socket.socket], None]
+
+
+def named(name: str) -> rows.Case:
+    return next(case for case in cases.table() if case.name == name)
+
+
+def test_the_table_has_a_row_for_everything() -> None:
+    table = cases.table()
+    names = [case.name for case in table]
+    assert len(set(names)) == len(names)
+    assert sum(case.level == 1 for case in table) >= 80
+    assert sum(case.level == 5 for case in table) >= 80
+    assert {case.check for case in table} == {check.name for check in registry.CHECKS
+                                              if check.cases}
+    for case in table:
+        assert case.reference and case.name.isprintable() and " " not in case.name
+        assert case.alone if not case.expect else not case.alone
+        assert case.check == "behaviour." + case.name.split("/")[0]
+
+
+@pytest.mark.parametrize("what, request_", [("get", rows.get(b"/?x=1")), ("post", None)])
+def test_a_request_is_cut_everywhere(what: str, request_: bytes | None) -> None:
+    cuts = [case.steps for case in cases.table() if case.name.startswith(f"cuts/{what}-at-")]
+    whole = request_ or b"".join(step for step in cuts[0] if isinstance(step, bytes))
+    assert sorted(len(steps[0]) for steps in cuts) == list(range(1, len(whole)))
+    assert all(steps[0] + steps[2] == whole for steps in cuts)
+
+
+@pytest.mark.parametrize("what", ["two-gets", "post-and-get", "error-and-get"])
+def test_a_pipeline_is_cut_everywhere(what: str) -> None:
+    cuts = [case.steps for case in cases.table()
+            if case.name.startswith(f"pipelining/{what}-cut-at-")]
+    whole = cuts[0][0] + cuts[0][2]
+    assert sorted(len(steps[0]) for steps in cuts) == list(range(1, len(whole)))
+    assert whole.count(b" HTTP/1.1\r\n") == 2
+    assert all(steps[0] + steps[2] == whole for steps in cuts)
+
+
+def test_a_case_holds_between_its_levels() -> None:
+    case = named("connections/next-request-is-ignored")
+    assert [level for level in range(1, 7) if case.holds_at(level)] == [1, 2, 3, 4]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Serve], tuple[str, int]]]:
+    """Starts servers that do to each client what a function says."""
+    listeners: list[socket.socket] = []
+
+    def start(handle: Serve) -> tuple[str, int]:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def loop() -> None:
+            while True:
+                try:
+                    client, _ = listener.accept()
+                except OSError:
+                    return
+                with client:
+                    handle(client)
+
+        threading.Thread(target=loop, daemon=True).start()
+        return listener.getsockname()
+
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+def answers(data: bytes) -> Serve:
+    def handle(client: socket.socket) -> None:
+        client.recv(65_536)
+        client.sendall(data)
+
+    return handle
+
+
+def page_case(**changes: object) -> rows.Case:
+    return rows.row("page", rows.get(), rows.PAGE_ANSWER, "RFC", check=REQUESTS, **changes)
+
+
+def test_the_right_answer_passes(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    assert suite.perform(page_case(), serve(answers(rows.PAGE_ANSWER))) is None
+
+
+@pytest.mark.parametrize("data, problem", [
+    (rows.PAGE_ANSWER[:-1], "differs from byte"),
+    (rows.PAGE_ANSWER + b"x", "differs from byte"),
+    (rows.PAGE_ANSWER.replace(b"Length: 1", b"Length:  1"), "differs from byte 73"),
+    (rows.PAGE_ANSWER.replace(b"Content-T", b"content-t"), "differs from byte 17"),
+    (rows.BAD, "differs from byte 9"),
+    (b"", "closed without an answer"),
+])
+def test_a_wrong_answer_is_told(serve: Callable[[Serve], tuple[str, int]], data: bytes,
+                                problem: str) -> None:
+    failure = suite.perform(page_case(), serve(answers(data)))
+    assert failure is not None and problem in failure.problem
+
+
+def test_an_answer_where_none_belongs_is_told(
+        serve: Callable[[Serve], tuple[str, int]]) -> None:
+    case = rows.row("x", (b"GET", HalfClose()), rows.NO_ANSWER, "RFC")
+    failure = suite.perform(case, serve(answers(rows.BAD)))
+    assert failure is not None and "should just have been closed" in failure.problem
+
+
+def test_a_reset_is_told(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    def reset(client: socket.socket) -> None:
+        client.recv(10)
+        client.sendall(rows.PAGE_ANSWER)  # and closes with bytes unread
+
+    case = rows.row("x", (rows.get(), Pause(0.05)), rows.PAGE_ANSWER, "RFC")
+    failure = suite.perform(case, serve(reset))
+    assert failure is not None and "connection was reset after" in failure.problem
+
+
+def test_a_hang_is_told(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    case = page_case(timeout_s=0.2)
+    failure = suite.perform(case, serve(lambda client: time.sleep(0.6)))
+    assert failure is not None and "no end of the answer within 0.2 s: nothing" in failure.problem
+
+
+def test_a_refused_connection_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+    failure = suite.perform(page_case(), address)
+    assert failure is not None and "did not accept" in failure.problem
+
+
+def test_a_silent_neighbour_stays_and_a_vanished_one_does_not(
+        serve: Callable[[Serve], tuple[str, int]]) -> None:
+    serial = serve(answers(rows.PAGE_ANSWER))  # waits for the silent one first
+    assert suite.perform(page_case(neighbours=((),), timeout_s=0.3), serial) is not None
+
+    def patient(client: socket.socket) -> None:
+        try:
+            answers(rows.PAGE_ANSWER)(client)
+        except ConnectionResetError:
+            pass
+
+    assert suite.perform(page_case(neighbours=((Vanish(),),)), serve(patient)) is None
+
+
+def test_enough_of_many_clients_must_be_answered(
+        serve: Callable[[Serve], tuple[str, int]]) -> None:
+    count = iter(range(100))
+
+    def first_three(client: socket.socket) -> None:
+        client.recv(65_536)
+        if next(count) < 3:
+            client.sendall(rows.PAGE_ANSWER)
+
+    failure = suite.perform(page_case(copies=6, enough=4), serve(first_three))
+    assert failure is not None and "3 of 6 clients were answered rightly" in failure.problem
+
+
+def test_who_sips_waits_in_between(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    case = page_case()
+    sips = rows.row("x", (Sip(10, 0.01), rows.get()), rows.PAGE_ANSWER, "RFC")
+    for one, least in ((case, 0.0), (sips, 0.01 * (len(rows.PAGE_ANSWER) // 10))):
+        started = time.monotonic()
+        assert suite.perform(one, serve(answers(rows.PAGE_ANSWER))) is None
+        assert time.monotonic() - started >= least
+
+
+def test_threads_that_serve_nobody_are_told() -> None:
+    (case,) = cases.select(7, ["behaviour.workers"])
+    served, idle = {str(i): 1000 for i in range(4)}, {"3": 10}
+    assert suite._judge_workers(case, {}, served) is None
+    assert suite._judge_workers(case, {}, {}) is None  # where no /proc tells
+    failure = suite._judge_workers(case, {"0": 0}, served | idle)
+    assert failure is not None and "3 of the server's 4 threads served the 64" in failure.problem
+
+
+SERVER = """#!{python}
+import os, signal, socket, sys, time
+listener = socket.create_server(("127.0.0.1", 0))
+def stop(*_): sys.exit({exit_code})
+signal.signal(signal.SIGTERM, stop)
+{before}
+print("listening on http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+served = 0
+while True:
+    client, _ = listener.accept()
+    served += 1
+    data = client.recv(65536)
+    {during}
+    client.sendall({answer!r})
+    client.close()
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., Path]:
+    """A server that answers everything with the page, and has one fault."""
+
+    def write(before: str = "", during: str = "", exit_code: int = 0) -> Path:
+        file = tmp_path / "server"
+        file.write_text(SERVER.format(python=sys.executable, before=before, during=during,
+                                      exit_code=exit_code, answer=rows.PAGE_ANSWER))
+        file.chmod(0o755)
+        return file
+
+    return write
+
+
+PAGES = cases.select(1, pattern="*/page*") + cases.select(1, pattern="cuts/get-at-00*")
+
+
+def test_a_good_server_passes(program: Callable[..., Path]) -> None:
+    served = [case for case in PAGES if case.name == "requests/page"]
+    result = suite.run(program(), served, level=1)
+    assert result.ok and not result.failures
+
+
+def test_a_server_that_dies_is_named_with_its_last_words(program: Callable[..., Path]) -> None:
+    fault = "print('segment violated', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"
+    result = suite.run(program(during=fault), PAGES, level=1)
+    (failure,) = result.failures
+    assert "the server died during this case: signal 11, SIGSEGV" in failure.problem
+    assert "segment violated" in failure.problem
+    assert all(group.stopped == "the server died" for group in result.groups.values())
+
+
+def test_a_server_that_never_listens_is_told(program: Callable[..., Path]) -> None:
+    result = suite.run(program(before="sys.exit('no port')"), PAGES, level=1)
+    assert not result.ok and not result.failures
+    group = next(iter(result.groups.values()))
+    assert "ended before it was ready (exit code 1)" in group.stopped
+    assert "no port" in group.stopped
+
+
+def test_a_hanging_server_does_not_take_for_ever(program: Callable[..., Path]) -> None:
+    many = [page_case(timeout_s=0.3) for _ in range(50)]
+    started = time.monotonic()
+    result = suite.run(program(during="time.sleep(60)"), many, level=1)
+    assert time.monotonic() - started < 3
+    assert result.groups[REQUESTS].stopped == "stopped at the first case without an end"
+
+
+def test_a_bad_end_is_a_failure(program: Callable[..., Path]) -> None:
+    served = [case for case in PAGES if case.name == "requests/page"]
+    result = suite.run(program(exit_code=3), served, level=1)
+    assert not result.ok
+    assert "did not end well after SIGTERM: exit code 3" in result.groups[REQUESTS].stopped
+
+
+def alone_case(perform: Callable[[Server], None], few_descriptors: int = 0) -> rows.Case:
+    return alone.alone("x", "RFC", "it is asked", "it answers", perform, few_descriptors)
+
+
+def test_what_is_unmet_is_asked_for_once_more(program: Callable[..., Path]) -> None:
+    pids: list[int] = []
+
+    def late(often: int) -> Callable[[Server], None]:
+        def perform(server: Server) -> None:
+            pids.append(server.pid)
+            if len(pids) <= often:
+                raise rows.Unmet("it came late")
+
+        return perform
+
+    assert suite.run(program(), [alone_case(late(1))], level=1).ok
+    assert len(set(pids)) == 2
+    pids.clear()
+    (failure,) = suite.run(program(), [alone_case(late(2))], level=1).failures
+    assert failure.problem == "it came late"
+
+
+def test_a_server_of_its_own_has_to_end_well_too(program: Callable[..., Path]) -> None:
+    ends_badly = program(exit_code=3)
+    (failure,) = suite.run(ends_badly, [alone_case(lambda server: None)], level=1).failures
+    assert "did not end well after SIGTERM: exit code 3" in failure.problem
+
+    def stops(server: Server) -> None:
+        server.ask_to_stop()
+        assert server.ends(10)
+        raise rows.Unmet("no answer")
+
+    (failure,) = suite.run(ends_badly, [alone_case(stops)], level=1).failures
+    assert "no answer: exit code 3" in failure.problem
+
+
+def test_a_server_of_its_own_has_few_descriptors(program: Callable[..., Path]) -> None:
+    counted = "import resource; assert resource.getrlimit(resource.RLIMIT_NOFILE) == (64, 64)"
+    for few, ok in ((64, True), (0, False)):
+        case = alone_case(lambda server: None, few)
+        assert suite.run(program(before=counted), [case], level=1).ok == ok
+
+
+def test_an_alarm_of_a_sanitizer_is_a_failure(program: Callable[..., Path]) -> None:
+    alarm = "print('x.cpp:3:5: runtime error: signed integer overflow', file=sys.stderr)"
+    served = [case for case in PAGES if case.name == "requests/page"]
+    result = suite.run(program(before=alarm), served, level=1)
+    assert "signed integer overflow" in result.groups[REQUESTS].stopped
+
+
+def test_an_unknown_case_lists_the_near_ones() -> None:
+    with pytest.raises(UserError) as caught:
+        cases.select(2, pattern="limits/request-line")
+    assert "limits/request-line-at" in caught.value.fix
+
+
+@pytest.mark.parametrize("name", ["requests/page", "framing/value-with-nul",
+                                  "smuggling/cl-fullwidth-digit", "cuts/post-at-030",
+                                  "requests/page-with-odd-query"])
+def test_the_shell_line_sends_the_same(name: str) -> None:
+    case = named(name)
+    sent = b"".join(step for step in case.steps if isinstance(step, bytes))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        line = suite.one_liner(case, listener.getsockname()[1])
+        shell = subprocess.Popen(["bash", "-c", line], stdout=subprocess.PIPE)
+        with listener.accept()[0] as client:
+            received = b""
+            while len(received) < len(sent):
+                received += client.recv(len(sent))
+            client.sendall(b"answered")
+    assert received == sent
+    assert shell.communicate(timeout=5)[0] == b"answered"
+
+
+def test_long_and_binary_data_is_abbreviated() -> None:
+    assert suite.escaped(b"GET /\r\n\0\xff'") == "GET /\\r\\n\\0\\xff'"
+    text = suite.escaped(rows.noise(10_000))
+    assert len(text) < 300 and "bytes›" in text
+    other = rows.noise(10_000)[:5000] + b"?" + rows.noise(10_000)[5001:]
+    assert suite.around(other, rows.noise(10_000)).startswith("‹4960 bytes› … ")

@@ -1,0 +1,362 @@
+"""The main job and what it leaves: results, tables, the report, the recorded figures."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUTIONS
+from workbook.course import chapters
+from workbook.figures import charts, recorded, report
+from workbook.machine import network, setup
+from workbook.measure import compare, ladder, load, stress
+from workbook.measure.load import Phase, PhaseResult
+from workbook.verbs import bench, record
+
+FIGURES = {"warm-up": 1900.0, "baseline": 2000.0, "headers": 61.25, "heavy": 122.0}
+
+
+def phase(rate: float | None, reason: str | None = None) -> dict[str, Any]:
+    figure = None if rate is None else 12.5
+    return {"requests_per_second": rate, "rounds": [rate and rate * 0.9, rate], "p50_ms": figure,
+            "p90_ms": figure, "p99_ms": figure, "cpu_us_per_request": figure,
+            "peak_rss_mib": figure, "reason": reason,
+            "errors": dict.fromkeys(load.ERROR_KINDS, 0) | ({"read": 12} if reason else {})}
+
+
+def server(title: str, factor: float) -> dict[str, Any]:
+    costs = {"syscalls": 6.0, "allocations": 5.0, "alloc_bytes": 900.0, "instructions": 123_456.0,
+             "by_call": {"recvfrom": 2.0}, "skipped": {}}
+    return {"title": title, "costs": costs,
+            "phases": {name: phase(rate * factor) for name, rate in FIGURES.items()}}
+
+
+@pytest.fixture
+def results() -> dict[str, Any]:
+    found = {
+        "kind": "ladder",
+        "machine": (dict.fromkeys([*recorded.MACHINE, "wrk"], "x")
+                    | {"date": "2026-01-02T03:04:05Z"}),
+        "method": ladder._method(stress.short_form(), 3, 2.5),
+        "servers": {"floor": server("The floor", 20), "01-naive": server("Naive", 1),
+                    "02-fewer-syscalls": server("Fewer", 9), "mine/02-fewer-syscalls":
+                    server("Yours", 8), "03-data-layout": server("Layout", 9.5)}}
+    found["servers"]["03-data-layout"]["phases"]["heavy"] = phase(None, "12 read errors")
+    return json.loads(json.dumps(found))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def our_network() -> None:
+    network.prefix()
+
+
+# What becomes of the rounds.
+
+def measured(rate: float | None, **more: Any) -> PhaseResult:
+    if rate is None:
+        return PhaseResult("x", reason="2 timeouts", **more)
+    return PhaseResult("x", 10, 1, rate, 1, 2, rate / 10, 4, 5, rate / 100, **more)
+
+
+def test_figures_are_medians() -> None:
+    summary = ladder.summary([measured(rate) for rate in (100.0, 900.0, 300.0)])
+    assert summary["requests_per_second"] == 300
+    assert summary["rounds"] == [100, 900, 300]
+    assert summary["p99_ms"] == 30
+    assert summary["peak_rss_mib"] == 9
+    assert summary["reason"] is None
+
+
+def test_one_bad_round_takes_the_figure() -> None:
+    errors = dict.fromkeys(load.ERROR_KINDS, 0) | {"timeout": 2}
+    summary = ladder.summary([measured(100.0), measured(None, errors=errors), measured(120.0)])
+    assert summary["requests_per_second"] is None and summary["p99_ms"] is None
+    assert summary["reason"] == "2 timeouts"
+    assert summary["errors"]["timeout"] == 2
+
+
+def test_another_one_goes_first_in_every_round() -> None:
+    orders = [ladder.rotated([1, 2, 3], by) for by in range(4)]
+    assert orders == [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 2, 3]]
+
+
+def test_what_is_measured() -> None:
+    names = [subject.name for subject in ladder.subjects()]
+    assert names == ["floor", *sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))]
+    assert [s.name for s in ladder.subjects(["2"])] == ["floor", "02-fewer-syscalls"]
+    assert [s.name for s in ladder.subjects(["2"], mine=True)] == [
+        "floor", "02-fewer-syscalls", "mine/02-fewer-syscalls"]
+    with pytest.raises(UserError, match="no chapter"):
+        ladder.subjects(["99"])
+
+
+@pytest.mark.alone
+def test_a_whole_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                       capsys: pytest.CaptureFixture[str]) -> None:
+    quick = tuple(Phase(p.name, p.script, p.connections, 0.3) for p in stress.short_form())
+    monkeypatch.setattr(stress, "short_form", lambda: quick)
+    monkeypatch.setattr(report, "REPORT", BUILD / "test-report")
+    try:
+        assert bench.run(chapters=["2"], rounds=2, as_json=True) == 0
+        found = json.loads(capsys.readouterr().out)
+        recorded.validate(found, "what bench printed")
+        assert (BUILD / "test-report/index.html").read_text().startswith("<!doctype html>")
+        assert json.loads((BUILD / "test-report/ladder.json").read_text()) == found
+    finally:
+        shutil.rmtree(BUILD / "test-report", ignore_errors=True)
+    assert list(found["servers"]) == ["floor", "02-fewer-syscalls"]
+    for one in found["servers"].values():
+        assert one["costs"]["syscalls"]
+        for figures in one["phases"].values():
+            assert figures["reason"] is None and len(figures["rounds"]) == 2
+
+
+# The report.
+
+def test_the_tables_fit_in_80_columns(results: dict[str, Any], capsys: pytest.CaptureFixture[str],
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    results["servers"]["floor"]["phases"]["baseline"]["requests_per_second"] = 123_456.0
+    report.print_ladder(results)
+    text = capsys.readouterr().out
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "123,456" in text and "mine/02-fewer-syscalls" in text and "0.02×" in text
+    assert "no figure for 03-data-layout, heavy: 12 read errors" in text
+
+
+def test_the_report_needs_nothing_else(results: dict[str, Any]) -> None:
+    html = report.html(results)
+    assert not re.search(r"https?://|//[a-z]+\.|src=|@import|<link[^>]+href=\"(?!data:,)", html)
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids)) > 10
+    assert "12 read errors" in html and "18,000" in html
+
+
+def test_names_are_escaped(results: dict[str, Any]) -> None:
+    results["machine"]["cpu"] = "<script>alert(1)</script>"
+    assert "<script>" not in report.html(results)
+
+
+def test_the_chart_takes_the_pages_colours(results: dict[str, Any]) -> None:
+    svg = charts.ladder(results)
+    assert "<title" in svg and "<desc" in svg and 'role="img"' in svg
+    assert "#0000" not in svg and not re.search(r"(fill|stroke): ?#", svg)
+    assert "font-family: inherit" in svg and "<style" not in svg and "DejaVu" not in svg
+    assert "the floor: 40,000" in svg and "18,000  (9.0×)" in svg
+    assert charts.ladder(results) == svg
+
+
+def test_a_chart_without_figures_is_still_one(results: dict[str, Any]) -> None:
+    for one in results["servers"].values():
+        one["phases"]["baseline"] = phase(None, "12 read errors")
+    assert charts.ladder(results).count("no figure") >= 4
+
+
+def test_a_chart_of_one_server_without_a_floor(results: dict[str, Any]) -> None:
+    results["servers"] = {"04-threads": results["servers"]["02-fewer-syscalls"]}
+    assert "04-threads" in charts.ladder(results)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    program = setup.chromium()
+    if program is None:
+        pytest.skip("no chromium here")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(program), args=[
+            "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync"])
+        yield started
+        started.close()
+
+
+@pytest.mark.parametrize("width", [340, 800, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_in_a_browser(results: dict[str, Any], browser: Any, tmp_path: Path, width: int,
+                                 scheme: str) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(report.html(results), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("request", lambda r: trouble.append(r.url) if not r.url.startswith("file:") and
+            r.url != "data:," else None)
+    page.goto(file.as_uri())
+    assert trouble == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    smallest = page.evaluate("""() => Math.min(...[...document.querySelectorAll("svg text")].map(
+        text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))""")
+    assert smallest >= 10.9
+    assert page.evaluate("""() => {
+        const colour = element => getComputedStyle(element).fill;
+        return colour(document.querySelector("svg text[style*='--fg']"))
+    }""") == {"light": "rgb(43, 43, 47)", "dark": "rgb(216, 213, 206)"}[scheme]
+    page.close()
+
+
+def test_a_full_disk(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(report, "write_atomically", full)
+    with pytest.raises(UserError, match="build/report: No space left") as told:
+        report.write(results)
+    assert "df -h" in told.value.fix
+
+
+# The recorded figures.
+
+def test_what_is_recorded_is_whole() -> None:
+    kept = recorded.load()
+    assert list(kept["servers"])[:2] == ["floor", "01-naive"]
+    record.complain_unless_whole(kept)
+
+
+def test_what_is_published_is_whole() -> None:
+    published = json.loads((RESULTS / "published.json").read_text(encoding="utf-8"))
+    assert published["source"] == "TDiblik, cpp-web-server"
+    assert len(published["servers"]) == 8
+    for one in published["servers"].values():
+        assert list(one["phases"]) == list(stress.NAMES)
+
+
+def damaged(results: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Files that are not what they should be, each with a word of what is said of them."""
+    yield "", "Expecting value"
+    yield "[]", "indices"
+    yield json.dumps(results)[:-40], "is damaged"
+    for path, value, words in (
+            (("kind",), "stress", "kind"), (("machine", "cpu"), None, "lacks cpu"),
+            (("servers",), [], "items"), (("servers", "01-naive", "costs"), None, "costs"),
+            (("servers", "01-naive", "phases", "heavy", "p99_ms"), "fast", "not a number"),
+            (("servers", "01-naive", "phases", "heavy", "p99_ms"), ..., "neither"),
+            (("servers", "01-naive", "phases", "heavy", "errors", "read"), None, "lacks read")):
+        copy = json.loads(json.dumps(results))
+        table = copy
+        for key in path[:-1]:
+            table = table[key]
+        if value is None:
+            del table[path[-1]]
+        else:
+            table[path[-1]] = None if value is ... else value
+        yield json.dumps(copy), words
+
+
+def test_a_damaged_results_file_is_named(results: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "ladder.json"
+    for text, words in damaged(results):
+        file.write_text(text)
+        with pytest.raises(UserError) as told:
+            recorded.load(file)
+        assert str(file) in told.value.message and words in told.value.message, told.value.message
+        assert "git checkout" in told.value.fix and "record" in told.value.fix
+    file.unlink()
+    with pytest.raises(UserError, match="there is no"):
+        recorded.load(file)
+
+
+def test_what_the_book_cannot_stand_by_is_not_recorded(results: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="03-data-layout has no figure for heavy: 12 read errors"):
+        record.complain_unless_whole(results)
+    results["servers"]["03-data-layout"] = results["servers"]["02-fewer-syscalls"]
+    results["machine"]["commit"] = "abc+"
+    with pytest.raises(UserError, match="not committed"):
+        record.complain_unless_whole(results)
+    results["machine"]["commit"] = "abc"
+    record.complain_unless_whole(results)
+
+
+# Comparisons, and being stopped.
+
+def test_a_comparison_sees_a_large_difference() -> None:
+    naive, fewer = (build_of(name) for name in ("01-naive", "02-fewer-syscalls"))
+    found = compare.measure(naive, fewer, seconds=3, goal=1.5)
+    assert found.verdict != compare.stats.NOT_YET, "ten times as fast, and below the goal?"
+    assert found.ratio > 2  # the interval and the control are a busy machine's to decide
+    assert (found.a, found.b) == ("solutions/01-naive", "solutions/02-fewer-syscalls")
+
+
+def build_of(name: str) -> Path:
+    from workbook.servers import build
+
+    return build.build_server(SOLUTIONS / name)
+
+
+@pytest.mark.alone
+def test_a_comparison_looks_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its time, and at twice that if it cannot tell; not whenever it likes."""
+    looks: list[int] = []
+    judge = compare.stats.judge
+
+    def watched(rounds: Any, goal: float) -> Any:
+        looks.append(len(rounds))
+        return judge(rounds, goal)
+
+    monkeypatch.setattr(compare.stats, "judge", watched)
+    same = build_of("02-fewer-syscalls")
+    begin = time.monotonic()
+    found = compare.measure(same, same, seconds=2, goal=1.0)
+    assert len(looks) <= 2 and looks[-1] == found.rounds
+    assert time.monotonic() - begin < 20
+
+
+def test_a_server_with_errors_is_not_compared(tmp_path: Path) -> None:
+    program = tmp_path / "server"
+    program.write_text(f"#!{sys.executable}\nimport socket\n"
+                       "listener = socket.create_server(('127.0.0.1', 0))\n"
+                       "print('listening on http://127.0.0.1:%d' % listener.getsockname()[1],"
+                       " flush=True)\nwhile True:\n    listener.accept()[0].close()\n")
+    program.chmod(0o755)
+    with pytest.raises(UserError, match="has no figure to compare"):
+        compare.measure(program, program, seconds=2)
+
+
+def test_a_bench_that_is_stopped_writes_nothing() -> None:
+    page = BUILD / "report" / "index.html"
+    before = page.stat().st_mtime_ns if page.exists() else None
+    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench"],
+                               env={**os.environ, "PYTHONPATH": str(SCRIPTS)}, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "round 1" in line:
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130, said
+    assert "nothing was written" in said
+    assert (page.stat().st_mtime_ns if page.exists() else None) == before
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_an_unfinished_chapter_is_named_with_what_to_compare(ours: bool) -> None:
+    a = (SOLUTIONS if ours else CHAPTERS) / "01-naive"
+    with pytest.raises(UserError) as caught, compare._own_work_named(a, CHAPTERS / "02-layout"):
+        raise UserError(f"build/release/{a.relative_to(ROOT)}/server died", "look")
+    assert ("has not passed" in caught.value.message) is not ours
+    assert caught.value.fix.endswith(
+        "look" if ours else "compare solutions/01-naive chapters/02-layout")
+
+
+def test_both_sides_may_be_solutions() -> None:
+    for name, solution in (("2", True), ("solutions/02-fewer-syscalls", False)):
+        assert chapters.checkpoint(name, solution) == SOLUTIONS / "02-fewer-syscalls"
+    for name, solution in (("2", False), ("chapters/02-fewer-syscalls", True)):
+        assert chapters.checkpoint(name, solution) == CHAPTERS / "02-fewer-syscalls"

@@ -1,0 +1,211 @@
+"""What holds for the sources themselves, and that what the repository says of itself is true."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+import tree_sitter_cpp
+import typer
+import yaml
+from tree_sitter import Language, Node, Parser
+
+from workbook.common.paths import CHAPTERS, RESULTS, ROOT, SOLUTIONS
+from workbook.course.chapters import Chapter, all_chapters
+from workbook.figures import picture, recorded
+from workbook.verbs import cli
+
+PARSER = Parser(Language(tree_sitter_cpp.language()))
+CHECKPOINTS = sorted(path for path in SOLUTIONS.iterdir() if path.is_dir())
+CPP = (".cpp", ".h")
+LONGEST_FUNCTION = 40  # lines
+CLANG_FORMAT = "clang-format-19"
+
+# In two halves, so that this file does not name them.
+REGISTRIES = [".".join(halves) for halves in (
+    ("pypi", "org"), ("pythonhosted", "org"), ("crates", "io"), ("debian", "org"),
+    ("ubuntu", "com"), ("npmjs", "org"), ("docker", "io"), ("ghcr", "io"), ("brew", "sh"))]
+
+
+def presets() -> list[str]:
+    listed = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))
+    return [preset["name"] for preset in listed["configurePresets"]]
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """The files that git keeps; a copy without git has no such list."""
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True)
+    if listed.returncode != 0:
+        pytest.skip("this is not a git repository")
+    files = (ROOT / name.decode() for name in listed.stdout.split(b"\0") if name)
+    return tuple(file for file in files if file.is_file())
+
+
+def texts(*names: str) -> Iterator[tuple[Path, str]]:
+    """The tracked text files, or those in these folders."""
+    for file in tracked():
+        if names and not any(file.is_relative_to(ROOT / name) for name in names):
+            continue
+        with suppress(UnicodeDecodeError):
+            yield file.relative_to(ROOT), file.read_text(encoding="utf-8")
+
+
+def matches(pattern: str, *names: str, flags: int = 0) -> list[str]:
+    """file:line: text of every match, for a message that can be clicked."""
+    return [f"{file}:{text.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}"
+            for file, text in texts(*names) for match in re.finditer(pattern, text, flags)]
+
+
+def test_a_solution_has_nothing_left_to_do() -> None:
+    assert not matches(r".*\bTODO\b.*", "solutions", "docker", "scripts/cmake", "scripts/floor",
+                       "scripts/fuzz", "scripts/wrk")
+
+
+@pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
+def test_a_starter_asks_for_its_own_chapter_only(chapter: Chapter) -> None:
+    sources = [file for file in chapter.starter_dir.iterdir()
+               if file.suffix in {*CPP, ".cmake", ".txt"}]
+    marks = {mark for file in sources
+             for mark in re.findall(r"\bTODO\b(?:\([^)]*\))?", file.read_text(encoding="utf-8"))}
+    of_parts = {f"TODO({chapter.tag}.{part.number})" for part in chapter.parts}
+    assert marks and marks <= {f"TODO({chapter.tag})", *of_parts}
+
+
+@pytest.mark.parametrize("name", ["app.h", "app.cpp"])
+def test_the_application_never_changes(name: str) -> None:
+    climb = [path for path in (*CHECKPOINTS, *CHAPTERS.iterdir()) if path.name[0].isdigit()]
+    assert len({(path / name).read_bytes() for path in climb}) == 1
+
+
+def test_no_file_names_the_host_of_a_registry() -> None:
+    hosts = "|".join(map(re.escape, REGISTRIES))
+    assert not matches(rf".*\b(?:{hosts})\b.*")
+
+
+def test_no_file_names_a_place_on_one_machine() -> None:
+    assert not matches(r".*(?<![\w.~}])/(?:home|root|Users|work)/\w.*")
+
+
+def test_no_file_is_large() -> None:
+    """What is generated or recorded may be; nobody clones a workbook for its binaries."""
+    assert not [str(file) for file in tracked() if file.stat().st_size > 300_000]
+
+
+def nodes(node: Node, *types: str) -> Iterator[Node]:
+    if node.type in types:
+        yield node
+    for child in node.children:
+        yield from nodes(child, *types)
+
+
+def functions() -> Iterator[tuple[str, Node]]:
+    """file:line and syntax tree of every function definition that is ours."""
+    for file, text in texts("solutions", "scripts", "docker"):
+        if file.suffix in CPP:
+            # extern "C" opens and closes in branches of their own, which no parser can pair.
+            whole = re.sub(r"#ifdef __cplusplus\n[^#]*\n#endif", "\n\n", text)
+            tree = PARSER.parse(whole.encode())
+            assert not tree.root_node.has_error, f"{file} does not parse"
+            for function in nodes(tree.root_node, "function_definition"):
+                yield f"{file}:{function.start_point.row + 1}", function
+
+
+def test_functions_are_short() -> None:
+    lengths = {place: function.end_point.row - function.start_point.row + 1
+               for place, function in functions()}
+    assert lengths
+    assert not {place: lines for place, lines in lengths.items() if lines > LONGEST_FUNCTION}
+
+
+def test_what_differs_by_system_differs_outside_functions() -> None:
+    assert not [place for place, function in functions()
+                if list(nodes(function, "preproc_if", "preproc_ifdef"))]
+
+
+def test_the_sources_are_formatted() -> None:
+    if not shutil.which(CLANG_FORMAT):
+        pytest.skip(f"{CLANG_FORMAT} is not here, and other versions format otherwise")
+    sources = [str(file) for file in tracked() if file.suffix in CPP]
+    told = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *sources], capture_output=True,
+                          text=True)
+    assert told.returncode == 0, told.stderr.replace(f"{ROOT}/", "")
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda path: path.name)
+def test_a_checkpoint_configures_on_its_own(checkpoint: Path, tmp_path: Path) -> None:
+    configure("-S", str(checkpoint), "-B", str(tmp_path))
+    if checkpoint == CHECKPOINTS[0]:
+        subprocess.run(["cmake", "--build", str(tmp_path)], capture_output=True, check=True)
+        assert (tmp_path / "server").exists()
+
+
+@pytest.mark.parametrize("preset", presets())
+def test_a_preset_configures(preset: str, tmp_path: Path) -> None:
+    configure("--preset", preset, "-B", str(tmp_path))
+
+
+def configure(*arguments: str) -> None:
+    told = subprocess.run(["cmake", "-G", "Ninja", *arguments], cwd=ROOT, capture_output=True,
+                          text=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_may_only_what_it_must(file: Path) -> None:
+    workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] <= 60
+        for step in job["steps"]:
+            if "uses" in step:
+                assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", step["uses"])
+            else:
+                assert step["run"].startswith("./scripts/hotpath ")
+
+
+def mentions() -> list[tuple[str, str, str]]:
+    """file, verb and options of every use of our command, wherever the repository names one."""
+    found = []
+    for file, text in texts("README.md", ".ci", ".github", "docker", "book/src", "chapters"):
+        text = text.replace("\\\n", " ")
+        for use in re.finditer(r"\./scripts/hotpath +([a-z][\w-]*)([^\n`|;&)]*)", text):
+            found.append((str(file), use[1], use[2]))
+    return found
+
+
+def test_every_command_that_is_named_exists() -> None:
+    verbs = typer.main.get_command(cli.app).commands
+    named = mentions()
+    assert {"README.md", ".ci/run"} <= {file for file, _, _ in named}
+    for file, verb, rest in named:
+        assert verb in verbs, f"{file}: there is no verb {verb}"
+        known = {option for parameter in verbs[verb].params for option in parameter.opts}
+        options = re.findall(r"(?<=\s)--[a-z][\w-]*", rest.partition(" -- ")[0])
+        free = verbs[verb].context_settings.get("ignore_unknown_options")
+        assert free or set(options) <= known | {"--help"}, f"{file}: {verb}{rest}"
+
+
+def test_what_the_readme_links_to_is_here() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)|(?:src|srcset|href)=\"([^\"#]+)", text)
+    paths = [link for pair in links for link in pair if link and ":" not in link]
+    assert paths
+    assert not [path for path in paths if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("theme", picture.THEMES)
+def test_the_readmes_picture_shows_what_was_recorded(theme: str) -> None:
+    drawn = picture.file(RESULTS, theme).read_text(encoding="utf-8")
+    assert drawn == picture.draw(recorded.load(), theme), (
+        "draw it anew: PYTHONPATH=scripts .venv/bin/python -m workbook.figures.picture")

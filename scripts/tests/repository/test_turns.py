@@ -1,0 +1,88 @@
+"""The tests' own helpers: who waits for whom, what is the same program, what is left out."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import programs
+import pytest
+import sample
+import timetable
+import turns
+from workbook.checks.behaviour.cases import select
+
+
+def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "BUILD", tmp_path)
+    entered = {name: threading.Event() for name in ("first", "alone", "late")}
+    leave = {name: threading.Event() for name in entered}
+
+    def visit(name: str) -> None:
+        with turns._turn(name == "alone"):
+            entered[name].set()
+            assert leave[name].wait(20)
+
+    threads = []
+    for name in entered:
+        threads.append(threading.Thread(target=visit, args=(name,)))
+        threads[-1].start()
+        assert entered[name].wait(0.3) == (name == "first")
+    for now, then in (("first", "alone"), ("alone", "late")):
+        assert not entered[then].is_set()
+        leave[now].set()
+        assert entered[then].wait(20)
+    leave["late"].set()
+    for thread in threads:
+        thread.join()
+
+
+def test_the_table_adds_up() -> None:
+    files = {"scripts/tests/a/test_x.py": timetable.Row(2, 30.0, 5.0),
+             "scripts/tests/a/test_y.py": timetable.Row(1, 50.0, 5.0),
+             "scripts/tests/b/test_z.py": timetable.Row(4, 70.0, 1.0)}
+    lines = [line.split() for line in timetable.table(files)]
+    assert [line[0] for line in lines[1:]] == ["a/", "test_y.py", "test_x.py", "b/", "test_z.py",
+                                               "all"]
+    assert lines[1][1:] == ["3", "80", "s", "10", "s"] and lines[-1][1:] == ["7", "150", "s", "11",
+                                                                            "s"]
+
+
+@pytest.fixture
+def entries(tmp_path: Path) -> dict[str, dict[str, str]]:
+    """The same object of two checkpoints."""
+    found = {}
+    for name in ("01-a", "02-b"):
+        folder = tmp_path / "solutions" / name
+        folder.mkdir(parents=True)
+        (folder / "x.cpp").write_text('#include "x.h"\n')
+        (folder / "x.h").write_text('#include "y.h"\n')
+        (folder / "y.h").write_text("")
+        command = f"c++ -O2 -o solutions/{name}/solutions-{name}-server.dir/x.cpp.o {folder}/x.cpp"
+        found[name] = {"file": str(folder / "x.cpp"), "command": command}
+    return found
+
+
+def test_what_is_compiled_from_the_same_is_the_same(entries: dict[str, dict[str, str]]) -> None:
+    keys = {name: programs.key(entry) for name, entry in entries.items()}
+    assert programs.alike(keys) == {"02-b": "01-a=02-b"}
+
+
+@pytest.mark.parametrize("what", ["a header of a header", "the command"])
+def test_what_is_not_is_not(entries: dict[str, dict[str, str]], what: str) -> None:
+    if what == "the command":
+        entries["02-b"]["command"] += " -O3"
+    else:
+        Path(entries["02-b"]["file"]).with_name("y.h").write_text("int y;\n")
+    keys = {name: programs.key(entry) for name, entry in entries.items()}
+    assert set(programs.alike(keys)) == {"01-a", "02-b"}
+
+
+def test_a_sample_leaves_only_cuts_out(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = select(7)
+    kept = sample.sampled(cases)
+    assert kept == sample.sampled(cases) and f"HOTPATH_SEED={sample.SEED}" in capsys.readouterr().out
+    left_out = {case.name for case in cases} - {case.name for case in kept}
+    assert left_out and all("-at-" in name for name in left_out)
+    assert {case.check for case in kept} == {case.check for case in cases}

@@ -1,0 +1,35 @@
+"""Some of the places where a request can be cut, for runs beside the one that tries them all.
+
+The gate judges each solution with the whole table; under a sanitizer or on another kernel interface
+a few dozen of each kind are tried, others each time. HOTPATH_SEED tries the same again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+from workbook.checks.behaviour.rows import Case
+
+KEPT = 24  # of each kind of cut
+SEED = int(os.environ.get("HOTPATH_SEED") or random.SystemRandom().randrange(10**6))
+
+
+def sampled(cases: Sequence[Case]) -> list[Case]:
+    """These cases in their order, of the cuts of one text only some; says which."""
+    print(f"a sample of the cuts; the same again: HOTPATH_SEED={SEED}")
+    kinds: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if cut := re.fullmatch(r"(.+)-at-\d+", case.name):
+            kinds[cut[1]].append(case)
+    left_out = {case.name for kind, alike in kinds.items()
+                for case in _left_out(kind, alike)}
+    return [case for case in cases if case.name not in left_out]
+
+
+def _left_out(kind: str, alike: list[Case]) -> list[Case]:
+    rest = max(0, len(alike) - KEPT)
+    return random.Random(f"{SEED} {kind}").sample(alike, rest)

@@ -1,0 +1,196 @@
+"""What every server promises on its command line, from its first line to its last answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.servers.build import build_server, build_target
+from workbook.servers.process import Server, running, running_other
+
+FLOOR = "floor"
+CHECKPOINTS = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
+LONG_BODY = b"hot path " * 700_000  # more than the sockets between us hold
+
+pytestmark = pytest.mark.usefixtures("nothing_left")
+
+
+@pytest.fixture(scope="module", params=[*CHECKPOINTS, FLOOR])
+def binary(request: pytest.FixtureRequest) -> Path:
+    if request.param != FLOOR:
+        return build_server(SOLUTIONS / request.param)
+    build_target(FLOOR)
+    return BUILD / "release" / "scripts" / "floor" / "floor"
+
+
+@pytest.fixture(scope="module", params=CHECKPOINTS)
+def checkpoint(request: pytest.FixtureRequest) -> Path:
+    """A server with routes, which the floor has not."""
+    return build_server(SOLUTIONS / request.param)
+
+
+def run(binary: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=10)
+
+
+def test_help_names_every_option(binary: Path) -> None:
+    told = run(binary, "--help")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("usage: ")
+    for option in ("--host", "--port", "--threads", "--help"):
+        assert option in told.stdout
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--nonsense",),
+    ("--port",),
+    ("--port", "http"),
+    ("--port", "80x"),
+    ("--port", "65536"),
+    ("--port", "-1"),
+    ("--threads", "0"),
+    ("--threads", "many"),
+    ("--host", "not-an-address"),
+    ("stray",),
+], ids=" ".join)
+def test_a_bad_option_is_refused(binary: Path, arguments: tuple[str, ...]) -> None:
+    refused = run(binary, "--port", "0", *arguments)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert arguments[-1].lstrip("-") in refused.stderr
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
+    with running(binary, "--threads", threads) as first:
+        second = run(binary, "--port", str(first.port), "--threads", threads)
+    assert (second.returncode, second.stdout) == (1, "")
+    assert f"127.0.0.1:{first.port}" in second.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
+                    reason="a set of cores that is smaller than the machine takes two and Linux")
+@pytest.mark.parametrize("name", [name for name in CHECKPOINTS
+                                  if (SOLUTIONS / name / "affinity_linux.cpp").exists()])
+def test_it_starts_a_worker_for_each_core_it_may_use(name: str) -> None:
+    allowed = os.sched_getaffinity(0)
+    core = min(allowed)
+    with running(build_server(SOLUTIONS / name), wrapper=["taskset", "-c", str(core)]) as server:
+        assert psutil.Process(server.pid).num_threads() == 1
+    with running(build_server(SOLUTIONS / name)) as server:
+        assert psutil.Process(server.pid).num_threads() == len(allowed)
+
+
+def test_it_says_once_that_it_is_ready(binary: Path) -> None:
+    process = subprocess.Popen([binary, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    port = int(line.rpartition(":")[2])
+    socket.create_connection(("127.0.0.1", port)).close()
+    process.terminate()
+    assert process.wait(5) == 0
+    assert line + process.stdout.read() == f"listening on http://127.0.0.1:{port}\n"
+    process.stdout.close()
+
+
+def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
+    if not has_ipv6():
+        pytest.skip("this system has no IPv6 loopback")
+    with running(binary, "--host", "::1") as server:
+        assert server.address == f"http://[::1]:{server.port}"
+        with socket.create_connection(("::1", server.port), timeout=5) as client:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n")
+            with client.makefile("rb") as answer:
+                assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_ends_it(binary: Path, number: signal.Signals) -> None:
+    with running(binary) as server:
+        os.kill(server.pid, number)
+        assert ends_within(server, 2)
+        assert server.stop().exit_code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_lets_it_finish_its_answer(checkpoint: Path, number: signal.Signals) -> None:
+    a_call_a_byte = checkpoint.parent.name == CHECKPOINTS[0]
+    body = LONG_BODY[:500_000] if a_call_a_byte else LONG_BODY
+    with running(checkpoint) as server, echoing(server, body) as client:
+        received = client.recv(1)
+        os.kill(server.pid, number)
+        while data := client.recv(1 << 20):
+            received += data
+        assert received.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert received.partition(b"\r\n\r\n")[2] == body
+        assert ends_within(server, 2)
+        assert server.stop().exit_code == 0
+
+
+@contextmanager
+def echoing(server: Server, body: bytes) -> Iterator[socket.socket]:
+    """A client whose request is sent and whose answer is on its way."""
+    head = f"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n"
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    client.settimeout(10)
+    with client:
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(head.encode() + body)
+        yield client
+
+
+def ends_within(server: Server, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while server.alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not server.alive()
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+# Servers that are not ours: they promise nothing but to listen.
+
+def other(text: str) -> tuple[list[str], int]:
+    """A program in Python that is to listen at `port`, and that port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    return [sys.executable, "-c", f"import socket, subprocess, time\nport = {port}\n{text}"], port
+
+
+LISTENS = "listener = socket.create_server(('127.0.0.1', port))\nlistener.accept()\ntime.sleep(60)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who listens is read from /proc")
+@pytest.mark.parametrize("before", ["time.sleep(0.5)", "subprocess.Popen(['sleep', '2'])"])
+@pytest.mark.parametrize("wrapper", [(), ("strace", "-f", "-o", "/dev/null")])
+def test_another_server_is_ready_when_it_listens(before: str, wrapper: tuple[str, ...]) -> None:
+    command, port = other(f"{before}\n{LISTENS}")
+    with running_other(command, port, wrapper=wrapper) as server:
+        assert Path(f"/proc/{server.pid}/comm").read_text().strip() == Path(sys.executable).name
+        socket.create_connection((server.host, server.port)).close()
+        assert not server.stop().killed
+
+
+def test_another_server_that_ends_has_its_last_words_told() -> None:
+    command, port = other("raise SystemExit('no such option')")
+    with pytest.raises(UserError, match="ended before it was ready.*\n.*no such option"):
+        with running_other(command, port):
+            pass

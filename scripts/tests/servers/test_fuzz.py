@@ -1,0 +1,167 @@
+"""The parsers under libFuzzer: no memory error, no way of cutting that changes a verdict, and the
+same verdict from every checkpoint; and the same of the connections that make no system call.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import programs
+import pytest
+from lengths import seconds
+
+from workbook.checks.behaviour.cases import table
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SCRIPTS, SOLUTIONS
+from workbook.course import mutants, starters
+from workbook.course.chapters import all_chapters
+from workbook.machine.cores import available_cpus
+from workbook.servers import build
+
+FUZZ = SCRIPTS / "fuzz"
+SECONDS = int(seconds(5, 600))
+PLANTED_SECONDS = 60  # far more than it takes
+CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
+KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
+        if (chapter.solution_dir / "worker.cpp").exists()]
+PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
+           if mutant.check == "fuzz"}
+
+Targets = Mapping[str, Path]
+
+
+def sources(name: str) -> list[Path]:
+    """What is fuzzed: a checkpoint's parser, or its connection with all that this needs."""
+    checkpoint = SOLUTIONS / name.removeprefix("connection-")
+    files = ("app", "buffer", "connection", "http_parser", "response") if name in KEPT else (
+        "http_parser",)
+    return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
+
+
+# Each program once: of those that are compiled from the same the last, with an id of them all.
+TARGETS = programs.alike({name: programs.digest(str(name in KEPT),
+                                                *programs.contents(*sources(name)))
+                          for name in (*[chapter.name for chapter in CLIMB], *KEPT)})
+
+each_target = pytest.mark.parametrize("name", [pytest.param(name, id=alike)
+                                               for name, alike in TARGETS.items()])
+
+
+def built(source: Path, directory: Path, names: Iterable[str]) -> Targets:
+    """These fuzz targets; skips if the compiler cannot build them."""
+    wanted = {name: f"fuzz-{name}" for name in names}
+    try:
+        build.isolated(source, "asan", directory, {"HOTPATH_FUZZ": ";".join(wanted.values())})
+    except UserError as error:
+        if "no libFuzzer" in error.message:
+            pytest.skip("this compiler has no libFuzzer")
+        raise
+    return {name: directory / target for name, target in wanted.items()}
+
+
+@pytest.fixture(scope="module")
+def targets() -> Targets:
+    return built(FUZZ, BUILD / "fuzz", TARGETS)
+
+
+def target_of(mutant: mutants.Mutant) -> str:
+    name = f"connection-{mutant.chapter.name}"
+    return name if name in KEPT else mutant.chapter.name
+
+
+@pytest.fixture(scope="module")
+def planted() -> Targets:
+    """Those with a mistake in their parser."""
+    scratch = BUILD / "fuzz-planted"
+    shutil.copytree(FUZZ, scratch / "scripts" / "fuzz", dirs_exist_ok=True)
+    for mutant in PLANTED.values():
+        starters.write(mutants.sources(mutant), scratch / "solutions" / mutant.chapter.name)
+    return built(scratch / "scripts" / "fuzz", scratch / "build",
+                 [target_of(mutant) for mutant in PLANTED.values()])
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the behaviour table sends, and what fuzzing found before."""
+    directory = tmp_path_factory.mktemp("corpus")
+    shutil.copytree(FUZZ / "corpus", directory, dirs_exist_ok=True)
+    for case in table():
+        sent = b"".join(step for step in case.steps if isinstance(step, bytes))[:80_000]
+        (directory / sha256(sent).hexdigest()).write_bytes(sent)
+    return directory
+
+
+def fuzz(target: Path, found: Path, *seeds: Path, time_s: int) -> subprocess.CompletedProcess[str]:
+    """Fuzz for a while; what is new goes into `found`, an input that fails beside it."""
+    found.mkdir(exist_ok=True)
+    return subprocess.run(
+        [target, f"-max_total_time={time_s}", "-max_len=9000", "-timeout=10", "-seed=1",
+         f"-dict={FUZZ / 'http.dict'}", f"-artifact_prefix={found.parent}/failed-", found, *seeds],
+        capture_output=True, text=True, errors="replace", timeout=time_s + 60)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(targets: Targets, corpus: Path, tmp_path_factory: pytest.TempPathFactory
+           ) -> dict[str, tuple[subprocess.CompletedProcess[str], Path]]:
+    """All targets, as many at a time as there are processors."""
+    found = {name: tmp_path_factory.mktemp(name) / "found" for name in targets}
+    with ThreadPoolExecutor(available_cpus()) as pool:
+        runs = {name: pool.submit(fuzz, target, found[name], corpus, time_s=SECONDS)
+                for name, target in targets.items()}
+        return {name: (run.result(), found[name]) for name, run in runs.items()}
+
+
+@each_target
+def test_the_target_withstands(
+        name: str, fuzzed: dict[str, tuple[subprocess.CompletedProcess[str], Path]]) -> None:
+    done, found = fuzzed[name]
+    assert done.returncode == 0, f"see {found.parent}\n{done.stderr[-3000:]}"
+
+
+def verdicts(target: Path, files: list[Path]) -> set[str]:
+    """One line for each input: its hash, the verdict's, and how that begins."""
+    lines: set[str] = set()
+    for start in range(0, len(files), 500):
+        done = subprocess.run([target, *files[start:start + 500]], capture_output=True, text=True,
+                              errors="replace", env={**os.environ, "HOTPATH_VERDICTS": "1"})
+        assert done.returncode == 0, done.stderr[-3000:]
+        lines.update(done.stdout.splitlines())
+    return lines
+
+
+@pytest.mark.parametrize("kind, least", [("", 400), ("connection-", 200)])
+def test_every_checkpoint_gives_the_same_verdict(
+        kind: str, least: int, targets: Targets, corpus: Path,
+        fuzzed: dict[str, tuple[subprocess.CompletedProcess[str], Path]]) -> None:
+    files = [file for directory in (corpus, *(found for _, found in fuzzed.values()))
+             for file in directory.iterdir()]
+    same = [target for name, target in targets.items()
+            if (name in KEPT) == bool(kind)]
+    with ThreadPoolExecutor(available_cpus()) as pool:
+        first, *others = pool.map(lambda target: verdicts(target, files), same)
+    assert len(first) > least
+    for other in others:
+        assert not first ^ other
+
+
+@pytest.mark.parametrize("what", ["empty-value", "stale-view", "last-piece-forgotten",
+                                  "leftover-bytes-dropped"])
+def test_fuzzing_finds_what_was_planted(what: str, planted: Targets, tmp_path: Path) -> None:
+    target = planted[target_of(PLANTED[what])]
+    done = fuzz(target, tmp_path / "found", FUZZ / "corpus", time_s=PLANTED_SECONDS)
+    assert done.returncode != 0
+    assert list(tmp_path.glob("failed-*"))
+
+
+def test_a_checkpoint_that_differs_is_noticed(targets: Targets, planted: Targets,
+                                              corpus: Path) -> None:
+    name = PLANTED["host-of-any-character"].chapter.name
+    same = next(one for one, alike in TARGETS.items() if name in alike.split("="))
+    files = list(corpus.iterdir())
+    assert verdicts(targets[same], files) ^ verdicts(planted[name], files)

@@ -1,0 +1,316 @@
+"""kqueue on Linux: what the manual pages promise, and the event loops that run on it.
+
+The promises are kqueue_test.cpp's, which is built here plain and under the sanitizers, and then
+against the library with one fault planted at a time: the check that the fault is for must fail.
+In the same way poller_test.cpp is for the pollers that keep their changes for the next wait.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+import programs
+import pytest
+from sample import sampled
+
+from workbook.checks.behaviour import cases, suite
+from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
+from workbook.machine.cores import available_cpus
+from workbook.measure import fairness, load, stress
+from workbook.servers import build
+from workbook.servers.process import running
+
+LAYER = ROOT / "docker" / "bsd" / "kqueue"
+LAYER_BUILD = BUILD / "kqueue-layer"
+EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
+BATCHING = [path for path in EVENT_LOOPS if "changes_;" in (path / "poller.h").read_text()]
+WITH_THREADS = [path for path in EVENT_LOOPS if "std::thread" in (path / "server.cpp").read_text()]
+POLLER_TEST = Path(__file__).parent / "poller"
+POLLER_BUILD = BUILD / "poller-test"
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
+    pytest.mark.timeout(600),
+]
+
+def once(solutions: list[Path], *files: str, preset: str = "") -> pytest.MarkDecorator:
+    """For each of these, and only once for those with the same files, or for all that are the same
+    program when built so.
+    """
+    if sys.platform != "linux":
+        return pytest.mark.parametrize("solution", [])
+    if preset:
+        alike = programs.once([path.name for path in solutions], preset)
+    else:
+        alike = programs.alike({path.name: programs.digest(*programs.contents(
+            *(path / file for file in files))) for path in solutions})
+    return pytest.mark.parametrize("solution", [pytest.param(SOLUTIONS / name, id=id)
+                                                for name, id in alike.items()])
+
+
+@pytest.mark.parametrize("sanitizers", ["", "address,undefined", "thread"])
+def test_the_promises_hold(sanitizers: str) -> None:
+    program = built("kqueue-test", LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
+                    f"-DHOTPATH_SANITIZE={sanitizers}")
+    done = checked(program)
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is planted: texts of one file, each of which must be there once, and their places."""
+
+    check: str
+    what: str
+    file: str
+    edits: tuple[tuple[str, str], ...]
+
+
+def fault(check: str, what: str, file: str, old: str, new: str) -> Fault:
+    return Fault(check, what, file, ((old, new),))
+
+
+FAULTS = (
+    Fault("full/nothing-is-lost", "what does not fit is dropped", "filter.cpp", (
+        ("ready_.resize(events.size());", "ready_.resize(2 * events.size());"),
+        ("static_cast<int>(events.size());", "static_cast<int>(2 * events.size());"),
+        ("if (report(", "if (filled < events.size() && report("))),
+    fault("full/nobody-starves", "the first filter always comes first", "queue.cpp",
+          "first_ = (index + 1) % filter_count;", "first_ = 0;"),
+    fault("both/in-an-array-of-one", "the first filter always comes first", "queue.cpp",
+          "first_ = (index + 1) % filter_count;", "first_ = 0;"),
+    fault("both/clear-apart", "one set of events for both filters", "filter_ops.cpp",
+          "{EVFILT_WRITE, true, EPOLLOUT,", "{EVFILT_WRITE, true, EPOLLIN | EPOLLOUT,"),
+    fault("flags/add-disabled", "EV_ADD enables, whatever else it says", "filter.cpp",
+          "lasting_flags | EV_DISABLE;", "lasting_flags;"),
+    fault("flags/disabled-sleeps", "hang-ups are not switched off", "filter.cpp",
+          "if (!note.enabled()) return EPOLLET;", "if (!note.enabled()) return 0;"),
+    fault("flags/oneshot", "EV_ONESHOT is ignored", "filter.cpp",
+          "if ((note.event.flags & EV_ONESHOT) != 0) {", "if (false) {"),
+    fault("flags/clear", "EV_CLEAR is ignored", "filter.cpp",
+          "return clear ? ops_.interest | EPOLLET", "return clear ? ops_.interest"),
+    fault("flags/dispatch", "EV_DISPATCH is ignored", "filter.cpp",
+          "(note.event.flags & EV_DISPATCH) != 0", "false"),
+    fault("flags/add-again", "a second EV_ADD changes nothing", "filter.cpp",
+          "event.udata = change.udata;", ""),
+    fault("changes/receipts", "EV_RECEIPT is ignored", "kqueue.cpp",
+          "if (error == 0 && (change.flags & EV_RECEIPT) == 0) continue;",
+          "if (error == 0) continue;"),
+    fault("changes/errors", "the error number is forgotten", "kqueue.cpp",
+          "receipt.data = error;", ""),
+    fault("close/one-of-two", "what is open elsewhere is watched for ever", "filter.cpp",
+          "if (std::exchange(has_strays_, false)) rebuild();", ""),
+    fault("close/number-used-again", "a number is taken for a file", "filter_ops.h",
+          "return file == file_of(source());", "return true;"),
+    fault("close/queue", "a closed queue is used", "kqueue.cpp",
+          "queue != nullptr && queue->is_open() ? queue : nullptr", "queue"),
+    fault("close/queues-are-freed", "closed queues are kept", "kqueue.cpp",
+          "return !entry.second->is_open();", "return entry.second == nullptr;"),
+    fault("read/end", "half a connection's end is not an end", "filter_ops.cpp",
+          "EPOLLIN | EPOLLRDHUP", "EPOLLIN"),
+    fault("read/error", "the second filter is not told of the error", "queue.cpp",
+          "share_errors(events.first(filled));", ""),
+    fault("read/listener", "a listener has one client waiting", "filter_ops.cpp",
+          "return known ? info.tcpi_unacked : 1;", "return known ? 1 : 1;"),
+    fault("timer/again", "a second EV_ADD does not restart", "filter_ops.cpp",
+          "if ((change.flags & EV_ADD) == 0) return 0;",
+          "if ((change.flags & EV_ADD) == 0 || note.own.number() >= 0) return 0;"),
+    fault("timer/repeats", "every timer is for once", "filter_ops.cpp",
+          "if ((change.flags & EV_ONESHOT) == 0) timer.it_interval",
+          "if (false) timer.it_interval"),
+    fault("user/trigger", "EV_CLEAR does not reset a user event", "filter_ops.cpp",
+          "if ((note.event.flags & EV_CLEAR) != 0) ::eventfd_read", "if (false) ::eventfd_read"),
+    fault("wait/some-time", "the time to wait is rounded down", "queue.cpp",
+          "std::chrono::ceil<", "std::chrono::floor<"),
+)
+
+
+@pytest.fixture(scope="module")
+def copy() -> Path:
+    """The library's sources, to plant faults in."""
+    directory = LAYER_BUILD / "faults"
+    shutil.copytree(LAYER, directory, dirs_exist_ok=True)
+    return directory
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
+def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
+    with planted(fault, LAYER, copy):
+        done = checked(built("kqueue-test", copy, LAYER_BUILD / "faulty"), fault.check)
+    assert done.returncode == 1 and f"FAILED {fault.check}" in done.stderr, done.stdout
+
+
+@once(BATCHING, "poller_kqueue.cpp")
+def test_changes_wait_for_the_next_wait(solution: Path) -> None:
+    done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "asan",
+                         "-DHOTPATH_SANITIZE=address,undefined", f"-DCHECKPOINT={solution}"))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+POLLER_FAULTS = (
+    fault("full-list", "what does not fit is dropped", "poller_kqueue.cpp",
+          "while (!left.empty());", "while (false);"),
+    Fault("unwatched-all", "more changes than room for their errors", "poller_kqueue.cpp", (
+        ("std::array<Event, batch> changes;", "std::array<Event, 4096> changes;"),
+        ("std::min(left.size(), batch)", "std::min<std::size_t>(left.size(), 4096)"))),
+    fault("unwatched", "errors are ignored", "poller_kqueue.cpp",
+          "return event.data != EBADF && event.data != ENOENT;", "return event.data < 0;"),
+    fault("unwatched", "the unwatched are told of for ever", "poller_kqueue.cpp",
+          "unwatched_.clear();", ""),
+    fault("closed", "a closed one is told of", "poller_kqueue.cpp",
+          "return event.data != EBADF && event.data != ENOENT;", "return event.data != 0;"),
+    fault("number-used-again", "a change adds what is not there", "poller_kqueue.cpp",
+          "interest, EV_ENABLE}", "interest, EV_ADD | EV_ENABLE}"),
+    fault("number-used-again", "the kernel is told again each time", "poller_kqueue.cpp",
+          "changes_.clear();", ""),
+    fault("one-call", "the kernel is told at once", "poller_kqueue.cpp",
+          "changes_.push_back({fd, interest, EV_ADD});",
+          "changes_.push_back({fd, interest, EV_ADD}); wait(std::chrono::milliseconds(0));"),
+    fault("removed", "the last change comes first", "poller_kqueue.cpp",
+          "unwatched_.clear();", "unwatched_.clear();\n    std::ranges::reverse(changes_);"),
+)
+
+
+@pytest.mark.parametrize("fault", POLLER_FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
+def test_a_fault_of_a_poller_is_caught(fault: Fault) -> None:
+    copy = POLLER_BUILD / "faults"
+    shutil.copytree(BATCHING[-1], copy, dirs_exist_ok=True)
+    with planted(fault, BATCHING[-1], copy):
+        done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "faulty",
+                             f"-DCHECKPOINT={copy}"), fault.check)
+    assert done.returncode == 1 and f"FAILED {fault.check}:" in done.stderr, done.stdout
+
+
+NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
+                  "int Filter::add(const struct kevent& change) {\n",
+                  "int Filter::add(const struct kevent& change) {\n"
+                  "    if (change.ident >= 40) return ENOMEM;\n")
+
+
+@pytest.mark.parametrize("call", ["give_up(fd);", "(void)fd;"], ids=["asked", "not asked"])
+def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
+    """A worker asks its poller who is not watched. If it does not, that is noticed here."""
+    deaf = fault("", "nobody asks", "worker.cpp", "give_up(fd);", call)
+    found = ends_of_many(with_no_memory(deaf))
+    assert found == {"answered", "let go" if call == "give_up(fd);" else "left waiting"}
+
+
+def with_no_memory(fault: Fault) -> Path:
+    """The last server with this fault, on a layer that refuses some clients."""
+    copy = POLLER_BUILD / "no-memory"
+    layer, support, checkpoint = (copy / directory.relative_to(ROOT)
+                                  for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
+    for source, target in ((LAYER, layer), (build.SUPPORT, support), (BATCHING[-1], checkpoint)):
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    with planted(NO_MEMORY, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
+        return build.isolated(checkpoint, "kqueue", copy / "build",
+                              {"HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF"})
+
+
+def ends_of_many(binary: Path) -> set[str]:
+    """What becomes of sixty clients who ask; the first who waits for two seconds is the last."""
+    with running(binary, "--threads", "1") as server, ExitStack() as stack:
+        clients = [stack.enter_context(socket.create_connection((server.host, server.port), 2.0))
+                   for _ in range(60)]
+        found: set[str] = set()
+        for client in clients:
+            if "left waiting" not in found:
+                found.add(end_of(client))
+        return found
+
+
+def end_of(client: socket.socket) -> str:
+    try:
+        client.sendall(fairness.REQUEST)
+        return "answered" if client.recv(65_536) else "let go"
+    except ConnectionError:
+        return "let go"
+    except TimeoutError:
+        return "left waiting"
+
+
+@once(EVENT_LOOPS, preset="kqueue-asan")
+def test_an_event_loop_behaves(solution: Path) -> None:
+    behaves(solution, "kqueue-asan")
+
+
+@once(WITH_THREADS, preset="kqueue-tsan")
+def test_event_loops_have_no_data_race(solution: Path) -> None:
+    behaves(solution, "kqueue-tsan")
+
+
+def behaves(solution: Path, preset: str) -> None:
+    level = int(solution.name[:2])
+    result = suite.run(build.build_server(solution, preset), sampled(cases.select(level)), level)
+    assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
+        group.stopped for group in result.groups.values()]
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[int]:
+    """The limit, as high as it goes."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield stress.raise_descriptor_limit()
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.alone
+@once(EVENT_LOOPS, "worker.cpp", "poller_kqueue.cpp")
+def test_no_client_starves(solution: Path, many_descriptors: int) -> None:
+    clients = min(5000, many_descriptors - 200)
+    with running(build.build_server(solution, "kqueue")) as server:
+        served = fairness.answers((server.host, server.port), clients, rounds=12, seconds=20)
+    middle = median(served)
+    assert middle >= 4, f"too few answers to judge: {middle} is the median of {clients} clients"
+    assert min(served) * 2 >= middle, f"one client had {min(served)} answers, the median {middle}"
+    assert max(served) <= middle * 2, f"one client had {max(served)} answers, the median {middle}"
+
+
+@contextmanager
+def planted(fault: Fault, original: Path, copy: Path) -> Iterator[None]:
+    """A copy of `original` has the fault, and afterwards no more."""
+    text = (original / fault.file).read_text(encoding="utf-8")
+    for old, new in fault.edits:
+        assert text.count(old) == 1, f"{fault.file} has no such text, once: {old}"
+        text = text.replace(old, new)
+    (copy / fault.file).write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        shutil.copy(original / fault.file, copy / fault.file)
+
+
+@once(EVENT_LOOPS, "worker.cpp", "poller_kqueue.cpp")
+def test_no_phase_of_the_stress_test_has_an_error(solution: Path, many_descriptors: int) -> None:
+    """The four at half their size and a quarter of their time: judged by count, not by speed."""
+    phases = [replace(phase, connections=min(phase.connections, 5000, many_descriptors - 200),
+                      seconds=phase.seconds / 4) for phase in stress.full_form()]
+    with load.serving(build.build_server(solution, "kqueue")) as server:
+        results = list(stress.measure(server, phases))
+    assert not {result.phase: result.reason for result in results if result.reason}
+
+
+def built(program: str, source: Path, directory: Path, *settings: str) -> Path:
+    """A test program, built from these sources."""
+    for command in (["cmake", "-G", "Ninja", "-S", str(source), "-B", str(directory),
+                     "-DCMAKE_BUILD_TYPE=Debug", f"-DHOTPATH_SUPPORT={SCRIPTS / 'cmake'}",
+                     *settings],
+                    ["cmake", "--build", str(directory), "--target", program,
+                     "--parallel", str(min(available_cpus(), 8))]):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        assert done.returncode == 0, done.stdout[-6000:]
+    return directory / program
+
+
+def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=120)

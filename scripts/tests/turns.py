@@ -1,0 +1,71 @@
+"""Which tests follow each other in one process, and which run while no other does.
+
+Two processes take groups of tests, the long ones first. A group is a file, for its tests share what
+they build; where chapters share nothing, it is a chapter (`of_chapter`). What judges by the clock
+is marked `alone`: it comes last, and runs while the other process waits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from workbook.common.paths import BUILD
+from workbook.course.chapters import Chapter
+
+LONG_FIRST = ("systems", "gate", "servers")  # folders; the others as they come
+
+
+def of_chapter(chapter: Chapter, *values: Any, id: str = "") -> Any:
+    """A test's parameter: this chapter, or what is given of it; its group is the chapter's."""
+    return pytest.param(*values or (chapter,), id=id or chapter.name,
+                        marks=pytest.mark.xdist_group(f"gate {chapter.name}"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _is_alone(item):
+            item.add_marker(pytest.mark.xdist_group("alone"))
+        elif not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=_rank)  # within a rank they stay as they were
+
+
+def _rank(item: pytest.Item) -> tuple[bool, int]:
+    folder = item.path.parent.name
+    return _is_alone(item), LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    return item.get_closest_marker("alone") is not None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Around all else, so that who waits for his turn is not timed."""
+    with _turn(_is_alone(item)):
+        return (yield)
+
+
+@contextmanager
+def _turn(alone: bool) -> Iterator[None]:
+    """Many may be in the room, or one who is alone. All pass the same door, so that others do not
+    keep on entering while that one waits.
+    """
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / ".tests.door").open("w") as door, (BUILD / ".tests.room").open("w") as room:
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        yield
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """pytest-xdist writes a test's group behind its name; without it, what shares a build races."""
+    grouped = getattr(session.config.option, "loadgroup", False)
+    if grouped and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist does not group tests: see requirements-test.in")

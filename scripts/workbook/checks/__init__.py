@@ -1,0 +1,1 @@
+"""What `check` judges, and how."""

@@ -1,0 +1,57 @@
+"""Cases with a server of their own, which they stop, starve or watch.
+
+Patience is long, for the machine may be busy; what must come before what is seen from the order of
+events, not from a clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from workbook.checks.behaviour.kept import GET
+from workbook.checks.behaviour.rows import Alone, Case, Unmet
+from workbook.servers.client import Await, Client
+from workbook.servers.process import Server
+
+PATIENCE_S = 8.0
+END_S = 4.0  # a server that is being stopped gives its clients one second
+MUCH = 0.05  # of a processor: one that rests needs a hundredth, one that spins all it can get
+
+
+def alone(what: str, reference: str, done: str, expected: str,
+          perform: Callable[[Server], None], few_descriptors: int = 0) -> Case:
+    """A row with a server of its own: what is done to it, what is expected, and who does it."""
+    return Case(what, (), (), reference, alone=Alone(done, expected, perform, few_descriptors))
+
+
+@contextmanager
+def connected(server: Server, count: int, narrow: bool = False) -> Iterator[list[Client]]:
+    deadline = time.monotonic() + PATIENCE_S
+    with ExitStack() as stack:
+        yield [stack.enter_context(Client((server.host, server.port), deadline, narrow))
+               for _ in range(count)]
+
+
+def have_the_page(clients: list[Client], sent: bytes = GET[0]) -> None:
+    for client in clients:
+        client.perform((sent, Await(GET[1])))
+        if client.ended:
+            raise Unmet("a client was not answered, or closed after its first answer")
+
+
+def must_end(server: Server, signal_name: str = "SIGTERM") -> None:
+    if not server.ends(END_S):
+        raise Unmet(f"the server was still running {END_S:g} s after {signal_name}")
+
+
+def must_rest(server: Server) -> None:
+    """Looks twice: what it had to do may not have been done."""
+    for _ in range(2):
+        before, started = server.cpu_s(), time.monotonic()
+        time.sleep(1.0)
+        used = (server.cpu_s() - before) / (time.monotonic() - started)
+        if used < MUCH:
+            return
+    raise Unmet(f"the server used {used:.0%} of a processor, though it could do nothing but wait")

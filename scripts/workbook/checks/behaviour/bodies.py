@@ -1,0 +1,57 @@
+"""Whatever the bytes and however many, they come back as they went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbook.checks.behaviour.rows import (
+    LONG,
+    MAX_BODY,
+    MIB,
+    PAGE_ANSWER,
+    TINY,
+    Case,
+    echoed,
+    get,
+    noise,
+    post,
+    row,
+    sunk,
+)
+from workbook.servers.client import Pause
+
+
+def cases() -> Iterator[Case]:
+    reference = "RFC 9112 §6.2"
+    for size in (0, 1, 2, 4095, 4096, 4097, 16_384, 65_535, 65_536, 65_537, MIB):
+        yield row(f"echo-{size}", post(noise(size)), echoed(noise(size)), reference)
+    for size in (0, 1, 65_537, MIB):
+        yield row(f"sink-{size}", post(noise(size), b"/sink"), sunk(size), reference)
+    for what, body in [
+        ("nuls", bytes(3000)),
+        ("every-byte", bytes(range(256)) * 4),
+        ("empty-lines", b"\r\n\r\n" * 500),
+        ("a-request", get()),
+        ("an-answer", PAGE_ANSWER),
+        ("high-bytes", b"\xff" * 3000),
+    ]:
+        yield row(f"echo-of-{what}", post(body), echoed(body), reference)
+    for total in (4095, 4096, 4097):
+        body = noise(total - len(post(b"", length=b"1234")))
+        yield row(f"request-of-{total}", post(body), echoed(body), reference)
+    body = noise(50_000)
+    pieces = [body[i:i + 1000] for i in range(0, len(body), 1000)]
+    head = post(b"", length=b"50000")
+    yield row("echo-after-its-head", (head, TINY, body), echoed(body), reference)
+    yield row("echo-in-pieces", (head, *(s for p in pieces for s in (p, Pause(0.0005)))),
+              echoed(body), reference)
+    yield row("echo-last-byte-late", (head + body[:-1], TINY, body[-1:]), echoed(body),
+              reference)
+    yield row("echo-after-a-long-pause", (head + body[:-1], LONG, body[-1:]),
+              echoed(body), reference)
+    late = noise(300_000)
+    yield row("echo-to-a-late-reader", (post(late), LONG), echoed(late), "tcp(7)",
+              narrow=True)
+    large = noise(MAX_BODY)  # not before level 3: one byte a system call takes ten seconds
+    yield row("echo-10-MiB-to-a-late-reader", (post(large), LONG), echoed(large),
+              "tcp(7)", level=3)

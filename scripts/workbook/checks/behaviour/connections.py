@@ -1,0 +1,77 @@
+"""Clients that stop half-way, say too much or go without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbook.checks.behaviour.rows import (
+    BAD,
+    CONTINUE,
+    HOST,
+    MIB,
+    NEXT,
+    NO_ANSWER,
+    PAGE,
+    PAGE_ANSWER,
+    URI_TOO_LONG,
+    USUAL,
+    Case,
+    echoed,
+    get,
+    noise,
+    post,
+    row,
+)
+from workbook.servers.client import Await, HalfClose, Pause, Vanish
+
+
+def cases() -> Iterator[Case]:
+    big = post(noise(MIB))
+    tear_down, message = "RFC 9112 §9.6", "RFC 9112 §8"
+    for what, steps, expect, reference in [
+        ("half-close-after-get", (get(), HalfClose()), PAGE_ANSWER, tear_down),
+        ("half-close-after-post", (post(noise(5000)), HalfClose()), echoed(noise(5000)),
+         tear_down),
+        ("half-close-before-anything", (HalfClose(),), NO_ANSWER, message),
+        ("half-close-in-request-line", (b"GET / HT", HalfClose()), NO_ANSWER, message),
+        ("half-close-after-request-line", (b"GET / HTTP/1.1\r\n", HalfClose()), NO_ANSWER,
+         message),
+        ("half-close-in-fields", (get()[:-2], HalfClose()), NO_ANSWER, message),
+        ("half-close-in-body", (post(b"hell", length=b"5"), HalfClose()), NO_ANSWER, message),
+        ("half-close-before-body", (post(b"", length=b"5"), HalfClose()), NO_ANSWER, message),
+        ("empty-line-then-half-close", (b"\r\n", HalfClose()), NO_ANSWER, message),
+        ("one-byte-too-many", (get() + b"x", Pause(0.02)), PAGE_ANSWER, tear_down),
+        ("echo-and-one-byte-too-many", (post(b"hello") + b"x", Pause(0.02)), echoed(b"hello"),
+         tear_down),
+        ("next-request-after-close", (get() + NEXT, Pause(0.02)), PAGE_ANSWER, "RFC 9112 §9.6"),
+        ("junk-after-request", (get() + noise(65_536), Pause(0.02)), PAGE_ANSWER, tear_down),
+        ("junk-in-its-own-piece", (get(), Await(PAGE), b"junk", Pause(0.01)), PAGE_ANSWER,
+         tear_down),
+        ("much-junk-after-request", (get() + noise(MIB), Pause(0.02)), PAGE_ANSWER, tear_down),
+        ("junk-after-refusal", (get(fields=b"") + noise(65_536), Pause(0.02)), BAD, tear_down),
+        ("junk-after-endless-line", (b"A" * 300_000, Pause(0.02)), URI_TOO_LONG, tear_down),
+        ("body-after-refusal", (post(noise(MIB), fields=b""), Pause(0.02)), BAD, tear_down),
+    ]:
+        yield row(what, steps, expect, reference)
+    yield row("next-request-is-ignored", get(fields=HOST) + NEXT, PAGE_ANSWER,
+              "RFC 9112 §9.3", until=4)
+    ok = b"HTTP/1.1 200 OK"
+    for what, steps in [
+        ("before-anything", (Vanish(),)),
+        ("in-request-line", (b"GET / HT", Vanish())),
+        ("in-fields", (get()[:-2], Vanish())),
+        ("in-body", (post(noise(1000), length=b"2000"), Vanish())),
+        ("before-its-answer", (big, Vanish())),
+        ("in-its-answer", (big, Await(ok), Vanish())),
+        ("after-half-close", (big, HalfClose(), Vanish())),
+        ("in-its-answer-after-half-close", (big, HalfClose(), Await(ok), Vanish())),
+        ("after-request", (get(), Vanish())),
+        ("waiting-for-continue", (post(b"", fields=USUAL + b"Expect: 100-continue\r\n",
+                                       length=b"5"), Await(CONTINUE), Vanish())),
+    ]:
+        yield row(f"another-vanishes-{what}", get(), PAGE_ANSWER, "tcp(7)",
+                  neighbours=(steps,) * 3)
+    yield row("another-closes-without-a-word", get(), PAGE_ANSWER, "tcp(7)",
+              neighbours=((HalfClose(),),) * 8)
+    yield row("forty-at-once", post(noise(3000)), echoed(noise(3000)), "listen(2)",
+              copies=40, enough=40)

@@ -1,0 +1,122 @@
+"""Each limit held exactly: at it served, one byte further refused."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator
+
+from workbook.checks.behaviour.rows import (
+    FIELDS_TOO_LARGE,
+    HOST,
+    MAX_BODY,
+    MAX_FIELDS,
+    MAX_LINE,
+    MIB,
+    NOT_FOUND,
+    PAGE_ANSWER,
+    TINY,
+    TOO_LARGE,
+    URI_TOO_LONG,
+    USUAL,
+    Case,
+    echoed,
+    get,
+    noise,
+    post,
+    row,
+    sunk,
+)
+from workbook.servers.client import Pause
+
+
+def cases() -> Iterator[Case]:
+    yield from line_limits()
+    yield from field_limits()
+    reference = "RFC 9110 §15.5.14"
+    over = str(MAX_BODY + 1).encode()
+    for what, length in [
+        ("length-over", over),
+        ("length-over-with-leading-zeros", b"000" + over),
+        ("length-far-over", b"99999999999"),
+        ("length-2^31", str(1 << 31).encode()),
+        ("length-2^32+5", str((1 << 32) + 5).encode()),
+        ("length-2^63", str(1 << 63).encode()),
+        ("length-2^64+5", str((1 << 64) + 5).encode()),
+        ("length-of-1000-digits", b"9" * 1000),
+        ("length-of-60000-digits", b"1" + b"0" * 59_999),
+    ]:
+        yield row(what, post(b"", length=length) + b"hello", TOO_LARGE, reference)
+    yield row("length-of-1000-zeros", post(b"hello", length=b"0" * 1000 + b"5"),
+              echoed(b"hello"), "RFC 9110 §8.6")
+    yield row("length-over-of-a-get",
+              get(fields=USUAL + b"Content-Length: " + over + b"\r\n"), TOO_LARGE, reference)
+    yield row("body-of-10-MiB", post(noise(MAX_BODY), b"/sink"), sunk(MAX_BODY), reference)
+    yield row("body-over-already-sent",
+              (post(b"", length=over) + noise(65_536), Pause(0.02)), TOO_LARGE, reference)
+    many = b"X-Large-Header: " + b"h" * 60_000 + b"\r\n"
+    yield row("large-fields-and-large-body", post(noise(MIB), b"/sink", USUAL + many),
+              sunk(MIB), "RFC 6585 §5")
+
+
+def line_limits() -> Iterator[Case]:
+    def line(size: int, start: bytes = b"GET /?") -> bytes:
+        end = b" HTTP/1.1"
+        return start + b"q" * (size - len(start) - len(end)) + end
+
+    rest = b"\r\n" + USUAL + b"\r\n"
+    reference = "RFC 9112 §3, RFC 9110 §15.5.15"
+    for what, sent, expect in [
+        ("request-line-at", line(MAX_LINE) + rest, PAGE_ANSWER),
+        ("request-line-at-of-unknown-path", line(MAX_LINE, b"GET /p") + rest, NOT_FOUND),
+        ("request-line-at-after-empty-line", b"\r\n" + line(MAX_LINE) + rest, PAGE_ANSWER),
+        ("request-line-at-cut-before-crlf", (line(MAX_LINE), TINY, rest), PAGE_ANSWER),
+        ("request-line-at-cut-in-crlf", (line(MAX_LINE) + rest[:1], TINY, rest[1:]), PAGE_ANSWER),
+        ("request-line-over", line(MAX_LINE + 1) + rest, URI_TOO_LONG),
+        ("request-line-over-after-empty-line", b"\r\n" + line(MAX_LINE + 1) + rest, URI_TOO_LONG),
+        ("request-line-over-cut", (line(MAX_LINE + 1)[:-20], TINY,
+                                   line(MAX_LINE + 1)[-20:] + rest), URI_TOO_LONG),
+        ("request-line-over-with-bad-version", line(MAX_LINE + 1)[:-1] + b"x" + rest,
+         URI_TOO_LONG),
+        ("request-line-endless", b"GET /" + b"a" * 9000, URI_TOO_LONG),
+        ("request-line-endless-method", b"A" * 9000, URI_TOO_LONG),
+        ("request-line-of-64-KiB", line(65_536) + rest, URI_TOO_LONG),
+    ]:
+        yield row(what, sent, expect, reference)
+
+
+def field_limits() -> Iterator[Case]:
+    def section(size: int, name: bytes = b"X: ") -> bytes:
+        return USUAL + name + b"v" * (size - len(USUAL) - len(name) - 2) + b"\r\n"
+
+    def many(size: int, line: bytes) -> bytes:
+        names = string.ascii_letters.encode()
+        count, rest = divmod(size - len(USUAL), 1 + len(line))
+        lines = [names[i % len(names):][:1] + line for i in range(count)]
+        return USUAL + b"".join(lines[:-1]) + lines[-1][:-2] + b"v" * rest + b"\r\n"
+
+    start = b"GET / HTTP/1.1\r\n"
+    head = start + section(MAX_FIELDS) + b"\r\n"
+    long_line = b"GET /?" + b"q" * (MAX_LINE - 15) + b" HTTP/1.1\r\n"
+    name = b"N" * (MAX_FIELDS - len(USUAL) - 5) + b": v\r\n"
+    for what, sent, expect in [
+        ("fields-at", head, PAGE_ANSWER),
+        ("fields-at-after-a-line-at", long_line + section(MAX_FIELDS) + b"\r\n", PAGE_ANSWER),
+        ("fields-at-of-one-name", start + USUAL + name + b"\r\n", PAGE_ANSWER),
+        ("fields-at-of-many-lines", start + many(MAX_FIELDS, b": v\r\n") + b"\r\n", PAGE_ANSWER),
+        ("fields-at-of-shortest-lines", start + many(MAX_FIELDS, b":\r\n") + b"\r\n",
+         PAGE_ANSWER),
+        ("fields-at-with-a-body", b"POST /sink HTTP/1.1\r\nContent-Length: 70000\r\n"
+         + section(MAX_FIELDS - len(b"Content-Length: 70000\r\n")) + b"\r\n" + noise(70_000),
+         sunk(70_000)),
+        *((f"fields-at-cut-{cut}-before-the-end", (head[:-cut], TINY, head[-cut:]), PAGE_ANSWER)
+          for cut in range(1, 6)),
+        ("fields-over", start + section(MAX_FIELDS + 1) + b"\r\n", FIELDS_TOO_LARGE),
+        ("fields-over-of-many-lines", start + many(MAX_FIELDS + 1, b": v\r\n") + b"\r\n",
+         FIELDS_TOO_LARGE),
+        ("fields-over-cut", (start + section(MAX_FIELDS + 1)[:-9], TINY,
+                             section(MAX_FIELDS + 1)[-9:] + b"\r\n"), FIELDS_TOO_LARGE),
+        ("fields-endless-value", start + HOST + b"X: " + b"v" * 70_000, FIELDS_TOO_LARGE),
+        ("fields-endless-lines", start + HOST + b"X: y\r\n" * 12_000, FIELDS_TOO_LARGE),
+        ("fields-of-128-KiB", start + section(131_072) + b"\r\n", FIELDS_TOO_LARGE),
+    ]:
+        yield row(what, sent, expect, "RFC 6585 §5")

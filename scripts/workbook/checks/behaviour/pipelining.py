@@ -1,0 +1,133 @@
+"""Requests that are here already are answered, in order, however they came."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from workbook.checks.behaviour.kept import (
+    ASKS,
+    GET,
+    HEAD,
+    LAST,
+    LOST,
+    TOO_MUCH,
+    Exchange,
+    chain,
+    echo,
+    page,
+    pieces,
+    sink,
+)
+from workbook.checks.behaviour.rows import (
+    BAD,
+    CONTINUE,
+    HOST,
+    MIB,
+    NEXT,
+    NO_ANSWER,
+    PAGE_ANSWER,
+    STAYS,
+    TINY,
+    TOO_LARGE,
+    Case,
+    bytewise,
+    echoed,
+    get,
+    noise,
+    post,
+    row,
+)
+from workbook.servers.client import Await, HalfClose, Pause
+
+PIPELINES = "RFC 9112 §9.3.2"
+
+
+def cases() -> Iterator[Case]:
+    for what, *exchanges in [
+        ("two-pages", GET, LAST),
+        ("sixteen-pages", *[GET] * 15, LAST),
+        ("a-hundred-pages", *[GET] * 99, LAST),
+        ("a-thousand-pages", *[GET] * 999, LAST),
+        ("heads-and-pages", *[HEAD, GET] * 8, LAST),
+        ("pages-that-are-not-there", *[LOST, GET] * 8, LAST),
+        ("two-echoes", echo(b"one"), echo(b"two"), LAST),
+        ("sixteen-echoes", *[echo(noise(size)) for size in range(100, 1700, 100)], LAST),
+        ("a-hundred-echoes", *[echo(noise(7 * size)) for size in range(100)], LAST),
+        ("empty-echoes", *[echo(b"")] * 20, LAST),
+        ("sinks-and-pages", *[sink(noise(3000)), GET] * 10, LAST),
+        ("large-echoes", *[echo(noise(100_000 + size)) for size in range(8)], LAST),
+        ("large-echoes-and-pages", *[echo(noise(MIB)), GET, GET] * 3, LAST),
+        ("large-sinks", *[sink(noise(MIB)), sink(b"x")] * 3, LAST),
+        ("bodies-of-requests", *[echo(NEXT * 3)] * 5, LAST),
+        ("empty-lines-between", *[(b"\r\n" + GET[0], GET[1])] * 16, LAST),
+        ("long-lines", *[(get(b"/?" + b"q" * 8000, HOST), page())] * 20, LAST),
+        ("long-heads", *[(get(fields=HOST + b"X: " + b"v" * 60_000 + b"\r\n"), page()), GET] * 4,
+         LAST),
+    ]:
+        sent, expect = chain(*exchanges)  # type: ignore[arg-type]
+        yield row(what, sent, expect, PIPELINES)
+    for depth in (2, 16, 100):
+        sent, expect = chain(*mixed(depth), LAST)
+        yield row(f"mixed-{depth}", sent, expect, PIPELINES)
+        for seed in (1, 2):
+            yield row(f"mixed-{depth}-in-pieces-{seed}", pieces(sent, seed), expect,
+                      PIPELINES)
+    yield from pipelines_that_end()
+    yield from cut_pipelines()
+
+
+def mixed(depth: int) -> list[Exchange]:
+    """Every kind of request, bodies of many sizes among them."""
+    rng = random.Random(depth)
+    kinds = [lambda: GET, lambda: HEAD, lambda: LOST, lambda: (b"\r\n" + GET[0], GET[1]),
+             lambda: echo(noise(rng.choice([0, 1, 10, 1000, 5000, 20_000, 70_000]))),
+             lambda: sink(noise(rng.choice([0, 3, 3000, 40_000])))]
+    return [rng.choice(kinds)() for _ in range(depth)]
+
+
+def pipelines_that_end() -> Iterator[Case]:
+    three, answers = chain(GET, echo(b"hello"), GET)
+    waits = post(b"", fields=ASKS, length=b"5")
+    for what, steps, expect in [
+        ("nothing-after-close", (three + LAST[0] + NEXT * 16, Pause(0.01)), answers + PAGE_ANSWER),
+        ("nothing-after-an-error", (three + b"GET / http/1.1\r\n\r\n" + NEXT * 16, Pause(0.01)),
+         answers + BAD),
+        ("nothing-after-too-large-a-body", (three + TOO_MUCH + NEXT * 16, Pause(0.01)),
+         answers + TOO_LARGE),
+        ("much-after-too-large-a-body", (three + TOO_MUCH + noise(65_536) + NEXT, Pause(0.01)),
+         answers + TOO_LARGE),
+        ("half-close", (three, HalfClose()), answers),
+        ("half-close-of-sixteen", (GET[0] * 16, HalfClose()), GET[1] * 16),
+        ("half-close-of-a-thousand", (GET[0] * 1000, HalfClose()), GET[1] * 1000),
+        ("half-close-with-bodies", (chain(*mixed(30))[0], HalfClose()), chain(*mixed(30))[1]),
+        ("half-close-in-the-next-line", (three + b"GET / HT", HalfClose()), answers),
+        ("half-close-in-the-next-body", (three + post(b"hell", fields=HOST, length=b"5"),
+                                         HalfClose()), answers),
+        ("half-close-after-an-answer", (GET[0], Await(GET[1]), HalfClose()), GET[1]),
+        ("half-close-after-a-large-echo", (*chain(echo(noise(MIB)), GET)[:1], HalfClose()),
+         chain(echo(noise(MIB)), GET)[1]),
+        ("half-close-after-an-empty-line", (GET[0] + b"\r\n", HalfClose()), GET[1]),
+        ("half-close-at-once", (HalfClose(),), NO_ANSWER),
+        ("continue-in-the-middle", (three + waits, Await(answers + CONTINUE), b"hello" + LAST[0]),
+         answers + CONTINUE + echoed(b"hello", STAYS) + PAGE_ANSWER),
+        ("no-continue-for-a-body-that-came", three + post(b"hello", fields=ASKS) + LAST[0],
+         tuple(answers + between + echoed(b"hello", STAYS) + PAGE_ANSWER
+               for between in (b"", CONTINUE))),
+    ]:
+        yield row(what, steps, expect, PIPELINES)
+
+
+def cut_pipelines() -> Iterator[Case]:
+    """Two requests are two requests wherever the network cuts them."""
+    for what, exchanges in [
+        ("two-gets", [(get(fields=b"Host: x\r\n"), page()), LAST]),
+        ("post-and-get", [(post(b"a\r\n\r\nb", fields=b"Host: x\r\n"),
+                           echoed(b"a\r\n\r\nb", STAYS)), LAST]),
+        ("error-and-get", [(b"GET / HTTP/1.1\r\nA\r\n\r\n" + NEXT, BAD)]),
+    ]:
+        sent, expect = chain(*exchanges)
+        for at in range(1, len(sent)):
+            yield row(f"{what}-cut-at-{at:03}", (sent[:at], TINY, sent[at:]), expect,
+                      PIPELINES)
+        yield row(f"{what}-byte-by-byte", bytewise(sent), expect, PIPELINES)

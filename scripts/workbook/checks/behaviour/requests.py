@@ -1,0 +1,119 @@
+"""Routes, methods and versions that must be understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbook.checks.behaviour.rows import (
+    HOST,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    PAGE_ANSWER,
+    PAGE_HEAD,
+    TEXT,
+    USUAL,
+    Case,
+    answer,
+    echoed,
+    get,
+    noise,
+    post,
+    row,
+    sunk,
+)
+
+
+def cases() -> Iterator[Case]:
+    absolute = b"http://localhost:8080/"
+    for what, sent, expect, reference in [
+        ("page", get(), PAGE_ANSWER, "RFC 9110 §9.3.1"),
+        ("page-head", b"HEAD / HTTP/1.1\r\n" + USUAL + b"\r\n", PAGE_HEAD, "RFC 9110 §9.3.2"),
+        ("page-with-query", get(b"/?x=1&y=%20"), PAGE_ANSWER, "RFC 9112 §3.2.1"),
+        ("page-with-empty-query", get(b"/?"), PAGE_ANSWER, "RFC 3986 §3.4"),
+        ("page-with-odd-query", get(b"/?a=/echo?b//'\"<>[]{}|\\^`"), PAGE_ANSWER,
+         "RFC 9112 §3.2.1"),
+        ("page-absolute-form", get(absolute), PAGE_ANSWER, "RFC 9112 §3.2.2"),
+        ("page-absolute-form-query", get(absolute + b"?x=1"), PAGE_ANSWER, "RFC 9112 §3.2.2"),
+        ("page-absolute-form-other-host", get(b"http://elsewhere.example/"), PAGE_ANSWER,
+         "RFC 9112 §3.2.2"),
+        ("echo-absolute-form", post(b"hello", b"http://localhost/echo"), echoed(b"hello"),
+         "RFC 9112 §3.2.2"),
+        ("page-ignores-its-body", b"GET / HTTP/1.1\r\n" + USUAL + b"Content-Length: 5\r\n\r\nhello",
+         PAGE_ANSWER, "RFC 9110 §9.3.1"),
+        ("echo", post(b"hello"), echoed(b"hello"), "RFC 9110 §9.3.3"),
+        ("echo-with-query", post(b"hello", b"/echo?x=1"), echoed(b"hello"), "RFC 9112 §3.2.1"),
+        ("echo-without-length", b"POST /echo HTTP/1.1\r\n" + USUAL + b"\r\n", echoed(b""),
+         "RFC 9112 §6.3"),
+        ("sink", post(b"hello", b"/sink"), sunk(5), "RFC 9110 §9.3.3"),
+        ("sink-without-length", b"POST /sink HTTP/1.1\r\n" + USUAL + b"\r\n", sunk(0),
+         "RFC 9112 §6.3"),
+        ("unknown-path", get(b"/nowhere"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("path-is-case-sensitive", post(b"hello", b"/Echo"), NOT_FOUND, "RFC 9110 §4.2.3"),
+        ("path-longer-than-a-route", post(b"hello", b"/echo/"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("path-shorter-than-a-route", post(b"hello", b"/ech"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("path-is-not-decoded", post(b"hello", b"/%65cho"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("path-double-slash", get(b"//"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("path-of-a-method-name", get(b"/GET"), NOT_FOUND, "RFC 9112 §3"),
+        ("path-of-a-version", get(b"/HTTP/1.1"), NOT_FOUND, "RFC 9112 §3"),
+        ("get-echo", get(b"/echo"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("post-page", post(b"hello", b"/"), NOT_FOUND, "RFC 9110 §15.5.5"),
+        ("not-found-takes-its-body", post(noise(100_000), b"/nowhere"), NOT_FOUND,
+         "RFC 9112 §6.3"),
+        ("head-unknown-path", b"HEAD /nowhere HTTP/1.1\r\n" + USUAL + b"\r\n",
+         answer("404 Not Found", TEXT, b"404 Not Found\n", send_body=False), "RFC 9110 §9.3.2"),
+        ("version-1.0", get(fields=b"", version=b"HTTP/1.0"), PAGE_ANSWER, "RFC 9112 §2.3"),
+        ("version-1.0-with-host", get(fields=HOST, version=b"HTTP/1.0"), PAGE_ANSWER,
+         "RFC 9112 §2.3"),
+        ("version-1.0-echo", b"POST /echo HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello",
+         echoed(b"hello"), "RFC 9112 §6.3"),
+    ]:
+        yield row(what, sent, expect, reference)
+    for method in (b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
+        sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
+        yield row(f"known-method-{method.decode().lower()}", sent, NOT_FOUND,
+                  "RFC 9110 §9.1")
+    for method in (b"CONNECT", b"TRACE", b"BREW", b"get", b"Get", b"GETS", b"GE", b"PROPFIND",
+                   b"G!#$%&'*+-.^_`|~9", b"A" * 40):
+        sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
+        yield row(f"unknown-method-{method.decode()}", sent, NOT_IMPLEMENTED,
+                  "RFC 9110 §9.1")
+    yield from accepted_fields()
+
+
+def accepted_fields() -> Iterator[Case]:
+    """Fields that look odd and are right."""
+    for what, fields in [
+        ("names-in-upper-case", b"CONTENT-LENGTH: 5\r\n"),
+        ("names-in-mixed-case", b"cOnTeNt-lEnGtH: 5\r\n"),
+        ("no-space-after-colon", b"Content-Length:5\r\n"),
+        ("much-space-after-colon", b"Content-Length: \t  \t5\r\n"),
+        ("space-after-value", b"Content-Length: 5 \t \r\n"),
+        ("length-with-leading-zeros", b"Content-Length: 0005\r\n"),
+        ("empty-value", b"X-Empty:\r\nContent-Length: 5\r\n"),
+        ("value-of-spaces", b"X-Empty:  \t \r\nContent-Length: 5\r\n"),
+        ("value-with-colons", b"X: a:b: c::\r\nContent-Length: 5\r\n"),
+        ("value-with-tab", b"X: a\tb\r\nContent-Length: 5\r\n"),
+        ("value-with-obs-text", b"X: caf\xc3\xa9 \x80\xff\r\nContent-Length: 5\r\n"),
+        ("name-of-every-token-character",
+         b"!#$%&'*+-.^_`|~09azAZ: x\r\nContent-Length: 5\r\n"),
+        ("name-of-one-character", b"X: y\r\nContent-Length: 5\r\n"),
+        ("repeated-unknown-field", b"X: 1\r\nX: 2\r\nX: 3\r\nContent-Length: 5\r\n"),
+        ("name-that-starts-like-another", b"Content-Length-X: 9\r\nContent-Length: 5\r\n"),
+        ("name-that-ends-like-another", b"X-Content-Length: 9\r\nContent-Length: 5\r\n"),
+        ("value-that-looks-like-a-field", b"X: Content-Length: 9\r\nContent-Length: 5\r\n"),
+        ("underscore-is-not-a-dash",
+         b"Content_Length: 9\r\nTransfer_Encoding: chunked\r\nContent-Length: 5\r\n"),
+        ("thirty-fields", b"".join(b"X-%d: %d\r\n" % (i, i) for i in range(30))
+         + b"Content-Length: 5\r\n"),
+    ]:
+        sent = b"POST /echo HTTP/1.1\r\n" + USUAL + fields + b"\r\nhello"
+        yield row(what, sent, echoed(b"hello"), "RFC 9110 §5.1, §5.5")
+    for what, host in [
+        ("host-with-port", b"example.com:8080"),
+        ("host-v4", b"127.0.0.1:80"),
+        ("host-v6", b"[::1]:8080"),
+        ("host-with-percent", b"ex%41mple.com"),
+        ("host-empty", b""),
+    ]:
+        fields = b"host:" + host + b"\r\nConnection: close\r\n"
+        yield row(what, get(fields=fields), PAGE_ANSWER, "RFC 9112 §3.2")

@@ -1,0 +1,157 @@
+"""What the rows of the table are made of: the requests, the answers, and what a row says."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from workbook.servers.client import Pause, Step
+from workbook.servers.process import Server
+
+MIB = 1 << 20
+MAX_BODY = 10 * MIB
+MAX_LINE = 8192
+MAX_FIELDS = 65536
+
+PAGE = b"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Hot Path</title>
+<h1>Hot Path</h1>
+<p>The same page, faster every chapter.</p>
+</html>
+"""
+
+HTML = "text/html; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
+BYTES = "application/octet-stream"
+
+CLOSES = "Connection: close\r\n"  # what an answer says, or
+STAYS = ""
+STAYS_IN_1_0 = "Connection: keep-alive\r\n"
+
+HOST = b"Host: localhost\r\n"
+USUAL = HOST + b"Connection: close\r\n"
+NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+TINY = Pause(0.001)
+LONG = Pause(0.3)  # longer than a server should wait before it looks whether it is to stop
+
+
+def answer(status: str, content_type: str, body: bytes, send_body: bool = True,
+           connection: str = CLOSES) -> bytes:
+    """A whole answer, byte by byte as it must stand on the wire."""
+    head = (f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n"
+            f"Content-Length: {len(body)}\r\n{connection}\r\n")
+    return head.encode() + (body if send_body else b"")
+
+
+def refusal(status: str) -> bytes:
+    return answer(status, TEXT, status.encode() + b"\n")
+
+
+PAGE_ANSWER = answer("200 OK", HTML, PAGE)
+PAGE_HEAD = answer("200 OK", HTML, PAGE, send_body=False)
+NO_ANSWER = b""
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+BAD = refusal("400 Bad Request")
+NOT_FOUND = refusal("404 Not Found")
+LENGTH_REQUIRED = refusal("411 Length Required")
+TOO_LARGE = refusal("413 Content Too Large")
+URI_TOO_LONG = refusal("414 URI Too Long")
+EXPECTATION = refusal("417 Expectation Failed")
+FIELDS_TOO_LARGE = refusal("431 Request Header Fields Too Large")
+NOT_IMPLEMENTED = refusal("501 Not Implemented")
+VERSION = refusal("505 HTTP Version Not Supported")
+
+
+class Unmet(Exception):
+    """What came, or was seen, instead of what was expected."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """What is done with a server that serves nothing else, in words and by a function that
+    raises Unmet."""
+
+    done: str
+    expected: str
+    perform: Callable[[Server], None]
+    few_descriptors: int = 0  # that the server may have; 0: as usual
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row. `expect` lists every answer that is right: almost always one.
+
+    A module of cases leaves `check` empty and names the row alone: see `belonging`.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    expect: tuple[bytes, ...]
+    reference: str
+    check: str = ""
+    level: int = 1
+    until: int | None = None
+    neighbours: tuple[tuple[Step, ...], ...] = ()  # connected before, open until the case ends
+    copies: int = 1  # as many clients do this at once
+    enough: int = 1  # of them must be answered in time
+    workers: int = 0  # threads of the server that must all have served some of them
+    narrow: bool = False  # see Client
+    timeout_s: float = 5.0
+    alone: Alone | None = None  # instead of steps and answers
+
+    def holds_at(self, level: int) -> bool:
+        return self.level <= level and (self.until is None or level <= self.until)
+
+
+def get(target: bytes = b"/", fields: bytes = USUAL, version: bytes = b"HTTP/1.1") -> bytes:
+    return b"GET " + target + b" " + version + b"\r\n" + fields + b"\r\n"
+
+
+def post(body: bytes, target: bytes = b"/echo", fields: bytes = USUAL,
+         length: bytes | None = None) -> bytes:
+    """A POST of `body`; `length` replaces the text of its Content-Length."""
+    text = str(len(body)).encode() if length is None else length
+    return (b"POST " + target + b" HTTP/1.1\r\n" + fields
+            + b"Content-Length: " + text + b"\r\n\r\n" + body)
+
+
+@cache
+def noise(size: int) -> bytes:
+    """The same random bytes every time, with what may confuse a parser among them."""
+    body = bytearray(random.Random(size).randbytes(size))
+    trap = b"\r\n\r\n\0GET / HTTP/1.1\r\n\r\n"
+    if size > 2 * len(trap):
+        body[size // 2:size // 2 + len(trap)] = trap
+    return bytes(body)
+
+
+def echoed(body: bytes, connection: str = CLOSES) -> bytes:
+    return answer("200 OK", BYTES, body, connection=connection)
+
+
+def sunk(size: int, connection: str = CLOSES) -> bytes:
+    return answer("200 OK", TEXT, str(size).encode(), connection=connection)
+
+
+def bytewise(data: bytes, pause: Step = Pause(0.0002)) -> tuple[Step, ...]:
+    return tuple(step for byte in data for step in (bytes([byte]), pause))
+
+
+def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ...],
+        reference: str, **rest: object) -> Case:
+    """A case of its module's check. `sent` is one piece, or the steps to take."""
+    steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
+    answers = expect if isinstance(expect, tuple) else (expect,)
+    return Case(what, steps, answers, reference, **rest)  # type: ignore
+
+
+def belonging(check: str, level: int, cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases as rows of the check: named `group/what`, and from its level on at the least."""
+    group = check.removeprefix("behaviour.")
+    for case in cases:
+        yield replace(case, name=f"{group}/{case.name}", check=check,
+                      level=max(level, case.level))

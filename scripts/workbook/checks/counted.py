@@ -1,0 +1,58 @@
+"""Judges counted costs: one run under each tool, compared with the chapter's budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbook.checks import budgets
+from workbook.checks.model import MEASURE, Check, Subject, Verdict
+from workbook.common.errors import UserError
+from workbook.measure import costs
+from workbook.measure.costs import Costs, Measure
+
+
+def check(measure: Measure, level: int = 1, when: str = "") -> Check:
+    """The registry's entry for a measure."""
+    return Check(f"cost.{measure.name}", measure.unit + when, judge, unit=measure.unit,
+                 level=level, builds=(MEASURE,), tool=measure.tool.program,
+                 after="behaviour.requests", measure=measure)
+
+
+def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    chapter = subject.chapter
+    measures = [check.measure for check in wanted if check.measure]
+    with subject.doing("counting what a request costs"):
+        try:
+            counted = costs.count(subject.builds[MEASURE], level=chapter.level, measures=measures)
+        except UserError as error:
+            yield from (budgets.missing(check, chapter, error) for check in wanted)
+            return
+    for check in wanted:
+        yield verdict(subject, check, counted)
+
+
+def verdict(subject: Subject, check: Check, counted: Costs) -> Verdict:
+    """One counted cost against the chapter's budget, if it has one."""
+    assert check.measure
+    value = counted[check.measure]
+    if value is None:
+        return Verdict(check.name, "skip", counted.skipped[check.measure.name])
+    at_once = f", {check.measure.depth} at once" if check.measure.depth > 1 else ""
+    judged = budgets.verdict(check, subject.chapter, value, at_once)
+    _explain(judged, check.measure, counted)
+    return judged
+
+
+def _explain(judged: Verdict, measure: Measure, counted: Costs) -> None:
+    """What the figure is made of."""
+    if measure is costs.SYSCALLS:
+        judged.figures["by_call"] = counted.by_call
+        judged.see = "trace"
+        calls = sorted(counted.by_call.items(), key=lambda item: -item[1])
+        if calls:
+            judged.rows["by call"] = ", ".join(f"{name} {budgets.number(count)}"
+                                               for name, count in calls)
+    if measure is costs.ALLOCATIONS:
+        judged.figures["bytes"] = size = counted.figures["alloc_bytes"]
+        if size:
+            judged.rows["bytes"] = f"{budgets.number(size)} allocated a request"

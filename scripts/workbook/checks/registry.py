@@ -1,0 +1,104 @@
+"""Every check there is, in the order in which they are run and told.
+
+`check` runs what is here, the gate (scripts/tests/gate) holds every starter, solution and planted
+mistake to it, chapter.toml names these names, and the book takes its words from here. To add one:
+
+1. An entry in CHECKS. See `Check` for what an entry says: what it is called, what it is about,
+   from which level of behaviour on it holds, for servers or labs, which builds and which tool it
+   needs, whether it decides or only tells.
+2. A module here (or one of cases in `behaviour`) with the function that judges. It is handed the
+   `Subject` (the chapter, its source, its builds by preset) and its checks, and yields a `Verdict`
+   for each. One that finds a figure hands it to `budgets.verdict`: the budget is in the chapter's
+   `[cost]`, called after the check: `resident = 1024` for `cost.resident`.
+
+Nothing else names a check, but for the chapters that have a budget for it, fail it in their starter
+(`starter_fails`) or plant a mistake that it must catch (`mutants/CHECK.what.patch`). The gate asks
+for such a mistake before it is content.
+
+    Check("cost.resident", "resident bytes", resident.judge, unit="bytes", per="client", level=6)
+
+is such an entry. Checks that stand together and have the same judge are judged in one go. What
+needs a build that is not there yet (a sanitizer's, say) names the preset in `builds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbook.checks import allocator, clock, counted, kevents, resident, seam
+from workbook.checks.behaviour import (
+    bodies,
+    connections,
+    cuts,
+    deadlines,
+    descriptors,
+    echo,
+    framing,
+    keep_alive,
+    limits,
+    many_clients,
+    pipelining,
+    requests,
+    slow_clients,
+    smuggling,
+    stop,
+    threads,
+    workers,
+)
+from workbook.checks.behaviour.judge import group
+from workbook.checks.model import BASE, KQUEUE, RELEASE, Check
+from workbook.common.errors import UserError
+from workbook.course.chapters import Chapter
+from workbook.measure import costs
+
+AT_ONCE = " when sixteen come at once"
+
+CHECKS: tuple[Check, ...] = (
+    group("requests", "routes, methods and versions", requests.cases),
+    group("framing", "malformed requests", framing.cases),
+    group("limits", "limits of lines, fields and bodies", limits.cases),
+    group("smuggling", "what could be read in two ways", smuggling.cases),
+    group("bodies", "bodies of any size", bodies.cases),
+    group("cuts", "requests cut at any byte", cuts.cases),
+    group("connections", "clients that stop, say too much or vanish", connections.cases),
+    group("threads", "slow clients beside others", threads.cases, level=4),
+    group("keep-alive", "connections that stay open", keep_alive.cases, level=5),
+    group("pipelining", "requests that come before an answer", pipelining.cases, level=5),
+    group("slow-clients", "slow readers and writers", slow_clients.cases, level=5),
+    group("many-clients", "a thousand idle neighbours", many_clients.cases, level=5),
+    group("workers", "clients shared out among workers", workers.cases, level=7),
+    group("stop", "an end that lets clients finish", stop.cases, level=5),
+    group("descriptors", "more clients than descriptors", descriptors.cases, level=5),
+    group("deadlines", "clients that outstay their welcome", deadlines.cases, level=5),
+    echo.check(),
+    Check("seam.connection", "system calls of the connection", seam.judge, level=5),
+    counted.check(costs.SYSCALLS),
+    counted.check(costs.ALLOCATIONS),
+    counted.check(costs.INSTRUCTIONS),
+    counted.check(costs.PIPELINED_SYSCALLS, level=5, when=AT_ONCE),
+    counted.check(costs.PIPELINED_INSTRUCTIONS, level=5, when=AT_ONCE),
+    Check("cost.resident", "resident bytes", resident.judge, unit="resident bytes",
+          per="silent client", level=6, after="behaviour.keep-alive"),
+    Check("cost.kevents", "calls of kevent", kevents.judge, unit="calls of kevent",
+          per="new client", level=6, builds=(KQUEUE,), tool="valgrind",
+          after="behaviour.keep-alive"),
+    Check("build.allocator", "an allocator other than the C library's", allocator.judge, level=8),
+    Check("speed", "requests a second beside the starting point", clock.judge,
+          builds=(RELEASE, BASE), after="behaviour", because="a wrong answer is never fast",
+          decides=False),
+)
+NAMES = tuple(check.name for check in CHECKS)
+
+
+def named(name: str) -> Check:
+    """The check of that name; else UserError listing them all."""
+    for check in CHECKS:
+        if check.name == name:
+            return check
+    raise UserError(f"there is no check “{name}”", "use one of: " + ", ".join(NAMES))
+
+
+def of(chapter: Chapter, names: Iterable[str] = NAMES) -> list[Check]:
+    """Those of these names that are for the chapter."""
+    wanted = set(names)
+    return [check for check in CHECKS if check.name in wanted and check.applies(chapter)]

@@ -1,0 +1,82 @@
+"""How far through its parts a chapter has come, by what its checks said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from workbook.checks import budgets, registry
+from workbook.checks.model import Verdict
+from workbook.course import parts
+from workbook.course.chapters import Chapter, Part
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What was found of a part's checks; without a part, of those that no part turns green."""
+
+    part: Part | None
+    verdicts: Sequence[Verdict]
+
+    @property
+    def failed(self) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.status == "fail"]
+
+
+def stages(chapter: Chapter, verdicts: Iterable[Verdict], until: int | None = None) -> list[Stage]:
+    """What has to stay green, then the parts in order up to `until`; those without a verdict are
+    left out.
+    """
+    found = {verdict.name: verdict for verdict in verdicts}
+    of_parts = [Stage(part, [_at_end(chapter, part, found[name]) for name in part.judged
+                             if name in found]) for part in chapter.parts[:until]]
+    named = {verdict.name for stage in of_parts for verdict in stage.verdicts}
+    always = Stage(None, [verdict for name, verdict in found.items() if name not in named])
+    return [always, *(stage for stage in of_parts if stage.verdicts)]
+
+
+def current(found: Iterable[Stage]) -> Part | None:
+    """The first part that is not finished."""
+    return next((stage.part for stage in found if stage.part and stage.failed), None)
+
+
+def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) -> list[str]:
+    """Of these checks, those that must hold from the end of a part on; a cost without a budget
+    tells nothing of that.
+    """
+    parts.find(chapter, until)
+    here = {name for part in chapter.parts[:until] for name in part.judged}
+    later = {name for part in chapter.parts[until:] for name in part.judged} - here
+    decides = (check for check in map(registry.named, chosen) if check.decides)
+    return [check.name for check in decides if check.name not in later
+            and (not check.is_of("cost") or check.key in chapter.cost)]
+
+
+def unmet(found: Iterable[Stage]) -> list[str]:
+    """Every check that fails, behind its part's number: `2 cost.instructions` for that budget."""
+    return sorted(f"{stage.part.number if stage.part else 0} {verdict.name}"
+                  for stage in found for verdict in stage.failed)
+
+
+def undecided(found: Iterable[Stage]) -> bool:
+    """Whether nothing of it passed and nothing failed: all was skipped, or only told."""
+    return not any(verdict.status in ("pass", "fail") for stage in found
+                   for verdict in stage.verdicts)
+
+
+def expected(chapter: Chapter, after: int) -> list[str]:
+    """What `unmet` says of the tree after a part, 0 for where the chapter begins."""
+    return sorted(f"{part.number} {name}" for part in chapter.parts[after:]
+                  for name in part.judged if not _holds(chapter, name, after))
+
+
+def _holds(chapter: Chapter, name: str, after: int) -> bool:
+    """Whether what a later part turns green has not been broken yet."""
+    broken_by = [part.number for part in chapter.parts if name in part.breaks]
+    return bool(broken_by) and after < min(broken_by)
+
+
+def _at_end(chapter: Chapter, part: Part, verdict: Verdict) -> Verdict:
+    """Held against the part's own budget, if it has one."""
+    budget = part.cost.get(registry.named(verdict.name).key)
+    return verdict if budget is None else budgets.against(verdict, budget)

@@ -1,0 +1,1 @@
+"""What every package may use: errors, paths, children, statistics. Imports nothing of ours."""

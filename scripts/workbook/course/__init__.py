@@ -1,0 +1,1 @@
+"""What the reader works through: chapters, starters, planted mistakes, progress."""

@@ -1,0 +1,91 @@
+"""Planted mistakes: patches of a solution, each named after the check that must catch it.
+
+`mutants/behaviour.bodies.dropped-byte.patch` is to be caught by `behaviour.bodies`. A patch of the
+tree after a part is in a folder that is called like it: `mutants/1-echo/behaviour.echo.….patch`.
+Which case of its check catches a mutant is remembered in `mutants/caught-by.toml`, so that it can
+be tried first.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, shown
+from workbook.course import parts, starters
+from workbook.course.chapters import Chapter, Part
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CAUGHT_BY = "caught-by.toml"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: `check` is who must notice, `what` is what was done, `case` is the case of the
+    check that is known to notice, if one is.
+    """
+
+    chapter: Chapter
+    check: str
+    what: str
+    patch: Path
+    part: Part | None = None  # after which it is made; None: in the solution
+    case: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.chapter.name}: {self.check}, {self.what}"
+
+
+def of(chapter: Chapter) -> list[Mutant]:
+    """The chapter's mutants; UserError if a file is not named check.what.patch, or its folder is no
+    part's.
+    """
+    folder = chapter.starter_dir / "mutants"
+    after_part = {part.slug: part for part in chapter.parts}
+    cases = remembered(chapter)
+    found = []
+    for patch in sorted([*folder.glob("*.patch"), *folder.glob("*/*.patch")]):
+        check, _, what = patch.stem.rpartition(".")
+        if not check or not what:
+            raise UserError(f"{shown(patch)} names no check",
+                            "call it after the check that must catch it: "
+                            "behaviour.bodies.dropped-byte.patch")
+        if patch.parent != folder and patch.parent.name not in after_part:
+            raise UserError(f"{chapter.name} has no part for {shown(patch)}",
+                            f"use one of: {', '.join(after_part) or 'none'}")
+        name = str(patch.relative_to(folder).with_suffix(""))
+        found.append(Mutant(chapter, check, what, patch, after_part.get(patch.parent.name),
+                            cases.get(name, "")))
+    return found
+
+
+def remembered(chapter: Chapter) -> dict[str, str]:
+    """The case that is known to catch each mutant, by its name; UserError if the file is damaged."""
+    file = chapter.starter_dir / "mutants" / CAUGHT_BY
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    except ValueError as error:
+        raise UserError(f"{shown(file)} cannot be read: {error}",
+                        f"git checkout -- {shown(file)}") from None
+
+
+def sources(mutant: Mutant) -> starters.Tree:
+    """The solution, or the tree after a part, with the mistake in it; UserError if the patch does
+    not apply.
+    """
+    chapter, part = mutant.chapter, mutant.part
+    tree = parts.tree(chapter, part.number) if part else starters.sources(chapter.solution_dir)
+    try:
+        return starters.apply(tree, mutant.patch.read_bytes())
+    except ValueError as error:
+        what = f"the tree after part {part.number}" if part else shown(chapter.solution_dir)
+        raise UserError(f"{shown(mutant.patch)} does not apply:\n{error}",
+                        f"plant the mistake again in a copy of {what}, and see {COMMAND} sync"
+                        ) from None

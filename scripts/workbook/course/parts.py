@@ -1,0 +1,144 @@
+"""The trees between two solutions: one after each part of a chapter.
+
+The tree after part K is kept as `parts/K-name.patch` beside the chapter's data: what git says from
+the tree after part K-1, or from the solution before. The last part has no patch, for it ends at
+the chapter's solution: so the parts together are the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, shown, write_atomically
+from workbook.course import starters
+from workbook.course.chapters import Chapter, Part, base_dir, previous
+from workbook.course.starters import Tree
+
+
+def find(chapter: Chapter, number: int) -> Part:
+    """The chapter's part; else UserError listing them all."""
+    if not chapter.parts:
+        raise UserError(f"{chapter.name} has no parts", f"leave --part {number} out")
+    if not 1 <= number <= len(chapter.parts):
+        known = "; ".join(f"{part.number}, {part.title}" for part in chapter.parts)
+        raise UserError(f"{chapter.name} has no part {number}", f"use one of: {known}")
+    return chapter.parts[number - 1]
+
+
+def kept(chapter: Chapter) -> tuple[Part, ...]:
+    """Those whose end is kept as a patch: all but the last."""
+    return chapter.parts[:-1]
+
+
+def patch_file(chapter: Chapter, part: Part) -> Path:
+    return chapter.starter_dir / "parts" / f"{part.slug}.patch"
+
+
+def tree(chapter: Chapter, number: int) -> Tree:
+    """The tree after a part, 0 for where the chapter begins; UserError if a patch does not fit."""
+    if number == 0:
+        return starters.sources(base(chapter))
+    if find(chapter, number) is chapter.parts[-1]:
+        return starters.sources(chapter.solution_dir)
+    through = patches(chapter, chapter.parts[:number])
+    try:
+        return chain(starters.sources(base(chapter)), through)[-1]
+    except ValueError as error:
+        raise UserError(f"the parts of {chapter.name} do not fit {shown(base(chapter))}:\n{error}",
+                        f"if you changed that solution: {COMMAND} sync; "
+                        "otherwise restore both with git checkout") from None
+
+
+def patches(chapter: Chapter, of: Sequence[Part]) -> list[bytes]:
+    """What is kept of these parts; UserError if one is missing."""
+    files = [patch_file(chapter, part) for part in of]
+    if missing := [file for file in files if not file.exists()]:
+        raise UserError(f"there is no {shown(missing[0])}",
+                        f"git checkout -- {shown(missing[0])}; an author writes it with "
+                        f"{COMMAND} sync {chapter.tag} --patches")
+    return [file.read_bytes() for file in files]
+
+
+def beginning(chapter: Chapter, number: int) -> tuple[Tree, int]:
+    """Where a reader begins a part: the tree after the one before, with the starter's marks of
+    this part and of those after it; and how many of them do not fit there.
+
+    Only marks that nothing compiles are put in: comments, and files that the tree does not have.
+    """
+    find(chapter, number)
+    if number == 1:
+        return starters.starter(chapter), 0
+    here, left_out = tree(chapter, number - 1), 0
+    for stub in starters.stubs(chapter, number):
+        try:
+            here = starters.apply(here, stub)
+        except ValueError:
+            left_out += 1
+    return here, left_out
+
+
+def label(chapter: Chapter, number: int) -> str:
+    """What the tree after a part is called in a diff: 04-threads, 1-echo, …, 05-event-loop."""
+    if number == 0:
+        return base(chapter).name
+    part = find(chapter, number)
+    return chapter.name if part is chapter.parts[-1] else part.slug
+
+
+def chain(start: Tree, patches: Sequence[bytes]) -> list[Tree]:
+    """The tree after each patch in turn; ValueError if one does not fit."""
+    trees = [start]
+    for patch in patches:
+        trees.append(starters.apply(trees[-1], patch))
+    return trees[1:]
+
+
+def base(chapter: Chapter) -> Path:
+    """Where the first part begins: the solution before. UserError where there is none."""
+    if previous(chapter) is None:
+        raise UserError(f"{chapter.name} has parts, and no solution before it for them to begin at",
+                        "make it one chapter without parts")
+    return base_dir(chapter)
+
+
+def workplace(chapter: Chapter, part: Part) -> Path:
+    """Where an author edits the tree after a part: build/parts/05-event-loop/2-name."""
+    return chapter.chapters.parent / "build" / "parts" / chapter.name / part.slug
+
+
+def write_patch(chapter: Chapter, part: Part, before: Tree, after: Tree) -> bool:
+    """Bring a part's patch up to date; True if it changed."""
+    patch, file = starters.diff(before, after), patch_file(chapter, part)
+    if file.exists() and file.read_bytes() == patch:
+        return False
+    write_atomically(file, patch.decode())
+    return True
+
+
+def write_patches(chapter: Chapter) -> list[Path]:
+    """Write all patches anew from the trees in build/parts; returns those that changed.
+
+    Nothing is merged: this is for parts that are new. Patches of parts that are gone are removed.
+    """
+    find(chapter, 1)
+    trees = [starters.sources(base(chapter)), *(taken(chapter, part) for part in kept(chapter))]
+    steps = zip(kept(chapter), trees, trees[1:], strict=False)
+    written = [patch_file(chapter, part) for part, before, after in steps
+               if write_patch(chapter, part, before, after)]
+    known = {patch_file(chapter, part) for part in kept(chapter)}
+    for file in set((chapter.starter_dir / "parts").glob("*.patch")) - known:
+        file.unlink()
+    return written
+
+
+def taken(chapter: Chapter, part: Part) -> Tree:
+    """The tree that an author left in a part's workplace; UserError if there is none."""
+    directory = workplace(chapter, part)
+    tree = starters.sources(directory)
+    if not tree:
+        raise UserError(f"there is no tree in {shown(directory)}",
+                        f"put the sources there as they are after part {part.number}; if it is "
+                        f"kept already: {COMMAND} sync {chapter.tag} --edit {part.number}")
+    return tree

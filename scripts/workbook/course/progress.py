@@ -1,0 +1,138 @@
+"""How far the reader is: kept in .hotpath/progress.json, never needed to work."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, STATE, shown, write_atomically
+from workbook.course import starters
+from workbook.course.chapters import Chapter
+
+FILE = STATE / "progress.json"
+
+
+def mark_passed(chapter: Chapter, medal: str | None = None) -> None:
+    """Remember that the reader's own code passed every check of the chapter. A medal stays when
+    the clock gives none the next time: that may be the machine's fault.
+    """
+    won = {"medal": medal} if medal else {}
+    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, **won)
+
+
+def mark_failing(chapter: Chapter) -> None:
+    """Remember that what once passed does so no more."""
+    if passed(chapter):
+        _update(chapter, failing=True)
+
+
+def passed(chapter: Chapter) -> str | None:
+    """The day on which the chapter was passed, or None."""
+    return _load().get(chapter.name, {}).get("passed")
+
+
+def medal(chapter: Chapter) -> str | None:
+    """The last medal that the clock gave."""
+    return _load().get(chapter.name, {}).get("medal")
+
+
+def mark_reached(chapter: Chapter, part: int) -> None:
+    """Remember which of the chapter's parts is the first that is not finished."""
+    _update(chapter, part=part)
+
+
+def reached(chapter: Chapter) -> int:
+    """That part's number, as last judged: 1 if nothing was, one more than there are if all are."""
+    return int(_load().get(chapter.name, {}).get("part", 1))
+
+
+def hints_seen(chapter: Chapter) -> int:
+    return int(_load().get(chapter.name, {}).get("hints", 0))
+
+
+def mark_hint(chapter: Chapter, level: int) -> None:
+    _update(chapter, hints=max(level, hints_seen(chapter)))
+
+
+def status(chapter: Chapter) -> str:
+    """passed, passed before reset, passed, now failing, begun (the starter was edited) or to do."""
+    pristine = starters.is_pristine(chapter)
+    if not passed(chapter):
+        return "to do" if pristine else "begun"
+    if pristine:
+        return "passed before reset"
+    return "passed, now failing" if _load()[chapter.name].get("failing") else "passed"
+
+
+def part(chapter: Chapter) -> int | None:
+    """The part that the reader is in, where a chapter with parts is begun; else None."""
+    if not chapter.parts or status(chapter) != "begun":
+        return None
+    return min(reached(chapter), len(chapter.parts))
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table of `hotpath list`."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    colours = {"passed": "green", "to do": "dim"}
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("chapter", no_wrap=True)
+    table.add_column("title", no_wrap=True)
+    table.add_column("min.", justify="right")
+    table.add_column("status", no_wrap=True)
+    for row in rows:
+        when = f" {row['passed']}" if row["status"] == "passed" else ""
+        when += f", {row['medal']}" if when and row["medal"] else ""
+        status = f"part {row['part']} of {row['parts']}" if row["part"] else row["status"]
+        table.add_row(row["chapter"], row["title"], str(row["minutes"]),
+                      f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
+    console = Console()
+    console.print(table)
+    done = [number for number, row in enumerate(rows) if row["status"] == "passed"]
+    after = done[-1] + 1 if done else 0
+    following = next((row["chapter"] for row in [*rows[after:], *rows[:after]]
+                      if row["status"] != "passed"), None)
+    console.print(f"\n{len(done)} of {len(rows)} passed." + (
+        f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
+
+
+def show_hint(chapter: Chapter, level: int | None) -> None:
+    """Print one hint, by default the one after the last that was shown, and remember it."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    if not chapter.hints:
+        raise UserError(f"{chapter.name} has no hints", f"read its page: {COMMAND} book --open")
+    last = len(chapter.hints)
+    level = min(level or hints_seen(chapter) + 1, last)
+    mark_hint(chapter, level)
+    console = Console()
+    console.print(f"Hint {level} of {last}, {chapter.name}", style="bold")
+    console.print(Markdown(chapter.hints[level - 1]))
+    more = (f"More: {COMMAND} hint {chapter.tag}" if level < last else
+            f"That was the last. If it does not help: {COMMAND} solution {chapter.tag} --anyway")
+    console.print(f"\n{more}", style="dim")
+
+
+def _update(chapter: Chapter, **values: Any) -> None:
+    data = _load()
+    data.setdefault(chapter.name, {}).update(values)
+    write_atomically(FILE, json.dumps(data, indent=2) + "\n")
+
+
+def _load() -> dict[str, dict[str, Any]]:
+    try:
+        data = json.loads(FILE.read_text(encoding="utf-8"))
+        if not (isinstance(data, dict) and all(isinstance(v, dict) for v in data.values())):
+            raise ValueError("not a table of chapters")
+        return data
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise UserError(f"{shown(FILE)} is damaged ({error})",
+                        f"remove it and check the chapters again: rm {shown(FILE)}") from None

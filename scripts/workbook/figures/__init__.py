@@ -1,0 +1,1 @@
+"""Results as something to look at: charts, pictures, tables, the book's records."""

@@ -1,0 +1,177 @@
+"""Results for a person: tables in the terminal, and one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, COMMAND, shown, write_atomically
+from workbook.measure import costs
+from workbook.measure.load import Phase, PhaseResult
+
+REPORT = BUILD / "report"
+TEMPLATES = Path(__file__).parent / "templates"
+NAIVE, FLOOR = "01-naive", "floor"
+RATE = "requests_per_second"
+NONE = "–"
+BUSY_PERCENT = 10  # of all processors, taken by others: worth telling
+
+
+def write(results: dict[str, Any]) -> Path:
+    """Write ladder.json and the page beside it, each whole or not at all; returns the page."""
+    page = REPORT / "index.html"
+    text = html(results)
+    try:
+        write_atomically(REPORT / "ladder.json", json.dumps(results, indent=2) + "\n")
+        write_atomically(page, text)
+    except OSError as error:
+        raise UserError(f"the report cannot be written to {shown(REPORT)}: {error.strerror}",
+                        f"make room there (df -h {shown(BUILD)}), then run {COMMAND} bench again"
+                        ) from None
+    return page
+
+
+def html(results: dict[str, Any]) -> str:
+    """The page: chart, tables, machine and method. Asks for nothing over the network."""
+    import jinja2
+
+    from workbook.figures import charts
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
+        lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters.update(number=_number, times=_times)
+    phases = list(results["method"]["phases"])
+    return environment.get_template("report.html.j2").render(
+        results=results, phases=phases, costs=costs.LABELS, what=charts.WHAT,
+        charts={phase: jinja2.utils.markupsafe.Markup(charts.ladder(results, phase))
+                for phase in phases if phase != "warm-up"},
+        ratios={name: {phase: _ratios(results, name, phase) for phase in phases}
+                for name in results["servers"]},
+        missing=list(_missing(results)), headline=_headline(results))
+
+
+def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResult]) -> None:
+    """One server's stress test."""
+    table = _table("", "clients", "requests/s", "p50 ms", "p99 ms", "CPU µs", "peak MiB", "errors")
+    for phase, result in zip(phases, results, strict=True):
+        figures = (result.requests_per_second, result.p50_ms, result.p99_ms,
+                   result.cpu_us_per_request, result.peak_rss_mib)
+        table.add_row(result.phase, f"{phase.connections:,}", *map(_number, figures),
+                      _number(sum(result.errors.values())))
+    _print(f"{name} under load. CPU: the server's own, per request.", table,
+           [f"no figure for {result.phase}: {result.reason}" for result in results
+                   if result.reason]
+           + [f"{result.phase}: {result.note}" for result in results if result.note])
+
+
+def print_ladder(results: dict[str, Any]) -> None:
+    """What each server costs, how fast it is, and what that takes: three tables for 80 columns."""
+    phases = list(results["method"]["phases"])
+    loads = [phase for phase in phases if phase != "warm-up"]
+    counted = _table("", *(measure.name for measure in costs.ALONE), "peak MiB", "errors")
+    rates = _table("", *phases, "× naive", "× floor")
+    prices = _table("", *(f"p99 ms\n{phase}" for phase in loads),
+                    *(f"CPU µs\n{phase}" for phase in loads))
+    for name, server in results["servers"].items():
+        figures = [server["phases"][phase] for phase in phases]
+        loaded = [server["phases"][phase] for phase in loads]
+        peak = max((f["peak_rss_mib"] for f in figures if f["peak_rss_mib"]), default=None)
+        errors = sum(sum(f["errors"].values()) for f in figures)
+        counted.add_row(name, *(_number(server["costs"][measure.figure])
+                                for measure in costs.ALONE), _number(peak),
+                      _number(errors))
+        rates.add_row(name, *(_number(f[RATE]) for f in figures),
+                      *map(_times, _ratios(results, name, "baseline")))
+        prices.add_row(name, *(_number(f["p99_ms"]) for f in loaded),
+                       *(_number(f["cpu_us_per_request"]) for f in loaded))
+    _print("One GET /, counted. Memory and errors: under load.", counted)
+    rounds = results["method"]["rounds"]
+    _print(f"Requests per second, median of {rounds} rounds; × in the baseline.", rates,
+           _missing(results))
+    _print("The slowest hundredth of the answers; the server's processor time a request.",
+           prices)
+
+
+def _headline(results: dict[str, Any]) -> str:
+    """What the ladder comes to, in a sentence; empty when an end of it is missing."""
+    rungs = [name for name in results["servers"] if name not in (FLOOR, NAIVE)]
+    if not rungs or NAIVE not in results["servers"]:
+        return ""
+    last = rungs[-1]
+    parts = []
+    for phase, words in (("baseline", "a plain page"), ("headers", "a page asked for with a large "
+                                                        "header"), ("heavy", "a large body")):
+        naive, _ = _ratios(results, last, phase)
+        if naive:
+            parts.append(f"{words} {_times(naive)}")
+    return f"{last} serves {', '.join(parts)} as fast as {NAIVE}." if parts else ""
+
+
+def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | None, float | None]:
+    """How fast beside the naive server and beside the floor."""
+    def rate(server: str) -> float | None:
+        return results["servers"].get(server, {"phases": {}})["phases"].get(phase, {}).get(RATE)
+
+    own = rate(name)
+    naive, floor = (own / other if own and (other := rate(server)) else None
+                    for server in (NAIVE, FLOOR))
+    return naive, floor
+
+
+def _missing(results: dict[str, Any]) -> Iterator[str]:
+    """What the figures lack."""
+    others = results["method"]["others_percent"]
+    if others > BUSY_PERCENT:
+        yield (f"other programs took {others:.0f} % of the processors meanwhile: on a quiet machine "
+               "rates are higher and vary less")
+    for name, server in results["servers"].items():
+        for phase, figures in server["phases"].items():
+            if figures["reason"]:
+                yield f"no figure for {name}, {phase}: {figures['reason']}"
+        for cost, reason in server["costs"].get("skipped", {}).items():
+            yield f"{cost} of {name} were not counted: {reason}"
+
+
+def _number(value: float | None) -> str:
+    """About three digits."""
+    if value is None:
+        return NONE
+    if value >= 1e6:
+        return f"{value / 1e6:,.2f}M"
+    digits = 0 if value >= 100 or float(value).is_integer() else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f}"
+
+
+def _times(ratio: float | None) -> str:
+    if ratio is None:
+        return NONE
+    if ratio < 0.1:
+        return f"{ratio:.1g}×"
+    return f"{ratio:,.{0 if ratio >= 10 else 1 if ratio >= 2 else 2}f}×"
+
+
+def _table(first: str, *columns: str) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False,
+                  padding=(0, 1, 0, 0))
+    table.add_column(first, no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _print(title: str, table: Any, remarks: Iterable[str] = ()) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(title, style="bold"), table, sep="\n\n")
+    for remark in remarks:
+        console.print(Text(remark, style="yellow"))
+    console.print()

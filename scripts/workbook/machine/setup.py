@@ -1,0 +1,281 @@
+"""What the workbook needs from the system, and how to get it. Standard library only."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
+
+MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+                 "/Applications/Chromium.app/Contents/MacOS/Chromium")
+LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
+FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "valgrind", "git",
+               "patch")
+FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "sanitizers", "clang-format", "chromium")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something the system provides. No `apt` or `brew` names: that system cannot have it."""
+
+    what: str  # as it is called in a message
+    is_here: Callable[[], bool]
+    apt: tuple[str, ...] = ()
+    brew: tuple[str, ...] = ()
+    without: str = ""  # what is not done where a system cannot have it
+
+
+def _program(name: str, brew: str = "", apt: str = "", what: str = "", without: str = "") -> Need:
+    return Need(what or name, lambda: shutil.which(name) is not None,
+                (apt or name,), (brew,) if brew else (), without)
+
+
+def compiler() -> Path | None:
+    """A C++ compiler that should meet the language floor; None if there is none.
+
+    Tells by name and by the presence of a new enough standard library, so that it costs nothing;
+    `hotpath doctor` really compiles.
+    """
+    if "CXX" in os.environ:
+        found = shutil.which(os.environ["CXX"].split()[0])
+        return Path(found) if found else None
+    for name in ("clang++-21", "clang++-20", "clang++-19", "clang++-18"):
+        found = shutil.which(name)
+        if found and (Path(found).resolve().parent.parent / "include/c++/v1/print").exists():
+            return Path(found)
+    for name in ("g++-15", "g++-14"):
+        if found := shutil.which(name):
+            return Path(found)
+    return _default_compiler()
+
+
+@cache
+def _default_compiler() -> Path | None:
+    """Plain g++ from version 14 on, or Apple's clang++."""
+    if sys.platform == "darwin":
+        found = shutil.which("clang++")
+        return Path(found) if found and _works([found, "--version"]) else None
+    found = shutil.which("g++")
+    if not found:
+        return None
+    version = subprocess.run([found, "-dumpversion"], capture_output=True, text=True).stdout
+    return Path(found) if re.match(r"1[4-9]|[2-9]\d", version) else None
+
+
+def _works(command: Sequence[str]) -> bool:
+    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
+
+
+def chromium() -> Path | None:
+    """The browser that the book's tests drive."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return Path(found)
+    return next((Path(path) for path in MACOS_CHROMES if Path(path).exists()), None)
+
+
+def _has_venv() -> bool:
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _has_sanitizers() -> bool:
+    if sys.platform == "darwin":
+        return True
+    return any(Path("/usr/lib").glob("llvm-*/lib/clang/*/lib/linux/libclang_rt.asan*"))
+
+
+def has_library(name: str) -> bool:
+    """Whether a program can be linked with it: the name without a version is there."""
+    return any(found for directory in LIBRARIES for ending in ("so", "dylib", "a")
+               for pattern in (f"lib{name}.{ending}", f"*-linux-*/lib{name}.{ending}")
+               for found in Path(directory).glob(pattern))
+
+
+NEEDS: dict[str, Need] = {
+    "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
+    "compiler": Need(
+        "a C++23 compiler (clang 18 or newer with libc++, or g++ 14 or newer)",
+        lambda: compiler() is not None,
+        ("clang-{llvm}", "lld-{llvm}", "llvm-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
+         "libclang-rt-{llvm}-dev"),
+        ("llvm",)),
+    "sanitizers": Need("clang's sanitizers and fuzzer", _has_sanitizers,
+                       ("clang-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
+                        "libclang-rt-{llvm}-dev")),
+    "cmake": _program("cmake", brew="cmake"),
+    "ninja": _program("ninja", brew="ninja", apt="ninja-build"),
+    "jemalloc": Need("jemalloc, chapter 8's allocator", lambda: has_library("jemalloc"),
+                     ("libjemalloc-dev",), ("jemalloc",)),
+    "mimalloc": Need("mimalloc, which chapter 8 holds against it", lambda: has_library("mimalloc"),
+                     ("libmimalloc-dev",), ("mimalloc",)),
+    "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
+    "strace": _program("strace", what="strace, which counts system calls",
+                       without="system calls are not counted"),
+    "valgrind": Need("valgrind, which counts allocations and instructions",
+                     lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
+                     without="allocations are not counted"),
+    "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
+                      "it: systemctl disable --now nginx)"),
+    "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
+    "git": _program("git", brew="git"),
+    "patch": _program("patch", brew="gpatch"),
+    "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),
+    "clang-format": Need(
+        "clang-format",
+        lambda: any(shutil.which(f"clang-format{tail}") for tail in ("-19", "-20", "-21", "")),
+        ("clang-format-{llvm}",), ("clang-format",)),
+    "chromium": Need("chromium, for the book's tests", lambda: chromium() is not None,
+                     ("chromium",), ("--cask", "chromium")),
+}
+
+
+@dataclass
+class Consent:
+    """Whether we may change the system without asking; set by --yes."""
+
+    given: bool = field(default=False)
+
+
+consent = Consent()
+
+
+def ensure(names: Iterable[str]) -> None:
+    """Install what is missing of `names`; silent and fast when nothing is.
+
+    What this kind of system cannot have (strace on macOS) is left out: its user says so.
+    Raises UserError with the command to run when we may not, or cannot, install.
+    """
+    missing = [NEEDS[name] for name in names if not NEEDS[name].is_here()]
+    if not missing:
+        return
+    if shutil.which("apt-get"):
+        _install_with_apt(missing)
+    elif shutil.which("brew"):
+        _install_with_brew([need for need in missing if need.brew])
+    elif sys.platform == "linux" or any(need.brew for need in missing):
+        raise UserError("this needs what the system does not have:\n" + _listed(missing),
+                        "install it with the system's own package manager, then run this again")
+    still = [need for need in missing if not need.is_here() and (need.brew or _is_debian())]
+    if still:
+        raise UserError("still missing after the installation:\n" + _listed(still),
+                        "see why with: ./scripts/hotpath doctor")
+
+
+def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VENV) -> None:
+    """Add to .venv what only the tests need, once. UserError if pip cannot."""
+    stamp, wanted = venv / "stamp-test", hashlib.sha256(requirements.read_bytes()).hexdigest()
+    with requirements.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        _say("Adding what the tests need to .venv (once, about 130 MB to fetch)")
+        pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-compile",
+               "--disable-pip-version-check", "--quiet", "-r", str(requirements)]
+        if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
+            raise UserError("Python could not install the packages of the tests",
+                            "mend what is said above (the network?), then run this again")
+        stamp.write_text(wanted)
+
+
+def in_container(arguments: str) -> str:
+    """The command that runs `check N` or `trace N` where Linux's tools are."""
+    return f"docker compose -f docker/compose.yaml run --rm {arguments}"
+
+
+def lacking(program: str) -> str:
+    """Why a program that counts cannot be used here, with what would help; empty if it can."""
+    if shutil.which(program):
+        return ""
+    if _is_debian():
+        return f"{program} is not installed: {COMMAND} setup"
+    return f"this system has no {program}; in a container: {in_container('check N')}"
+
+
+def _is_debian() -> bool:
+    return shutil.which("apt-get") is not None
+
+
+def _listed(needs: Iterable[Need]) -> str:
+    return "\n".join(f"  - {need.what}" for need in needs)
+
+
+def _install_with_apt(missing: list[Need]) -> None:
+    wanted = [package for need in missing for package in need.apt]
+    llvm = ""
+    if any("{llvm}" in package for package in wanted):
+        llvm = _newest_llvm()
+    packages = sorted({package.format(llvm=llvm) for package in wanted})
+    root = [] if os.geteuid() == 0 else ["sudo"]
+    apt = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o",
+           "DPkg::Lock::Timeout=120"]
+    _carry_out(missing, [[*apt, "update", "-q"],
+                         [*apt, "install", "-y", "-q", "--no-install-recommends", *packages]])
+
+
+def _newest_llvm() -> str:
+    """Debian 12 and later and Ubuntu 24.04 have 19; UserError if only older ones are to be had."""
+    known = subprocess.run(["apt-cache", "pkgnames", "clang-"], capture_output=True,
+                           text=True).stdout.split()
+    for version in ("19", "20", "21", "18"):
+        if f"clang-{version}" in known or not known:
+            return version
+    raise UserError("this release has no clang 18 or newer, which the workbook's C++ needs",
+                    "use Debian 12 or newer, Ubuntu 24.04 or newer, or set CXX to a compiler")
+
+
+def _install_with_brew(missing: list[Need]) -> None:
+    commands = [["brew", "install", *need.brew] for need in missing if "--cask" in need.brew]
+    plain = [name for need in missing if "--cask" not in need.brew for name in need.brew]
+    if plain:
+        commands.insert(0, ["brew", "install", *plain])
+    if commands:
+        _carry_out(missing, commands)
+
+
+def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
+    """Show the commands, ask where that is due, run them; UserError if one may not or fails."""
+    shown = "\n".join("  " + " ".join(command) for command in commands)
+    _say(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
+    _ask(shown)
+    for command in commands:
+        try:
+            code = subprocess.run(command, stdout=sys.stderr).returncode
+        except FileNotFoundError:
+            raise UserError(f"there is no {command[0]} here", f"as root, run:\n{shown}") from None
+        if code != 0:
+            raise UserError(f"this failed with exit code {code}: {' '.join(command)}",
+                            "see its messages above, mend that, then run the same command again")
+
+
+def _ask(shown: str) -> None:
+    """Return if we may go on: said --yes, answered yes, or root on a machine with nobody there."""
+    if consent.given:
+        return
+    if sys.stdin is not None and sys.stdin.isatty():
+        print("Go ahead? [Y/n] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().lower() in ("\n", "y\n", "yes\n"):
+            return
+        raise UserError("nothing was installed", f"run this yourself:\n{shown}")
+    if os.geteuid() != 0:
+        raise UserError("installing needs sudo, and there is nobody here to ask",
+                        f"run this, or ./scripts/hotpath setup --yes:\n{shown}")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

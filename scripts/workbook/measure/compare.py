@@ -1,0 +1,170 @@
+"""Is B faster than A? Alternating runs, A against itself as control, a ratio with its interval."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from workbook.common import stats
+from workbook.common.errors import UserError
+from workbook.common.paths import CHAPTERS, COMMAND, SOLUTIONS, shown
+from workbook.common.stats import Round
+from workbook.measure import load
+from workbook.measure.load import Phase
+from workbook.servers import build
+from workbook.servers.process import Server
+
+SECONDS = 15.0
+LONGER = 2  # an inconclusive comparison goes on for this many times its time
+SLICE = Phase("plain", "plain", connections=16, seconds=0.4)
+REST_S = 0.03
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many times as fast as A B is, and how many times as fast as itself A seems (aa)."""
+
+    a: str
+    b: str
+    ratio: float
+    low: float
+    high: float
+    aa_ratio: float
+    aa_low: float
+    aa_high: float
+    goal: float
+    verdict: str
+    why: str
+    a_requests_per_second: float
+    b_requests_per_second: float
+    rounds: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run(a: Path, b: Path, *, goal: float = 1.0, seconds: float = SECONDS,
+        as_json: bool = False) -> int:
+    """Build two checkpoints, compare them, print. `seconds` is the time it takes at least."""
+    from rich.console import Console
+
+    if goal <= 0:
+        raise UserError(f"a goal of {goal:g} means nothing", "give the ratio that B is to reach")
+    first, second = (build.build_server(directory) for directory in (a, b))
+    console = Console(stderr=True)
+    with console.status("comparing") as status, _own_work_named(a, b):
+        compared = measure(first, second, seconds=seconds, goal=goal,
+                           on_round=lambda text: status.update(f"comparing: {text}"))
+    if as_json:
+        print(json.dumps(compared.to_json(), indent=2))
+    else:
+        _show(compared)
+    return 0
+
+
+def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
+            load_name: str = SLICE.script,
+            on_round: Callable[[str], None] = lambda _: None) -> Comparison:
+    """Compare two servers for `seconds`, or twice that if the verdict would be INCONCLUSIVE.
+
+    It is judged at these two times alone: whoever may stop at any round finds one that pleases.
+    Raises UserError if a server fails or answers with an error: then there is nothing to compare.
+    """
+    started = time.monotonic()
+    rounds: list[Round] = []
+    with _all_three(a, b, replace(SLICE, script=load_name)) as measured:
+        for until in (seconds, LONGER * seconds):
+            while len(rounds) < stats.MIN_ROUNDS or time.monotonic() - started < until:
+                rounds.append(next(measured))
+                on_round(f"round {len(rounds)}, {time.monotonic() - started:.0f} of {until:.0f} s")
+            judgement = stats.judge(rounds, goal)
+            if judgement.verdict != stats.INCONCLUSIVE:
+                break
+    return _comparison(_name(shown(a)), _name(shown(b)), rounds, goal, judgement, time.monotonic() - started)
+
+
+@contextmanager
+def _own_work_named(a: Path, b: Path) -> Iterator[None]:
+    """If a reader's own server fails, say that it has not passed and what to compare instead."""
+    try:
+        yield
+    except UserError as error:
+        own = [side for side in (a, b) if side.parent == CHAPTERS and shown(side) in error.message]
+        if not own:
+            raise
+        sides = [shown(SOLUTIONS / side.name if side in own else side) for side in (a, b)]
+        raise UserError(f"{shown(own[0])} has not passed: {error.message}", "to compare with our "
+                        f"solution: {COMMAND} compare {' '.join(sides)}") from None
+
+
+@contextmanager
+def _all_three(a: Path, b: Path, piece: Phase) -> Iterator[Iterator[Round]]:
+    """Rounds without end, between A, B and a second process of A, all of them running."""
+    with load.serving(a) as first, load.serving(b) as other, load.serving(a) as second:
+        for server in (first, other, second):
+            _rate(server, piece)
+        yield _rounds(first, other, second, piece)
+
+
+def _rounds(a: Server, b: Server, control: Server, piece: Phase) -> Iterator[Round]:
+    """A B A', then A' B A: B stands between the two, and they take turns at being first."""
+    while True:
+        yield Round(*(_rate(server, piece) for server in (a, b, control)))
+        third, second, first = (_rate(server, piece) for server in (control, b, a))
+        yield Round(first, second, third)
+
+
+def _rate(server: Server, piece: Phase) -> float:
+    """Requests per second over one slice."""
+    result = load.run_phase(server, piece)
+    if result.requests_per_second is None:
+        name = _name(server.name)
+        raise UserError(f"{name} has no figure to compare: {result.reason}",
+                        f"see what is wrong: {COMMAND} check {name.rpartition('/')[2]}")
+    load.settle(server, REST_S)
+    return result.requests_per_second
+
+
+def _comparison(a: str, b: str, rounds: list[Round], goal: float, judgement: stats.Judgement,
+                seconds: float) -> Comparison:
+    control = stats.control(rounds)
+    return Comparison(
+        a, b, judgement.interval.ratio, judgement.interval.low, judgement.interval.high,
+        control.ratio, control.low, control.high, goal, judgement.verdict, judgement.why,
+        median(rate for r in rounds for rate in (r.a, r.control)), median(r.b for r in rounds),
+        len(rounds), round(seconds, 1))
+
+
+def _name(binary: str) -> str:
+    """solutions/02-fewer-syscalls for its server, whatever it was built with."""
+    return "/".join(binary.split("/")[2:-1]) if binary.startswith("build/") else binary
+
+
+def _show(compared: Comparison) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    for _ in range(2):
+        table.add_column(justify="right")
+    table.add_row(f"A  {compared.a}", f"{compared.a_requests_per_second:,.0f} requests/s")
+    table.add_row(f"B  {compared.b}", f"{compared.b_requests_per_second:,.0f} requests/s",
+                  f"{compared.ratio:.2f} × A", f"({compared.low:.2f} to {compared.high:.2f})")
+    table.add_row("A  again, as control", "", f"{compared.aa_ratio:.2f} × A",
+                  f"({compared.aa_low:.2f} to {compared.aa_high:.2f})")
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(Text(f"{stats.CONFIDENCE:.0%} confidence, {compared.rounds} rounds, "
+                       f"{compared.seconds:.0f} s; a ratio is of slices that stood next to each "
+                       "other, so it may differ from that of the rates", style="dim"))
+    colour = {stats.PASS: "green", stats.NOT_YET: "red"}.get(compared.verdict, "yellow")
+    console.print(Text(compared.verdict, style=f"bold {colour}"), Text(f"{compared.why}"))

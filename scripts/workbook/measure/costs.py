@@ -1,0 +1,243 @@
+"""What one request costs, counted exactly: system calls, heap allocations, instructions.
+
+The server runs under a counting tool, once for N requests and once for 2N; the difference, divided
+by N, leaves out start and stop. Nothing is timed, so a slow or busy machine counts the same.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from workbook.common.errors import UserError
+from workbook.machine import setup
+from workbook.machine.cores import available_cpus
+from workbook.servers.client import answers, connect
+from workbook.servers.process import Server, running
+
+REQUESTS = 25
+DEPTH = 16  # how many are pipelined
+KEEP_ALIVE_LEVEL = 5
+PATIENCE_S = 5.0
+
+FIELDS = (b"Host: localhost:8080\r\n"
+          b"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
+          b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n"
+          b"Accept-Language: en-GB,en;q=0.5\r\n"
+          b"Accept-Encoding: gzip, deflate, br, zstd\r\n"
+          b"Upgrade-Insecure-Requests: 1\r\n")
+CLOSING = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: close\r\n\r\n"
+KEPT = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: keep-alive\r\n\r\n"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that counts: how it is put before the server, how its report is read.
+
+    What is seen only `stray` times more in the longer run has nothing to do with the requests.
+    """
+
+    program: str
+    wrapper: Callable[[Path], list[str]]
+    read: Callable[[str], Counter[str]]
+    stray: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """What a request costs in one respect.
+
+    `figures` are its names in results, the measure's own first, with what each counts. A single
+    one is the sum of all that the tool reports; several are reported by name. `depth` is how many
+    requests are sent at once.
+    """
+
+    name: str  # of the check (cost.NAME) and of its budget
+    tool: Tool
+    figures: Mapping[str, str]
+    depth: int = 1
+
+    @property
+    def figure(self) -> str:
+        return next(iter(self.figures))
+
+    @property
+    def unit(self) -> str:
+        return self.figures[self.figure]
+
+
+@dataclass
+class Costs:
+    """Per request, by the figures of the measures that were asked for. What could not be counted
+    has its reason in `skipped`, by measure.
+    """
+
+    figures: dict[str, float] = field(default_factory=dict)
+    by_call: dict[str, float] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, measure: Measure) -> float | None:
+        return self.figures.get(measure.figure)
+
+    def to_json(self) -> dict[str, Any]:
+        figures = {name: self.figures.get(name) for measure in MEASURES for name in measure.figures}
+        return {**figures, "by_call": self.by_call, "skipped": self.skipped}
+
+
+def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = None,
+          request: bytes | None = None) -> Costs:
+    """Count what a server built with the preset `measure` does for one request: ALONE, or in these
+    respects.
+
+    `request` must get the answer 200; by default it is a browser's GET /, on a closing connection
+    below level 5 and on one kept open from there. Raises UserError if the server fails.
+    """
+    arguments = ("--threads", "1") if level >= 4 else ()
+    return count_started(partial(running, binary, *arguments), level=level,
+                         measures=ALONE if measures is None else measures, request=request)
+
+
+def count_started(start: Callable[..., AbstractContextManager[Server]], *, level: int,
+                  measures: Sequence[Measure], request: bytes | None = None) -> Costs:
+    """The same for a server started otherwise; `start` takes the `wrapper` to put before it."""
+    lacking = {measure.name: setup.lacking(measure.tool.program) for measure in measures}
+    costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
+    able = [measure for measure in measures if not lacking[measure.name]]
+    sent = request or (KEPT if level >= KEEP_ALIVE_LEVEL else CLOSING)
+    with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
+        runs = {(measure.name, times): pool.submit(
+            _run, measure, start, level, sent, times, Path(scratch, f"{measure.name}-{times}"))
+            for measure in able for times in (2 * REQUESTS, REQUESTS)}
+        try:
+            for measure in able:
+                once, twice = (runs[measure.name, times].result()
+                               for times in (REQUESTS, 2 * REQUESTS))
+                _store(costs, measure, _per_request(once, twice, measure))
+        except CannotTrace as error:
+            costs.skipped |= {measure.name: str(error) for measure in able
+                              if measure.tool is STRACE}
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    return costs
+
+
+class CannotTrace(Exception):
+    """The system forbids ptrace, as some containers do."""
+
+
+def _store(costs: Costs, measure: Measure, counted: dict[str, float]) -> None:
+    if measure is SYSCALLS:
+        costs.by_call = {call: n for call, n in sorted(counted.items()) if n}
+    if len(measure.figures) == 1:
+        costs.figures[measure.figure] = round(sum(counted.values()), 4)
+    else:
+        costs.figures |= {name: counted.get(name, 0.0) for name in measure.figures}
+
+
+def _per_request(once: Counter[str], twice: Counter[str], measure: Measure) -> dict[str, float]:
+    """The difference, shared out."""
+    return {key: difference / (REQUESTS * measure.depth) for key in twice | once
+            if abs(difference := twice[key] - once[key]) > measure.tool.stray}
+
+
+def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]], level: int,
+         request: bytes, times: int, report: Path) -> Counter[str]:
+    """Totals of one run of the server under the tool, being asked so many `times`."""
+    tool = measure.tool
+    try:
+        with start(wrapper=tool.wrapper(report)) as server:
+            _ask(server, request, times, measure.depth, keep_alive=level >= KEEP_ALIVE_LEVEL)
+            ended = server.stop()
+    except UserError as error:
+        if "ptrace" in error.message:
+            raise CannotTrace(f"this system forbids tracing: {error.message}") from None
+        raise
+    if ended.killed or ended.exit_code != 0:
+        raise server.failure(f"did not end well under {tool.program}")
+    return tool.read(report.read_text(errors="replace"))
+
+
+def _ask(server: Server, request: bytes, times: int, depth: int, keep_alive: bool) -> None:
+    """The same requests, `depth` at once, answered before the next are sent."""
+    if not keep_alive:
+        for _ in range(times):
+            with connect((server.host, server.port), PATIENCE_S) as client:
+                client.sendall(request)
+                _judge(server, b"".join(iter(lambda: client.recv(65_536), b"")))
+        return
+    with connect((server.host, server.port), PATIENCE_S) as client:
+        for _ in range(times):
+            client.sendall(request * depth)
+            for answer in answers(client, depth):
+                _judge(server, answer, kept=True)
+        client.shutdown(socket.SHUT_WR)
+        client.recv(1)  # until the server has closed as well: that is part of every run
+
+
+def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
+    if kept and not answer:
+        raise UserError(f"{server.name} cannot be counted: it closed a connection that was to "
+                        "stay open", "make the behaviour checks pass first")
+    if not answer.startswith(b"HTTP/1.1 200 "):
+        line = answer.partition(b"\r\n")[0].decode(errors="replace") or "nothing"
+        raise UserError(f"{server.name} cannot be counted: it answered GET / with {line}",
+                        "make the behaviour checks pass first")
+
+
+def _read_strace(report: str) -> Counter[str]:
+    """Calls by name. An accept that fails, and a wait that ends with nothing, is an idle server
+    looking whether it is to stop: not a request's cost.
+    """
+    calls = re.findall(r"^\d+ +(?:<\.\.\. (\w+) resumed>|(\w+)\().*\) += (-?\d+|0x\w+|\?)", report,
+                       re.M)
+    return Counter(resumed or name for resumed, name, result in calls
+                   if not _was_idle(resumed or name, result))
+
+
+def _was_idle(name: str, result: str) -> bool:
+    waits = name in ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
+    return result.startswith("-") and (waits or name.startswith("accept")) or (
+        waits and result == "0")
+
+
+def _read_memcheck(report: str) -> Counter[str]:
+    found = re.search(r"total heap usage: ([\d,]+) allocs, [\d,]+ frees, ([\d,]+) bytes", report)
+    if found is None:
+        raise UserError("valgrind's report has no heap usage:\n" + report[-500:],
+                        "run the command again; if it stays so, build again")
+    allocations, size = (int(number.replace(",", "")) for number in found.groups())
+    return Counter(allocations=allocations, alloc_bytes=size)
+
+
+def _read_callgrind(report: str) -> Counter[str]:
+    return Counter(instructions=int(re.findall(r"^(?:totals|summary): (\d+)", report, re.M)[-1]))
+
+
+STRACE = Tool("strace", lambda report: ["strace", "-f", "-s", "0", "-o", str(report)],
+              _read_strace, stray=1)  # where memory is mapped differs each time
+MEMCHECK = Tool("valgrind", lambda report: [
+    "valgrind", "--tool=memcheck", "--leak-check=no", f"--log-file={report}"], _read_memcheck)
+CALLGRIND = Tool("valgrind", lambda report: [
+    "valgrind", "--tool=callgrind", "--log-file=/dev/null", f"--callgrind-out-file={report}"],
+    _read_callgrind)
+
+SYSCALLS = Measure("syscalls", STRACE, {"syscalls": "system calls"})
+ALLOCATIONS = Measure("allocations", MEMCHECK, {"allocations": "heap allocations",
+                                                "alloc_bytes": "bytes allocated"})
+INSTRUCTIONS = Measure("instructions", CALLGRIND, {"instructions": "instructions"})
+PIPELINED_SYSCALLS = Measure("pipelined-syscalls", STRACE,
+                             {"syscalls_pipelined": "system calls"}, DEPTH)
+PIPELINED_INSTRUCTIONS = Measure("pipelined-instructions", CALLGRIND,
+                                 {"instructions_pipelined": "instructions"}, DEPTH)
+ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
+MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS)
+LABELS = {name: what.capitalize() for measure in ALONE for name, what in measure.figures.items()}

@@ -1,0 +1,106 @@
+"""What many clients cost that are there at once: counted, or looked up, never timed."""
+
+from __future__ import annotations
+
+import re
+import socket
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from workbook.common.errors import UserError
+from workbook.common.paths import shown
+from workbook.servers import client
+from workbook.servers.process import Server, running
+
+SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
+FEW, MANY = 100, 800
+
+
+def connect(server: Server, clients: int, stack: ExitStack) -> list[socket.socket]:
+    return [stack.enter_context(client.connect((server.host, server.port)))
+            for _ in range(clients)]
+
+
+def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
+    """Each sends `depth` requests; then each reads its answers."""
+    for each in connected:
+        each.sendall(SHORT * depth)
+    for each in connected:
+        read_answers(each, depth)
+
+
+def read_answers(connected: socket.socket, count: int) -> None:
+    if not all(answer.endswith(b"</html>\n") for answer in client.answers(connected, count)):
+        raise UserError("the server closed a connection that was to be kept",
+                        "make the behaviour checks pass first")
+
+
+def resident_bytes(binary: Path, many: int = MANY) -> int:
+    """Private resident memory for each client that had an answer and is silent: the growth from
+    a few of them to many, so that what is there once is left out. Linux only.
+
+    The median of three: where on a page an allocation begins differs from run to run.
+    """
+    return round(median(_growth(binary, many) for _ in range(3)) / (many - FEW))
+
+
+def _growth(binary: Path, many: int) -> int:
+    with running(binary, "--threads", "1") as server, ExitStack() as stack:
+        _ask_in_turn(connect(server, FEW, stack))
+        before = _private_bytes(server.pid)
+        _ask_in_turn(connect(server, many - FEW, stack))
+        return _private_bytes(server.pid) - before
+
+
+def _ask_in_turn(connected: Sequence[socket.socket]) -> None:
+    """One after another: how many buffers a crowd needs at once is another question."""
+    for each in connected:
+        ask_all([each], 1)
+
+
+def _private_bytes(pid: int) -> int:
+    """What is resident of a process and of no other (proc_pid_smaps(5))."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return 1024 * sum(map(int, re.findall(r"^Private_(?:Clean|Dirty): +(\d+) kB", rollup, re.M)))
+
+
+def kevents(binary: Path, clients: int, rounds: int) -> float:
+    """Calls of kevent(2) for each client that comes, asks once and leaves, the waits among them.
+
+    From start to end of a server on kqueue under callgrind: where waits differ, a difference of two
+    runs is noise. UserError if it calls no function of that name.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "calls")
+        with running(binary, "--threads", "1", wrapper=[
+                "valgrind", "--tool=callgrind", "--log-file=/dev/null", "--compress-strings=no",
+                f"--callgrind-out-file={report}"]) as server:
+            for _ in range(rounds):
+                _come_and_go(server, clients)
+            server.stop()
+        text = report.read_text(errors="replace")
+    calls = [int(count) for count in re.findall(r"^cfn=kevent\ncalls=(\d+)", text, re.M)]
+    if not calls:
+        raise UserError(f"{shown(binary)} was not seen to call kevent",
+                        "build it with the preset kqueue and without LTO")
+    return sum(calls) / (rounds * clients)
+
+
+def _come_and_go(server: Server, clients: int) -> None:
+    """All ask, and later leave, while the server sleeps: so it finds them together."""
+    process = psutil.Process(server.pid)
+    with ExitStack() as stack:
+        process.suspend()
+        connected = connect(server, clients, stack)
+        for each in connected:
+            each.sendall(SHORT)
+        process.resume()
+        for each in connected:
+            read_answers(each, 1)
+        process.suspend()
+    process.resume()

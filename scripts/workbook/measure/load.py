@@ -1,0 +1,269 @@
+"""Put a server under load with wrk, and keep only the figures that are worth keeping."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Set
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from workbook.common import children
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS
+from workbook.machine import network, setup
+from workbook.machine.cores import Cores, cores
+from workbook.servers.process import Server, running
+
+WRK_SCRIPTS = SCRIPTS / "wrk"
+ERROR_KINDS = ("connect", "read", "write", "timeout", "status")
+TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
+OVERTIME_S = 15  # wrk ends within a tick of its time; after this long it hangs
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kind of load: so many clients for so long (seconds), sending what a wrk script makes."""
+
+    name: str
+    script: str
+    connections: int
+    seconds: float
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """What one phase gave. Without a figure (None) there is a reason, and the other way round."""
+
+    phase: str
+    requests: int = 0
+    seconds: float = 0.0
+    requests_per_second: float | None = None
+    p50_ms: float | None = None
+    p90_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
+    cpu_us_per_request: float | None = None
+    peak_rss_mib: float | None = None
+    errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERROR_KINDS, 0))
+    reason: str | None = None
+    note: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def serving(binary: Path, *args: str, on: Cores | None = None) -> AbstractContextManager[Server]:
+    """A running server on its own processors and network; ends as `process.running` does."""
+    return placed(partial(running, binary, *args), on)
+
+
+@contextmanager
+def placed(start: Callable[..., AbstractContextManager[Server]],
+           on: Cores | None = None) -> Iterator[Server]:
+    """The same for a server that is started otherwise; `start` takes the `wrapper` to put before."""
+    with ExitStack() as stack:
+        with _on((on or cores()).server):
+            server = stack.enter_context(start(wrapper=network.prefix()))
+        yield server
+
+
+def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseResult:
+    """Load a server that is otherwise idle. UserError if wrk is missing, fails or hangs."""
+    setup.ensure(["wrk"])
+    process = psutil.Process(server.pid)
+    _wait_for_room()
+    drops = _listen_drops(server.pid)
+    with _PeakMemory(process) as memory:
+        before = _cpu_s(process)
+        report = _wrk(server, phase, on or cores())
+        cpu_s = _cpu_s(process) - before
+    dropped = _listen_drops(server.pid) - drops
+    return _result(phase, report, cpu_s, memory.peak_mib, _drop_note(dropped))
+
+
+def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> bool:
+    """Let the server finish what wrk has left behind; False if it is still at it after that."""
+    process = psutil.Process(server.pid)
+    deadline = time.monotonic() + patience_s
+    time.sleep(rest_s)
+    used = _cpu_s(process)
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+        before, used = used, _cpu_s(process)
+        if used - before < 0.02:
+            return True
+    return False
+
+
+def _result(phase: Phase, report: dict[str, Any], cpu_s: float, peak_mib: float,
+            note: str | None) -> PhaseResult:
+    requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
+    errors = {kind: int(report["errors"][kind]) for kind in ERROR_KINDS}
+    # Newer versions of wrk do not count a connection that closes before its answer is complete.
+    lost = (int(report["sent"]) - 1 - phase.connections) * int(report["depth"]) - requests
+    errors["read"] = max(errors["read"], lost)
+    if reason := _why_no_figure(requests, errors):
+        return PhaseResult(phase.name, requests, seconds, errors=errors, reason=reason, note=note)
+    latency = {f"{name}_ms": us / 1e3 for name, us in report["latency_us"].items()}
+    return PhaseResult(phase.name, requests, seconds, requests / seconds, **latency,
+                       cpu_us_per_request=cpu_s * 1e6 / requests, peak_rss_mib=peak_mib,
+                       errors=errors, note=note)
+
+
+def _why_no_figure(requests: int, errors: dict[str, int]) -> str | None:
+    if any(errors.values()):
+        names = {"timeout": f"not answered within {TIMEOUT_S} s", "status": "not 2xx"}
+        return ", ".join(f"{count:,} {names.get(kind, f'{kind} errors')}"
+                         for kind, count in errors.items() if count)
+    if network.room() < 0.02:
+        return "the kernel's table of connections is full: raise net.netfilter.nf_conntrack_max"
+    return None if requests else "no request was answered"
+
+
+def _drop_note(dropped: int) -> str | None:
+    if dropped <= 0:
+        return None
+    with suppress(OSError):
+        queue = Path("/proc/sys/net/core/somaxconn").read_text().strip()
+        return (f"the accept queue (net.core.somaxconn = {queue}) was full: {dropped:,} attempts "
+                "to connect were dropped, and repeated 1, 2, 4 s later")
+    return None
+
+
+def _wrk(server: Server, phase: Phase, on: Cores) -> dict[str, Any]:
+    """Run wrk; returns the line of JSON that our scripts print."""
+    command = [*network.prefix(), "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
+               f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
+               "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}/"]
+    with _on(on.client):
+        try:
+            process = children.start(command, stdin=subprocess.DEVNULL, text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except OSError as error:
+            raise UserError(f"wrk cannot be started: {error}",
+                            "install wrk, or put it in the PATH") from None
+    try:
+        output, complaint = _wait_for(process, phase.seconds)
+    finally:
+        process.kill()
+        process.wait()
+    return _parse(process.returncode, output, complaint)
+
+
+def _wait_for(process: subprocess.Popen[str], seconds: float) -> tuple[str, str]:
+    """What wrk printed. It counts whole seconds; an interrupt ends a shorter run as it should."""
+    if not float(seconds).is_integer():
+        with suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=seconds)
+        process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=seconds + OVERTIME_S)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"wrk was to end after {seconds:g} s and hangs",
+                        "run the command again; if it stays so, try wrk by hand") from None
+
+
+def _parse(returncode: int, output: str, complaint: str) -> dict[str, Any]:
+    lines = [line for line in output.splitlines() if line.startswith("{")]
+    try:
+        return json.loads(lines[-1])
+    except (IndexError, ValueError):
+        words = (complaint or output).strip().splitlines()[-3:] or [f"exit code {returncode}"]
+        raise UserError("wrk failed:\n" + "\n".join(f"  {line}" for line in words),
+                        "run the command again; if it stays so, try wrk by hand") from None
+
+
+@contextmanager
+def _on(processors: Set[int]) -> Iterator[None]:
+    """What is started within runs on these processors, where the system lets us say so."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    usual = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, usual)
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """Processor time, user and system, that all threads have used so far."""
+    with _must_live():
+        times = process.cpu_times()
+        return times.user + times.system
+
+
+@contextmanager
+def _must_live() -> Iterator[None]:
+    """A process that is gone is the caller's `running` to explain."""
+    try:
+        yield
+    except psutil.NoSuchProcess:
+        raise UserError("the server is gone", "run it by hand to see why") from None
+
+
+class _PeakMemory:
+    """The largest resident size within a block, in MiB.
+
+    Linux keeps it (VmHWM, reset by writing 5 to clear_refs: proc(5)); elsewhere it is sampled.
+    """
+
+    def __init__(self, process: psutil.Process) -> None:
+        self._process = process
+        self._proc = Path(f"/proc/{process.pid}")
+        self._over = threading.Event()
+        self._sampler: threading.Thread | None = None
+        self.peak_mib = 0.0
+
+    def __enter__(self) -> _PeakMemory:
+        try:
+            (self._proc / "clear_refs").write_text("5")
+        except OSError:
+            self._sampler = threading.Thread(target=self._sample, daemon=True)
+            self._sampler.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._sampler:
+            self._over.set()
+            self._sampler.join()
+            return
+        with suppress(OSError, StopIteration):
+            lines = (self._proc / "status").read_text().splitlines()
+            peak = next(line for line in lines if line.startswith("VmHWM:"))
+            self.peak_mib = int(peak.split()[1]) * 1024 / MIB
+
+    def _sample(self) -> None:
+        with suppress(psutil.Error):
+            while not self._over.wait(0.05):
+                self.peak_mib = max(self.peak_mib, self._process.memory_info().rss / MIB)
+
+
+def _wait_for_room(patience_s: float = 130.0) -> None:
+    """Tracked connections are forgotten two minutes after they have closed."""
+    deadline = time.monotonic() + patience_s
+    while network.room() < 0.25 and time.monotonic() < deadline:
+        time.sleep(1)
+
+
+def _listen_drops(pid: int) -> int:
+    """Attempts to connect, on this process's network, that met a full accept queue so far."""
+    with suppress(OSError, ValueError):
+        lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
+        names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+        return int(values[names.index("ListenDrops")])
+    return 0

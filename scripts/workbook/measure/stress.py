@@ -1,0 +1,76 @@
+"""Four phases of load on one server: warm-up, baseline, large headers, heavy bodies."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from workbook.common.errors import UserError
+from workbook.machine.cores import cores
+from workbook.measure import load
+from workbook.measure.load import Phase, PhaseResult
+from workbook.servers.process import Server
+
+NAMES = ("warm-up", "baseline", "headers", "heavy")
+FULL_REST_S = 2.0
+FULL_DESCRIPTORS = 65_536
+STILL_BUSY = "the server was still at work for clients of an earlier phase, which had gone"
+SPARE_DESCRIPTORS = 64  # what wrk and a server hold beside their connections
+
+
+def short_form() -> tuple[Phase, ...]:
+    """Phases that a server which serves one client at a time gets through without an error."""
+    threads = min(len(cores().client), 4)
+    return (Phase("warm-up", "plain", 32, 1, threads), Phase("baseline", "plain", 64, 1.5, threads),
+            Phase("headers", "headers", 16, 1, threads), Phase("heavy", "heavy", 4, 1, threads))
+
+
+def full_form() -> tuple[Phase, ...]:
+    """The sizes of the published climb: TDiblik, cpp-web-server."""
+    return (Phase("warm-up", "plain", 1_000, 5, 8), Phase("baseline", "plain", 10_000, 10, 8),
+            Phase("headers", "headers", 5_000, 10, 4), Phase("heavy", "heavy", 100, 15, 4))
+
+
+def measure(server: Server, phases: Sequence[Phase], rest_s: float = 0.2,
+            on_phase: Callable[[Phase], None] = lambda _: None) -> Iterator[PhaseResult]:
+    """Each phase in turn, with `rest_s` seconds or more between them for sockets to clear."""
+    fresh = True
+    for phase in phases:
+        on_phase(phase)
+        if fresh:
+            yield load.run_phase(server, phase)
+        else:
+            yield PhaseResult(phase.name, reason=STILL_BUSY)
+        fresh = load.settle(server, rest_s)
+
+
+def raise_descriptor_limit() -> int:
+    """Take all that the system permits; servers and wrk inherit it. The limit that now holds."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FULL_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, FULL_DESCRIPTORS)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return FULL_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+def fit(phases: Sequence[Phase], limit: int) -> tuple[list[Phase], str]:
+    """The phases with no more connections than `limit` descriptors permit, and a remark if cut.
+
+    Raises UserError when a phase would be left with fewer connections than threads.
+    """
+    most = limit - SPARE_DESCRIPTORS
+    if most < max(phase.threads for phase in phases):
+        raise UserError(f"the descriptor limit of {limit} leaves no room for a stress test",
+                        f"ulimit -n {FULL_DESCRIPTORS}, or as high as the system permits")
+    cut = [phase for phase in phases if phase.connections > most]
+    fitted = [replace(phase, connections=min(phase.connections, most)) for phase in phases]
+    if not cut:
+        return fitted, ""
+    changes = ", ".join(f"{phase.name} {most:,} instead of {phase.connections:,}" for phase in cut)
+    return fitted, (f"note: the descriptor limit is {limit:,}, so there are fewer connections: "
+                    f"{changes}.\n      To raise it: ulimit -Hn {FULL_DESCRIPTORS} as root, or "
+                    "nofile in /etc/security/limits.conf; in a container --ulimit nofile="
+                    f"{FULL_DESCRIPTORS}")

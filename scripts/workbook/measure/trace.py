@@ -1,0 +1,166 @@
+"""One request's system calls on a time line, as strace saw them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from workbook.common.errors import UserError
+from workbook.machine import setup
+from workbook.servers import process
+from workbook.servers.client import exchange
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+BAR_WIDTH = 30
+WARM_UP = 20
+LINE = re.compile(r"^(?P<pid>\d+) +(?P<at>\d+\.\d+) (?P<rest>.*)$")
+DONE = re.compile(r"^(?P<call>\w+)\((?P<args>.*)\) += (?P<result>\S+)(?P<note>.*?)"
+                  r" <(?P<took>\d+\.\d+)>$")
+RESUMED = re.compile(r"^<\.\.\. (?P<call>\w+) resumed>(?P<tail>.*)$")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One system call, or a run of `count` alike; times in microseconds."""
+
+    at_us: float
+    took_us: float
+    name: str
+    arguments: str
+    result: str
+    thread: int
+    count: int = 1
+
+
+def trace(binary: Path, *args: str) -> list[Call]:
+    """The system calls that the server makes for one GET /, from its accept to its close.
+
+    Raises UserError where strace is missing or may not trace.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch, "strace")
+        wrapper = ["strace", "-f", "-ttt", "-T", "-s", "24", "-o", str(log)]
+        with process.running(binary, *args, wrapper=wrapper) as server:
+            for _ in range(WARM_UP):  # a thread's first request also pays for its heap
+                _ask(server.port)
+            time.sleep(0.1)
+            begin = time.time()
+            _ask(server.port)
+            end = time.time()
+            time.sleep(0.1)
+            server.stop()
+        return _of_request(parse(log.read_text(errors="replace").splitlines()), begin, end)
+
+
+def require_strace(verb: str) -> None:
+    """UserError with the way round where the system has no strace."""
+    if shutil.which("strace") is None and not setup.NEEDS["strace"].is_here():
+        raise UserError("there is no strace here, so system calls cannot be shown",
+                        f"in a container: {setup.in_container(verb)}")
+
+
+def parse(lines: Iterable[str]) -> list[Call]:
+    """strace's lines (-f -ttt -T) as calls; at_us counts from the epoch."""
+    calls: list[Call] = []
+    begun: dict[int, tuple[float, str]] = {}
+    for line in lines:
+        match = LINE.match(line)
+        if not match:
+            continue
+        pid, at, rest = int(match["pid"]), float(match["at"]), match["rest"]
+        if rest.endswith("<unfinished ...>"):
+            begun[pid] = (at, rest.removesuffix("<unfinished ...>").rstrip())
+            continue
+        if (resumed := RESUMED.match(rest)) and pid in begun:
+            at, head = begun.pop(pid)
+            rest = head + resumed["tail"].lstrip()
+        if done := DONE.match(rest):
+            result = done["result"] + (" " + done["note"].split()[0] if done["note"].split()
+                                       and done["result"] == "-1" else "")
+            calls.append(Call(at * 1e6, float(done["took"]) * 1e6, done["call"],
+                              done["args"].strip(), result, pid))
+    return calls
+
+
+def _of_request(calls: list[Call], begin: float, end: float) -> list[Call]:
+    """Those that ended after the request began, and began before all was over, from 0 on.
+
+    The wait for the connection began long before; it is shown from when the request was made.
+    """
+    start, last = begin * 1e6, end * 1e6
+    mine = [call for call in calls
+            if call.at_us + call.took_us >= start and call.at_us <= last]
+    cut = [replace(call, at_us=max(call.at_us, start),
+                   took_us=call.took_us - max(0.0, start - call.at_us)) for call in mine]
+    cut = [call for call in sorted(cut, key=lambda call: call.at_us)
+           if call.at_us + call.took_us <= last + 50_000]
+    return [replace(call, at_us=call.at_us - start) for call in cut]
+
+
+def collapse(calls: list[Call]) -> list[Call]:
+    """Runs of the same call with the same result become one line with a count."""
+    runs: list[Call] = []
+    for call in calls:
+        last = runs[-1] if runs else None
+        if last and (last.name, last.result, last.thread) == (call.name, call.result, call.thread):
+            took = call.at_us + call.took_us - last.at_us
+            runs[-1] = replace(last, count=last.count + 1, took_us=took)
+        else:
+            runs.append(call)
+    return runs
+
+
+def as_json(calls: list[Call]) -> list[dict[str, Any]]:
+    return [asdict(call) for call in calls]
+
+
+def show(calls: list[Call], title: str) -> None:
+    """Print the time line."""
+    from rich.console import Console
+    from rich.table import Table
+
+    runs = collapse(calls)
+    span = max((run.at_us + run.took_us for run in runs), default=1.0)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for heading in ("at µs", "took µs"):
+        table.add_column(heading, justify="right", style="dim")
+    table.add_column("call", style="bold", no_wrap=True)
+    table.add_column("", width=BAR_WIDTH, style="cyan", no_wrap=True)
+    table.add_column("result", no_wrap=True, overflow="ellipsis")
+    for run in runs:
+        times = f" × {run.count}" if run.count > 1 else ""
+        table.add_row(f"{run.at_us:.0f}", f"{run.took_us:.0f}", run.name + times,
+                      _bar(run, span), _result(run))
+    console = Console()
+    console.print(table)
+    console.print(f"\n{len(calls)} system calls for one GET /. strace slows each of them; "
+                  "compare the counts, not the times.", style="dim")
+
+
+def _bar(run: Call, span: float) -> str:
+    begin = int(run.at_us / span * BAR_WIDTH)
+    length = max(1, round(run.took_us / span * BAR_WIDTH))
+    return " " * min(begin, BAR_WIDTH - 1) + "━" * min(length, BAR_WIDTH - begin or 1)
+
+
+def _result(run: Call) -> str:
+    """What came of it: bytes where it moved some, else the plain result."""
+    moves = ("recv", "read", "send", "write")
+    if run.name.startswith(moves) and run.result.isdigit():
+        unit = "byte" if run.result == "1" else "bytes"
+        return f"{run.result} {unit}" + (" each" if run.count > 1 else "")
+    return run.result
+
+
+def _ask(port: int) -> None:
+    """One GET /, read to its end; UserError if the server does not answer in 5 s."""
+    received = exchange(("127.0.0.1", port), (REQUEST,), 5.0)
+    if received.end != "closed":
+        raise UserError(f"the server did not answer GET /: {received.end}",
+                        "see what is wrong with: ./scripts/hotpath check")

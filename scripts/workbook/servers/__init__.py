@@ -1,0 +1,1 @@
+"""Programs under test: building them, running them, talking to them."""

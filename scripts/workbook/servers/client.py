@@ -1,0 +1,295 @@
+"""The one raw client. `Client` does exactly what a case says and remembers exactly what came back;
+`connect` and `answers` are for who only needs to be answered.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import select
+import socket
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Neither send nor receive for a while."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Await:
+    """Receive until these bytes are part of the answer."""
+
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Sip:
+    """From now on receive at most so many bytes at a time, and rest after each."""
+
+    size: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class HalfClose:
+    """Say that nothing more will be sent (shutdown(2) with SHUT_WR), then keep listening."""
+
+
+@dataclass(frozen=True)
+class Vanish:
+    """Drop the connection without a goodbye: unread bytes are lost, the peer gets a RST."""
+
+
+Step = bytes | Pause | Await | Sip | HalfClose | Vanish
+End = Literal["closed", "reset", "timeout", "refused", "vanished"]
+
+
+@dataclass(frozen=True)
+class Received:
+    """Every byte of the answer, how it ended and how long that took."""
+
+    data: bytes
+    end: End
+    seconds: float
+
+
+class Client:
+    """One connection, for one thread. Every wait ends at `deadline` (time.monotonic).
+
+    A `narrow` one makes the kernel hold little for us (about 100 kB on Linux): a server that
+    answers more while we do not read finds its socket full.
+    """
+
+    def __init__(self, address: tuple[str, int], deadline: float, narrow: bool = False) -> None:
+        self._started = time.monotonic()
+        self._deadline = deadline
+        self._data = bytearray()
+        self._end: End | None = None
+        self._sip = Sip(1 << 18, 0)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.settimeout(max(0.001, deadline - self._started))
+        if narrow:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            self._come_from_elsewhere()
+        try:
+            self._socket.connect(address)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            self._end = "timeout" if isinstance(error, TimeoutError) else "refused"
+        self._socket.setblocking(False)
+
+    def _come_from_elsewhere(self) -> None:
+        """Connect from a loopback address that has not been used before.
+
+        Linux remembers how fast an address took its answers (ip-tcp_metrics(8)), and gives the
+        next connection to it a larger send buffer: then all would fit in, and nothing be full.
+        """
+        elsewhere = ".".join(str(random.randint(1, 254)) for _ in range(3))
+        with suppress(OSError):  # macOS has one loopback address, and no such memory of it
+            self._socket.bind((f"127.{elsewhere}", 0))
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def perform(self, steps: Iterable[Step]) -> None:
+        """Take the steps in order; those after the connection's end are skipped."""
+        for step in steps:
+            if self._end is not None:
+                return
+            self._take(step)
+
+    def finish(self) -> Received:
+        """Receive until the peer closes, and say how it went."""
+        while self._end is None:
+            self._wait(write=False)
+        return self.received()
+
+    def offer(self, data: bytes, quiet_s: float) -> int:
+        """Send without receiving anything, until the socket has taken nothing for so long; how
+        much it took.
+        """
+        taken, writable = 0, select.poll()
+        writable.register(self._socket, select.POLLOUT)
+        while taken < len(data) and self._end is None and time.monotonic() < self._deadline:
+            try:
+                taken += self._socket.send(memoryview(data)[taken:taken + (1 << 18)])
+            except BlockingIOError:
+                if not writable.poll(quiet_s * 1000):
+                    break
+            except OSError:
+                self._was_reset()
+        return taken
+
+    def receive_in_all(self, size: int) -> None:
+        """Receive until so many bytes have come since the beginning, or it has ended."""
+        while self._end is None and len(self._data) < size:
+            self._wait(write=False)
+
+    @property
+    def ended(self) -> bool:
+        return self._end is not None
+
+    @property
+    def answered(self) -> bool:
+        """Whether something came before the end: one that was only turned away is not served."""
+        return self.ended and bool(self._data)
+
+    def received(self) -> Received:
+        """How it went so far; one that has not ended is late."""
+        seconds = time.monotonic() - self._started
+        return Received(bytes(self._data), self._end or "timeout", seconds)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def receive(self) -> None:
+        """Take what has come, without waiting."""
+        try:
+            data = self._socket.recv(self._sip.size)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._end = "reset"
+            return
+        self._data += data
+        if not data:
+            self._end = "closed"
+        elif self._sip.seconds:
+            time.sleep(self._sip.seconds)
+
+    def _take(self, step: Step) -> None:
+        match step:
+            case bytes():
+                self._send(step)
+            case Pause(seconds):
+                time.sleep(min(seconds, max(0.0, self._deadline - time.monotonic())))
+            case Await(data):
+                while self._end is None and data not in self._data:
+                    self._wait(write=False)
+            case Sip():
+                self._sip = step
+            case HalfClose():
+                self._shut_down()
+            case Vanish():
+                self._vanish()
+
+    def _send(self, data: bytes) -> None:
+        """Send it all, receiving only when the socket takes no more, so that nothing is read
+        before its time. Stops when the peer has finished its answer."""
+        rest = memoryview(data)
+        while rest and self._end is None:
+            try:
+                rest = rest[self._socket.send(rest):]
+            except BlockingIOError:
+                self._wait(write=True)
+            except BrokenPipeError:  # it closed in order, so what it said is still to be read
+                self.finish()
+            except OSError:
+                self._was_reset()
+
+    def _wait(self, write: bool) -> None:
+        """Wait until something can be done; receive what there is."""
+        left = self._deadline - time.monotonic()
+        poller = select.poll()
+        poller.register(self._socket, select.POLLIN | (select.POLLOUT if write else 0))
+        events = poller.poll(max(0.0, left) * 1000)
+        if not events:
+            self._end = "timeout"
+        elif events[0][1] & ~select.POLLOUT:
+            self.receive()
+
+    def _was_reset(self) -> None:
+        """Keep what arrived before the reset: it shows how far the server came."""
+        while self._end is None:
+            self.receive()
+        self._end = "reset"
+
+    def _shut_down(self) -> None:
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._was_reset()
+
+    def _vanish(self) -> None:
+        linger = struct.pack("ii", 1, 0)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._socket.close()
+        self._end = "vanished"
+
+
+def connect(address: tuple[str, int], timeout_s: float = 5.0) -> socket.socket:
+    """A plain connection, for who counts or watches: its faults are OSErrors."""
+    client = socket.create_connection(address, timeout=timeout_s)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return client
+
+
+def answers(client: socket.socket, count: int) -> Iterator[bytes]:
+    """So many answers on a connection that stays open: each head tells its answer's length.
+
+    If the peer closes first, what there is of the next one (or nothing) is the last.
+    """
+    received = b""
+    for _ in range(count):
+        while not (size := _first_answer(received)):
+            try:
+                more = client.recv(65_536)
+            except ConnectionError:  # reset: closed, and what was under way is lost
+                more = b""
+            if not more:
+                yield received
+                return
+            received += more
+        yield received[:size]
+        received = received[size:]
+
+
+def _first_answer(received: bytes) -> int:
+    """How many bytes the first answer has; 0 until it is whole."""
+    head, end, body = received.partition(b"\r\n\r\n")
+    length = re.search(rb"\r\nContent-Length: *(\d+)", head, re.I)
+    if not end or not length or len(body) < int(length[1]):
+        return 0
+    return len(head) + len(end) + int(length[1])
+
+
+def exchange(address: tuple[str, int], steps: Iterable[Step], timeout_s: float,
+             narrow: bool = False) -> Received:
+    """Connect, take the steps, receive the whole answer."""
+    with Client(address, time.monotonic() + timeout_s, narrow) as client:
+        client.perform(steps)
+        return client.finish()
+
+
+def exchange_many(address: tuple[str, int], steps: Sequence[Step], timeout_s: float,
+                  copies: int, enough: int) -> list[Received]:
+    """As many clients send at once; returns when `enough` of them have their whole answer."""
+    deadline = time.monotonic() + timeout_s
+    with ExitStack() as stack:
+        clients = [stack.enter_context(Client(address, deadline)) for _ in range(copies)]
+        for client in clients:
+            client.perform(steps)
+        waiting = clients
+        while (waiting and sum(client.answered for client in clients) < enough
+               and time.monotonic() < deadline):
+            for client in select.select(waiting, [], [], deadline - time.monotonic())[0]:
+                client.receive()
+                if client.ended:
+                    client.close()
+            waiting = [client for client in clients if not client.ended]
+        return [client.received() for client in clients]

@@ -1,0 +1,253 @@
+"""Start a server, know its port, and be sure that it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from workbook.common import children
+from workbook.common.errors import UserError
+from workbook.common.paths import shown
+
+READY = re.compile(rb"^listening on http://([^\s/]+):(\d+)\s*$", re.M)
+PATIENCE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a server ended: exit code (negative: a signal), stderr, whether it had to be killed."""
+
+    exit_code: int
+    stderr: str
+    killed: bool
+
+
+class Server:
+    """A running server in a process group of its own. Made by `running` and `running_other`."""
+
+    def __init__(self, command: Sequence[str], name: str, ready_s: float,
+                 environment: dict[str, str] | None = None, port: int | None = None) -> None:
+        self.name = name
+        self._out: IO[bytes] = tempfile.TemporaryFile()
+        self._err: IO[bytes] = tempfile.TemporaryFile()
+        self._ended: Ended | None = None
+        # Ours end when told once. nginx may look for a signal just before it comes, and then wait.
+        self._ask_again_s = float("inf") if port is None else 0.5
+        try:
+            self._process = children.start(
+                command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+                start_new_session=True, env={**os.environ, **(environment or {})})
+        except OSError as error:
+            raise UserError(f"{name} cannot be started: {error}", "build it again") from None
+        self.host, self.port = self._wait_until_ready(ready_s, port)
+        self.pid = _innermost(self._process.pid, None if port is None else name)
+
+    @property
+    def address(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def stderr(self) -> str:
+        return _text(self._err)
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def cpu_s(self) -> float:
+        """The processor time that it has used, its own and the kernel's for it; 0 if it ended."""
+        import psutil
+
+        with suppress(psutil.Error):
+            times = psutil.Process(self.pid).cpu_times()
+            return times.user + times.system
+        return 0.0
+
+    def resident_bytes(self) -> int:
+        """The memory that it has now; 0 if it ended."""
+        import psutil
+
+        with suppress(psutil.Error):
+            return psutil.Process(self.pid).memory_info().rss
+        return 0
+
+    def threads(self) -> int:
+        """How many it has; 0 if it ended."""
+        import psutil
+
+        with suppress(psutil.Error):
+            return psutil.Process(self.pid).num_threads()
+        return 0
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM."""
+        with suppress(ProcessLookupError):
+            os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
+
+    def ends(self, patience_s: float) -> bool:
+        """Wait until it has ended; False if it has not by then."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
+        return not self.alive()
+
+    def stop(self, patience_s: float = PATIENCE_S) -> Ended:
+        """SIGTERM, then SIGKILL after `patience_s`. Safe to call again."""
+        if self._ended is None:
+            killed = self._terminate(patience_s)
+            self._kill_group()
+            self._ended = Ended(self._process.wait(), self.stderr, killed)
+        return self._ended
+
+    def kill(self) -> None:
+        """End it at once, with everything it started."""
+        self.stop(patience_s=0)
+
+    def _terminate(self, patience_s: float) -> bool:
+        """Ask it to end; True if it did not and has to be killed."""
+        deadline = time.monotonic() + patience_s
+        while self.alive() and (left_s := deadline - time.monotonic()) > 0:
+            self.ask_to_stop()
+            self.ends(min(left_s, self._ask_again_s))
+        return self.alive()
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _wait_until_ready(self, ready_s: float, port: int | None) -> tuple[str, int]:
+        deadline = time.monotonic() + ready_s
+        while time.monotonic() < deadline:
+            ended = not self.alive()
+            if port is not None and _listens(self._process.pid, port):
+                time.sleep(0.5)  # h2o listens first and starts its threads then
+                return "127.0.0.1", port
+            if match := READY.search(_bytes(self._out)):
+                return match[1].decode(), int(match[2])
+            if ended:
+                raise self.failure("ended before it was ready")
+            time.sleep(0.005)
+        self.kill()
+        raise self.failure(f"did not say that it listens within {ready_s:.0f} s")
+
+    def failure(self, what: str) -> UserError:
+        """The server's last words, as an error for the reader."""
+        ended = self.stop()
+        words = "\n".join(f"  {line}" for line in ended.stderr.strip().splitlines()[-5:])
+        reason = "" if ended.killed else f" ({_describe(ended.exit_code)})"
+        return UserError(f"{self.name} {what}{reason}" + (f"\n{words}" if words else ""),
+                         f"run it by hand to see more: {self.name} --port 8080")
+
+
+def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: float = 20.0,
+            environment: dict[str, str] | None = None) -> AbstractContextManager[Server]:
+    """Run `wrapper… binary --port 0 args…`, ready to be asked, until the block ends.
+
+    A server that dies inside the block, or does not end when asked, is a UserError with its
+    exit code and last words. Call `stop()` inside the block to judge the end yourself.
+    """
+    port = () if "--port" in args else ("--port", "0")
+    return _until_done([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
+
+
+def running_other(command: Sequence[str], port: int, *, wrapper: Sequence[str] = (),
+                  ready_s: float = 20.0) -> AbstractContextManager[Server]:
+    """The same for a server that is not ours: it prints nothing when it listens, at `port`."""
+    return _until_done([*wrapper, *command], Path(command[0]).name, ready_s, None, port)
+
+
+@contextmanager
+def _until_done(*how: Any) -> Iterator[Server]:
+    server = Server(*how)
+    try:
+        yield server
+    except Exception as error:
+        if server._ended is None and _just_died(server):
+            raise server.failure("died while it was being asked") from error
+        raise
+    else:
+        if server._ended is None:
+            if not server.alive():
+                raise server.failure("died while it was being asked")
+            if server.stop().killed:
+                raise server.failure(f"did not end within {PATIENCE_S:.0f} s of SIGTERM")
+    finally:
+        server.kill()
+
+
+def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> None:
+    """Run a server for the reader, on port 8080 unless told otherwise, until Ctrl-C.
+
+    Raises UserError if it ends by itself with anything but 0.
+    """
+    port = () if any(a.startswith("--port") for a in arguments) else ("--port", "8080")
+    process = children.start([str(binary), *port, *arguments])
+    try:
+        code = _wait_through_ctrl_c(process)
+    finally:
+        process.kill()
+        process.wait()
+    if code != 0:
+        raise UserError(f"{shown(binary)} ended with {_describe(code)}",
+                        f"see its message above; if the port is in use: {other_port}")
+
+
+def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:
+    """The exit code; Ctrl-C is the server's to answer, for the terminal tells it too."""
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(PATIENCE_S)
+            process.kill()
+
+
+def _just_died(server: Server) -> bool:
+    """A reset connection is seen a moment before the end of the process is."""
+    deadline = time.monotonic() + 0.2
+    while server.alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not server.alive()
+
+
+def _listens(pid: int, port: int) -> bool:
+    """Whether somebody on this process's network listens at a port (proc_net(5): state 0A)."""
+    with suppress(OSError):
+        table = Path(f"/proc/{pid}/net/tcp").read_text()
+        return re.search(rf"^ *\d+: \w+:{port:04X} \w+:\w+ 0A ", table, re.M) is not None
+    return False
+
+
+def _innermost(pid: int, name: str | None) -> int:
+    """The server's own process when a wrapper such as strace is its parent. One that has a name
+    may have children too.
+    """
+    import psutil
+
+    descendants = psutil.Process(pid).children(recursive=True)
+    if name is not None:
+        descendants = [process for process in descendants if process.name() == name[:15]]
+    return descendants[-1].pid if descendants else pid
+
+
+def _bytes(file: IO[bytes]) -> bytes:
+    """All that was written so far, without moving the offset that the server writes at."""
+    return os.pread(file.fileno(), 1 << 20, 0)
+
+
+def _text(file: IO[bytes]) -> str:
+    return _bytes(file).decode(errors="replace")
+
+
+def _describe(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    return f"signal {-exit_code}, {signal.Signals(-exit_code).name}"

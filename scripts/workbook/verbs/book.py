@@ -1,0 +1,102 @@
+"""Build the book, check its links, and show it to the reader."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import webbrowser
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BOOK, BUILD, COMMAND, SCRIPTS, SITE, shown
+
+
+def build(book: Path = BOOK, site: Path = SITE) -> Path:
+    """Build the site and check every link in it, if what `hotpath test` adds is here; returns its
+    first page.
+
+    UserError lists what is wrong, as page:line where the fault is on a page.
+    """
+    log = _run("mdbook", "build", str(book), "--dest-dir", str(site))
+    if faults := _warnings(log):  # mdBook only logs some, and exits with 0
+        raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
+    if _path("lychee").exists():
+        _run("lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
+             "--root-dir", str(site), str(site))
+    else:
+        print(f"note: links are not checked; {COMMAND} setup --for-authors fetches what does that",
+              file=sys.stderr)
+    return site / "index.html"
+
+
+def serve(port: int = 3000) -> int:
+    """Serve the book on loopback, rebuilt on every change, until interrupted."""
+    build()
+    _require_free(port)
+    command = [_program("mdbook"), "serve", str(BOOK), "--dest-dir", str(BUILD / "book-live"),
+               "--hostname", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, env=_environment())
+    try:
+        return process.wait()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def show(page: Path) -> None:
+    """Open a built page in the reader's browser."""
+    if not webbrowser.open(page.as_uri()):
+        raise UserError("no browser could be opened", f"open {shown(page)} in one yourself")
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except (OSError, OverflowError) as error:
+            raise UserError(f"port {port} cannot be used: {error}",
+                            "choose another: --port 3001") from None
+
+
+def _run(program: str, *arguments: str) -> str:
+    """What the program printed; UserError with its complaints if it failed."""
+    done = subprocess.run([_program(program), *arguments], env=_environment(), text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        raise UserError(f"the book does not build:\n{_located(done.stdout) or done.stdout.strip()}",
+                        "mend what is named above and build again")
+    return done.stdout
+
+
+def _program(name: str) -> str:
+    """A program that pip installed beside this Python."""
+    program = _path(name)
+    if not program.exists():
+        raise UserError(f"{name} is missing from the environment",
+                        "make it again: rm -r .venv, then run this again")
+    return str(program)
+
+
+def _path(name: str) -> Path:
+    return Path(sys.executable).with_name(name)
+
+
+def _environment() -> dict[str, str]:
+    """With this Python first, so that mdBook runs the preprocessor in it."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1"}
+
+
+def _located(log: str) -> str:
+    """The preprocessor's own complaints, without what mdBook adds to them."""
+    return "\n".join(re.findall(r"^(?:book/src/\S+?:\d+: |error: ).*", log, re.M))
+
+
+def _warnings(log: str) -> str:
+    """Warnings and errors, with the lines that go on about them."""
+    return "\n".join(re.findall(r"^ *(?:WARN|ERROR) .*(?:\n(?! *[A-Z]{4,5} ).*)*", log, re.M))

@@ -1,0 +1,55 @@
+"""Judges a chapter, prints what was found, and remembers who has passed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+
+from workbook.checks import check, stages
+from workbook.checks.behaviour import cases
+from workbook.checks.stages import Stage
+from workbook.course import progress
+from workbook.course.chapters import Chapter
+from workbook.verbs import verdicts
+
+
+def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
+        as_json: bool = False, only: Iterable[str] = (), part: int | None = None) -> int:
+    """Build, judge, print; the exit code. `case` picks cases of the behaviour table by name or
+    pattern; `only` picks checks, `cost` standing for all that begin with `cost.`; `part` those
+    that must hold at the end of a part.
+    """
+    started = time.monotonic()
+    names = check.wanted(only, with_cases=case is not None)
+    if part is not None:
+        names = stages.names(chapter, part, names)
+    if case is not None:
+        names = [*{found.check: None for found in cases.select(chapter.level, names, case)}]
+    subject = check.built(chapter, solution, names, case or "*", quiet=as_json)
+    judged = stages.stages(chapter, check.judge(subject, names), part)
+    whole = case is None and not list(only)
+    nothing = whole and stages.undecided(judged)
+    passed = not nothing and not stages.unmet(judged)
+    if not solution and not nothing:
+        _remember(chapter, judged, passed, whole, part)
+    if as_json:
+        print(json.dumps(verdicts.report(chapter, solution, passed, judged), indent=2))
+    else:
+        verdicts.show(chapter, solution, judged, whole, time.monotonic() - started, part)
+    return 0 if passed else 1
+
+
+def _remember(chapter: Chapter, judged: list[Stage], passed: bool, whole: bool,
+              part: int | None) -> None:
+    """What the reader's own code has reached."""
+    if whole and chapter.parts:
+        unfinished, judged_to = stages.current(judged), part or len(chapter.parts)
+        progress.mark_reached(chapter, unfinished.number if unfinished else
+                              max(judged_to + 1, progress.reached(chapter)))
+    if not passed:
+        progress.mark_failing(chapter)
+    elif whole and part is None:
+        progress.mark_passed(chapter, next((
+            verdict.figures["medal"] for stage in judged for verdict in stage.verdicts
+            if "medal" in verdict.figures), None))

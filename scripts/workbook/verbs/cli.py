@@ -1,0 +1,422 @@
+"""The verbs of scripts/hotpath: one thin function each; the work is in the modules they import."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, ROOT, SCRIPTS, VENV, shown
+
+WORK = "Work through a chapter"
+MEASURE = "Measure"
+MACHINE = "This machine"
+AUTHORS = "For authors"
+
+
+ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may tell more"
+REMEDIES = {
+    errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
+    errno.ENFILE: "close other programs, then run the same command again",
+    errno.ENOSPC: "free some space (df -h .), then run the same command again",
+}
+
+
+class PlainHelp:
+    """Shows --help, like our own flags, without a type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        option.metavar = ""
+        return option
+
+
+class Verb(PlainHelp, TyperCommand):
+    """One verb."""
+
+
+class Verbs(PlainHelp, TyperGroup):
+    """Turns every foreseen failure of a verb into a message and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            complain(error)
+            raise SystemExit(1) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(1) from None
+        except OSError as error:
+            complain(UserError(str(error), REMEDIES.get(error.errno or 0, ANY_REMEDY)))
+            raise SystemExit(1) from None
+
+
+def flag(name: str, help_text: str) -> Any:
+    """An option without a value, shown without the type that it does not take."""
+    return typer.Option(name, help=help_text, metavar="")
+
+
+app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
+                  pretty_exceptions_enable=False,
+                  context_settings={"help_option_names": ["-h", "--help"]})
+
+ChapterArgument = Annotated[
+    str, typer.Argument(metavar="N", help="The chapter: 2, 02 or 02-fewer-syscalls.",
+                        show_default=False)]
+PartOption = Annotated[int | None, typer.Option("--part", metavar="K", show_default=False, min=1,
+                                                help="Of this part of the chapter.")]
+SolutionOption = Annotated[bool, flag("--solution", "The finished solution, not your own code.")]
+JsonOption = Annotated[bool, flag("--json", "Print JSON for a program to read.")]
+
+
+def main() -> None:
+    """Run one verb."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
+    app(sys.argv[1:] or ["--help"], prog_name="hotpath")
+
+
+def complain(error: UserError) -> None:
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.fix:
+        print(f"next:  {error.fix}", file=sys.stderr)
+
+
+def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
+    """Register a verb under a heading of the help, with an example at the end of its own."""
+    return app.command(cls=Verb, rich_help_panel=panel, **settings,
+                       epilog=f"Example: [bold]{COMMAND} {example}[/bold]")
+
+
+def _leave(number: int, frame: object) -> None:
+    """End as if by an exception, so that every server we started is stopped."""
+    raise SystemExit(128 + number)
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+@app.callback()
+def hotpath() -> None:
+    """Hot Path: from an HTTP server that is correct and slow to one that is correct and fast.
+
+    Begin with [bold]./scripts/hotpath doctor[/bold], then [bold]book --open[/bold].
+    """
+
+
+@verb(WORK, "list", name="list")
+def list_chapters(as_json: JsonOption = False) -> None:
+    """Show the chapters and how far you are."""
+    from workbook.course import chapters, progress
+
+    rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
+             "status": progress.status(chapter), "passed": progress.passed(chapter),
+             "medal": progress.medal(chapter), "part": progress.part(chapter),
+             "parts": len(chapter.parts)}
+            for chapter in chapters.all_chapters()]
+    if as_json:
+        _print_json(rows)
+    else:
+        progress.show(rows)
+
+
+@verb(WORK, "check 2")
+def check(chapter: ChapterArgument, solution: SolutionOption = False,
+          case: Annotated[str | None, typer.Option(metavar="NAME", show_default=False,
+                                                   help="Only this case, or pattern*.")] = None,
+          only: Annotated[list[str] | None, typer.Option(metavar="CHECK", show_default=False,
+                                                         help="Only this, such as cost.")] = None,
+          part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
+                                                   help="What must hold at the end of this part.")]
+          = None,
+          as_json: JsonOption = False) -> None:
+    """Judge your code: behaviour, counted costs, speed."""
+    from workbook.course.chapters import find
+    from workbook.verbs import check as module
+
+    raise typer.Exit(module.run(find(chapter), solution=solution, case=case, only=only or (),
+                                as_json=as_json, part=part))
+
+
+@verb(WORK, "hint 2")
+def hint(chapter: ChapterArgument,
+         level: Annotated[int | None, typer.Option(min=1, max=3, metavar="1-3", show_default=False,
+                                                   help="Show this one again.")] = None) -> None:
+    """Show the next of three hints; each tells more."""
+    from workbook.course import progress
+    from workbook.course.chapters import find
+
+    progress.show_hint(find(chapter), level)
+
+
+@verb(WORK, "diff 2 --stat")
+def diff(chapter: ChapterArgument,
+         part: PartOption = None,
+         mine: Annotated[bool, flag("--mine", "What you changed in the starter.")] = False,
+         stat: Annotated[bool, flag("--stat", "Only files and line counts.")] = False) -> None:
+    """Show the step from the last solution to this one.
+
+    This gives the solution away; --mine shows what you did instead.
+    """
+    from workbook.course import differences
+    from workbook.course.chapters import find
+
+    differences.show(find(chapter), mine=mine, stat=stat, part=part)
+
+
+@verb(WORK, "reset 2")
+def reset(chapter: ChapterArgument,
+          part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
+                                                   help="Where this part begins instead.")] = None
+          ) -> None:
+    """Put the starter back, keeping a copy of your files."""
+    from workbook.course import parts, starters
+    from workbook.course.chapters import find
+
+    found = find(chapter)
+    what, tree = "the starter", None
+    if part is not None:
+        tree, left_out = parts.beginning(found, part)
+        what = f"where part {part} begins"
+        if left_out:
+            what += f" (without {left_out} of the starter's marks, which do not fit there)"
+    kept = starters.reset(found, tree)
+    if kept is None:
+        print(f"{shown(found.starter_dir)} is {what} already.")
+    else:
+        again = " again" if part is None else ""
+        print(f"{shown(found.starter_dir)} is {what}{again}; your files are in {shown(kept)}.\n"
+              f"To have them back: cp {shown(kept)}/* {shown(found.starter_dir)}/")
+
+
+@verb(WORK, "solution 2")
+def solution(chapter: ChapterArgument, part: PartOption = None,
+             anyway: Annotated[bool, flag("--anyway", "Though you have not passed.")] = False
+             ) -> None:
+    """Show the solution, once you have passed."""
+    from workbook.course import differences
+    from workbook.course.chapters import find
+
+    differences.show_solution(find(chapter), anyway, part)
+
+
+@verb(WORK, "run 2 -- --threads 1",
+      context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(context: typer.Context, chapter: ChapterArgument,
+        solution: SolutionOption = False) -> None:
+    """Run the server on port 8080 until Ctrl-C.
+
+    What follows -- goes to the server.
+    """
+    from workbook.course.chapters import find_server
+    from workbook.servers import build, process
+
+    server = build.build_server(find_server(chapter).directory(solution))
+    process.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
+
+
+@verb(WORK, "trace 1 --solution")
+def trace(chapter: ChapterArgument, solution: SolutionOption = False,
+          as_json: JsonOption = False) -> None:
+    """Show the system calls of one GET / on a time line."""
+    from workbook.course.chapters import find_server
+    from workbook.machine import setup
+    from workbook.measure import trace as module
+    from workbook.servers import build
+
+    found = find_server(chapter)
+    setup.ensure(["strace"])
+    module.require_strace(f"trace {chapter}")
+    calls = module.trace(build.build_server(found.directory(solution)))
+    if as_json:
+        _print_json(module.as_json(calls))
+    else:
+        module.show(calls, f"{shown(found.directory(solution))}: one GET /")
+
+
+@verb(WORK, "book --open")
+def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every change.")] = False,
+         open_it: Annotated[bool, flag("--open", "Open it in your browser.")] = False,
+         port: Annotated[int, typer.Option(metavar="PORT", help="The port for --serve.")] = 3000
+         ) -> None:
+    """Build the book into build/book."""
+    from workbook.verbs import book as module
+
+    if serve:
+        raise typer.Exit(module.serve(port))
+    page = module.build()
+    print(f"The book is {shown(page)}")
+    if open_it:
+        module.show(page)
+
+
+@verb(MEASURE, "stress 2 --full")
+def stress(chapter: ChapterArgument, solution: SolutionOption = False,
+           full: Annotated[bool, flag("--full", "Up to 10,000 clients for 40 s.")] = False,
+           phase: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
+                                                           help="Only this one of the four.")]
+           = None,
+           preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
+                                               "event loops on that.")] = "release",
+           as_json: JsonOption = False) -> None:
+    """Put the server under four phases of load."""
+    from workbook.course.chapters import find_server
+    from workbook.verbs import stress as module
+
+    raise typer.Exit(module.run(find_server(chapter), solution=solution, full=full, as_json=as_json,
+                                phases=phase or (), preset=preset))
+
+
+@verb(MEASURE, "compare 1 2 --solution")
+def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or a directory such "
+                                             "as solutions/01-naive.", show_default=False)],
+            b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
+                                             show_default=False)],
+            solution: Annotated[bool, flag("--solution", "Of both chapters the solution.")] = False,
+            goal: Annotated[float, typer.Option(metavar="RATIO", help="PASS from here on.")] = 1.0,
+            seconds: Annotated[float | None, typer.Option(metavar="SECONDS", show_default=False,
+                                                          min=1, help="At least so long.")] = None,
+            as_json: JsonOption = False) -> None:
+    """Say whether B is faster than A, and how sure that is.
+
+    Your chapter 2 against our chapter 1: [bold]compare solutions/01-naive 2[/bold].
+    """
+    from workbook.course.chapters import checkpoint
+    from workbook.measure import compare as module
+
+    raise typer.Exit(module.run(checkpoint(a, solution), checkpoint(b, solution), goal=goal,
+                                seconds=seconds or module.SECONDS, as_json=as_json))
+
+
+@verb(MEASURE, "pgo 8 --solution")
+def pgo(chapter: ChapterArgument, solution: SolutionOption = False,
+        as_json: JsonOption = False) -> None:
+    """Build with a profile of the stress test, and count what that saves.
+
+    The server it builds stays in build/pgo.
+    """
+    from workbook.course.chapters import find_server
+    from workbook.measure import pgo as module
+
+    raise typer.Exit(module.run(find_server(chapter), solution=solution, as_json=as_json))
+
+
+@verb(MEASURE, "bench")
+def bench(chapters: Annotated[list[str] | None, typer.Argument(
+              metavar="N", show_default=False, help="Only these; default: all.")] = None,
+          rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+                                                     help="More make the figures surer.")] = None,
+          mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
+          as_json: JsonOption = False) -> None:
+    """Measure every solution, and write a report.
+
+    This is the main job; it takes four minutes at most.
+    """
+    from workbook.verbs import bench as module
+
+    raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
+                                as_json=as_json))
+
+
+@verb(MACHINE, "doctor --json")
+def doctor(as_json: JsonOption = False) -> None:
+    """Tell what this machine has, what it lacks, and the fix."""
+    from workbook.machine import doctor as module
+
+    sections = module.examine()
+    if as_json:
+        _print_json(module.as_json(sections))
+    else:
+        module.show(sections)
+    raise typer.Exit(0 if module.is_ready(sections) else 1)
+
+
+@verb(MACHINE, "setup --yes")
+def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
+          for_authors: Annotated[bool, flag("--for-authors", "Also what the tests need.")] = False
+          ) -> None:
+    """Install what is missing here; asks before it does."""
+    from workbook.machine import setup as module
+
+    module.consent.given = yes
+    module.ensure(module.FOR_AUTHORS if for_authors else module.FOR_READERS)
+    if for_authors:
+        module.ensure_test_packages()
+    print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
+
+
+@verb(AUTHORS, "test -k sync",
+      context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
+                        "help_option_names": ["--help"]})
+def test(context: typer.Context,
+         long: Annotated[bool, flag("--long", "Soak, fuzz and link at length: another hour.")]
+         = False) -> None:
+    """Run the project's own tests.
+
+    Further arguments go to pytest.
+    """
+    from workbook.machine import setup as module
+
+    module.ensure(module.FOR_AUTHORS)
+    module.ensure_test_packages()
+    some = any(Path(argument.partition("::")[0]).exists() for argument in context.args)
+    # Many of them wait, so two go on at once, each with a group of tests: see tests/turns.py.
+    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "2", "--dist", "loadgroup",
+                             "--no-loadscope-reorder"]
+    if long:
+        os.environ["HOTPATH_LONG"] = "1"
+    python = str(VENV / "bin" / "python")
+    os.execv(python, [python, "-m", "pytest", "-c", str(SCRIPTS / "tests" / "pytest.ini"),
+                      f"--rootdir={ROOT}", *tests, *context.args])
+
+
+@verb(AUTHORS, "sync 1")
+def sync(chapter: Annotated[str | None, typer.Argument(
+             metavar="N", show_default=False, help="The changed solution; default: all.")] = None,
+         go_on: Annotated[bool, flag("--continue", "Go on behind a resolved conflict.")] = False,
+         starter: Annotated[bool, flag("--starter", "Make chapters/N, as it is, the starter.")]
+         = False,
+         edit: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
+                                                  help="Lay out the tree after part K.")] = None,
+         part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
+                                                  help="Take it back, and carry its change on.")]
+         = None,
+         patches: Annotated[bool, flag("--patches", "Keep the trees in build/parts as N's parts.")]
+         = False) -> None:
+    """Carry a solution's change through all later chapters.
+
+    The change is what your working tree adds to the last commit.
+    Starters, parts and solutions are merged three ways.
+    A conflict stops it, and names the one file to resolve.
+    """
+    from workbook.course import sync as module
+
+    module.run(chapter, go_on=go_on, starter=starter, patches=patches, edit=edit, part=part)
+
+
+@verb(AUTHORS, "record --only closing")
+def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+                                                      help="More make the figures surer.")] = None,
+           only: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
+                                                          help="Only the ladder, or this experiment.")] = None
+           ) -> None:
+    """Measure the figures that the book shows: the ladder and the chapters' experiments."""
+    from workbook import experiments
+    from workbook.verbs import record as module
+
+    names = [name for name in only or () if name != "ladder"]
+    if not only or "ladder" in only:
+        module.run(rounds=rounds or module.ROUNDS)
+    if not only or names:
+        experiments.run(names)

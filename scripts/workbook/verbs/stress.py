@@ -1,0 +1,71 @@
+"""Load one server, and show how it bore it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from workbook.common.errors import UserError
+from workbook.common.paths import shown
+from workbook.course.chapters import Chapter
+from workbook.figures import report
+from workbook.machine import facts
+from workbook.measure import load, stress
+from workbook.measure.load import Phase, PhaseResult
+from workbook.servers import build
+from workbook.servers.process import Server
+
+
+def run(chapter: Chapter, *, solution: bool = False, full: bool = False, as_json: bool = False,
+        phases: Sequence[str] = (), preset: str = "release") -> int:
+    """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the four."""
+    if unknown := set(phases) - set(stress.NAMES):
+        raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
+                        "use one of: " + ", ".join(stress.NAMES))
+    if preset not in build.presets():
+        raise UserError(f"there is no preset {preset}", "use one of: " + ", ".join(build.presets()))
+    directory = chapter.directory(solution)
+    binary = build.build_server(directory, preset)
+    wanted = [phase for phase in (stress.full_form() if full else stress.short_form())
+              if not phases or phase.name in phases]
+    fitted, remark = stress.fit(wanted, stress.raise_descriptor_limit())
+    if remark:
+        print(remark, file=sys.stderr)
+    with load.serving(binary) as server:
+        results = _with_progress(server, fitted, stress.FULL_REST_S if full else 0.2)
+    if as_json:
+        print(json.dumps(_report(shown(directory), preset, full, fitted, results), indent=2))
+    else:
+        name = shown(directory) if preset == "release" else f"{shown(directory)} ({preset})"
+        report.print_phases(name, fitted, results)
+    return 0
+
+
+def _with_progress(server: Server, phases: Sequence[Phase], rest_s: float) -> list[PhaseResult]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    results = []
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(phases[0].name, total=sum(phase.seconds + rest_s for phase in phases))
+        for result in stress.measure(server, phases, rest_s,
+                              lambda phase: bar.update(task, description=phase.name)):
+            results.append(result)
+            bar.advance(task, result.seconds + rest_s)
+    return results
+
+
+def _report(name: str, preset: str, full: bool, phases: Sequence[Phase],
+            results: Sequence[PhaseResult]) -> dict[str, Any]:
+    return {
+        "kind": "stress",
+        "server": name,
+        "preset": preset,
+        "form": "full" if full else "short",
+        "machine": facts.collect(),
+        "phases": {result.phase: {"connections": phase.connections, **result.to_json()}
+                   for phase, result in zip(phases, results, strict=True)},
+    }

@@ -1,0 +1,215 @@
+"""What `check` prints of its verdicts: lines for a person, JSON for a machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from workbook.checks import registry, stages
+from workbook.checks.behaviour import suite
+from workbook.checks.behaviour.rows import CONTINUE, Case
+from workbook.checks.model import Status, Verdict
+from workbook.checks.stages import Stage
+from workbook.common.paths import COMMAND, SITE, shown
+from workbook.course import chapters
+from workbook.course.chapters import Chapter, Part
+
+SHOWN_FAILURES = 3
+MARKS: dict[Status, Text] = {
+    "pass": Text("✓", style="green"), "fail": Text("✗", style="bold red"),
+    "skip": Text("–", style="yellow"), "info": Text("·", style="cyan"),
+}
+
+
+def show(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool, seconds: float,
+         until: int | None = None) -> None:
+    """Every line, then what helps with those that fail: of parts, with the first not finished."""
+    console = Console(highlight=False, soft_wrap=True)
+    here = stages.current(judged)
+    for stage in judged:
+        _show_stage(console, chapter, stage, here)
+    failed = [verdict for stage in judged for verdict in stage.failed
+              if not stage.part or not here or stage.part.number <= here.number]
+    _show_failures(console, chapter, solution, failed)
+    console.print(_outcome(chapter, solution, judged, whole, until),
+                  Text(f"({seconds:.0f} s)", style="dim"))
+    if whole and not stages.unmet(judged) and not stages.undecided(judged) and not solution:
+        console.print(Text(_next(chapter) if until is None else _next_part(chapter, until)))
+
+
+def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | None) -> None:
+    """A part's lines stand below its title; what fails in a later one is only not there yet."""
+    later = bool(stage.part and here and stage.part.number > here.number)
+    indent = ""
+    if stage.part:
+        indent = "  "
+        mark = MARKS["info" if later else "fail" if stage.failed else "pass"]
+        console.print(mark, Text(f"part {stage.part.number} of {len(chapter.parts)}: "
+                                 f"{stage.part.title}", style="bold" if not later else ""))
+    for verdict in stage.verdicts:
+        mark = MARKS["info" if later and verdict.status == "fail" else verdict.status]
+        console.print(Text(indent).append_text(mark), f"{verdict.name:<21}", Text(verdict.summary))
+
+
+def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
+             until: int | None) -> Text:
+    """All of them in one line."""
+    verdicts = [verdict for stage in judged for verdict in stage.verdicts]
+    counts = Counter(verdict.status for verdict in verdicts)
+    what = chapter.name + (" (solution)" if solution else "")
+    here = stages.current(judged)
+    if whole and here:
+        before = len(judged[0].failed)
+        must = f"{before} of the checks that must stay green fail; " if before else ""
+        return Text(f"{what}: NOT YET, {must}you are in part {here.number} of "
+                    f"{len(chapter.parts)}: {here.title}", style="bold red")
+    if counts["fail"]:
+        return Text(f"{what}: NOT YET, {counts['fail']} of {counts['pass'] + counts['fail']} "
+                    "checks fail", style="bold red")
+    if whole and not counts["pass"]:
+        return Text(f"{what}: NOT JUDGED, nothing could be", style="bold yellow")
+    skipped = sum(verdict.status == "skip" and registry.named(verdict.name).decides
+                  for verdict in verdicts)
+    part = "" if whole else "what was asked for "
+    if until is not None:
+        part += f"part {until} of {len(chapter.parts)} "
+    but = f", {skipped} skipped" if skipped else ""
+    return Text(f"{what}: {part}PASS{but}", style="bold green")
+
+
+def _next_part(chapter: Chapter, until: int) -> str:
+    if until == len(chapter.parts):
+        return f"Next: {COMMAND} check {chapter.tag}"
+    following = chapter.parts[until]
+    return (f"Next: part {following.number}, {following.title}: {_page(chapter, following.anchor)}"
+            f"; then {COMMAND} check {chapter.tag} --part {following.number}")
+
+
+def _next(chapter: Chapter) -> str:
+    """What a reader who has passed may turn to."""
+    steps = [f"{COMMAND} solution {chapter.tag}"]
+    if chapters.previous(chapter):
+        steps[:0] = ["read “What it did” on the chapter's page", f"{COMMAND} diff {chapter.tag}"]
+    after = [c for c in chapters.all_chapters(chapter.chapters) if c.name > chapter.name]
+    if after:
+        steps.append(f"{COMMAND} check {after[0].tag}")
+    return "Next: " + "; ".join(steps)
+
+
+def _show_failures(console: Console, chapter: Chapter, solution: bool,
+                   failed: list[Verdict]) -> None:
+    """The first few cases in full, the rest counted; then the pages that help."""
+    _show_cases(console, chapter, solution,
+                [failure for verdict in failed for failure in verdict.failures])
+    for note in dict.fromkeys(verdict.note for verdict in failed if "\n" in verdict.note):
+        names = ", ".join(verdict.name for verdict in failed if verdict.note == note)
+        _show_heading(console, names)
+        console.print(Text(note))
+    for verdict in failed:
+        if verdict.figures and not verdict.failures and not verdict.note:
+            _show_heading(console, verdict.name, verdict.summary)
+            _show_rows(console, _explain_figures(chapter, solution, verdict))
+    console.print()
+    if pages := dict.fromkeys(_read(chapter, verdict.name) for verdict in failed):
+        _show_rows(console, {"read": "\n".join(pages)})
+        console.print()
+
+
+def _show_cases(console: Console, chapter: Chapter, solution: bool,
+                failures: list[suite.Failure]) -> None:
+    for failure in failures[:SHOWN_FAILURES]:
+        _show_heading(console, failure.case.name, failure.case.reference)
+        _show_rows(console, _explain(chapter, solution, failure))
+    if rest := failures[SHOWN_FAILURES:]:
+        counts = Counter(failure.case.check for failure in rest)
+        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+        console.print()
+        console.print(Text(f"also failing: {told}"))
+        console.print(Text(f"one in full: {_again(chapter, solution, rest[0].case)}"))
+
+
+def _show_heading(console: Console, name: str, rest: str = "") -> None:
+    console.print()
+    console.print(Text(f"✗ {name}", style="bold"), *([Text(rest)] if rest else []))
+
+
+def _show_rows(console: Console, rows: dict[str, str]) -> None:
+    """Labelled lines, left to the terminal to wrap so that commands can be copied."""
+    for name, text in rows.items():
+        first, *more = text.split("\n")
+        console.print(Text(f"  {name:<9}", style="dim"), Text(first))
+        for line in more:
+            console.print(" " * 11, Text(line))
+
+
+def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[str, str]:
+    """A failed case in words: what was sent, expected and got, and how to see it again."""
+    case, received = failure.case, failure.received
+    if case.alone:
+        return {"done": case.alone.done, "expected": case.alone.expected,
+                "got": failure.problem, "again": _again(chapter, solution, case)}
+    rows = {"sent": suite.sent_text(case)}
+    data = received.data if received else b""
+    nearest = suite.nearest(case, data)
+    rows["expected"] = suite.around(nearest, data) + (", then the end" if nearest else
+                                                      ", only the end")
+    if any(CONTINUE + expected in case.expect for expected in case.expect):
+        rows["expected"] += ", with or without 100 Continue before it"
+    rows["got"] = suite.around(data, nearest)
+    rows["so"] = failure.problem
+    rows["again"] = _again(chapter, solution, case)
+    if line := suite.one_liner(case):
+        rows["by hand"] = (f"{COMMAND} run {chapter.tag}{_flag(solution)}, and in another "
+                           f"terminal, with bash:\n{line}")
+    return rows
+
+
+def _explain_figures(chapter: Chapter, solution: bool, verdict: Verdict) -> dict[str, str]:
+    """A budget that was passed: by what."""
+    if not verdict.see:
+        return verdict.rows
+    return {**verdict.rows, "see": f"{COMMAND} {verdict.see} {chapter.tag}{_flag(solution)}"}
+
+
+def _again(chapter: Chapter, solution: bool, case: Case) -> str:
+    return f"{COMMAND} check {chapter.tag}{_flag(solution)} --case '{case.name}'"
+
+
+def _flag(solution: bool) -> str:
+    return " --solution" if solution else ""
+
+
+def _read(chapter: Chapter, check: str) -> str:
+    """The page that helps with a check."""
+    return _page(chapter, chapter.sections.get(check, ""))
+
+
+def _page(chapter: Chapter, anchor: str) -> str:
+    """The chapter's page: in the built book, or else as a file."""
+    page = SITE / chapter.page.replace(".md", ".html")
+    if page.exists():
+        return shown(page) + anchor
+    return f"book/src/{chapter.page}; {COMMAND} book makes a page of it"
+
+
+def report(chapter: Chapter, solution: bool, passed: bool, judged: list[Stage]) -> dict[str, Any]:
+    """The same for machines; with parts also which of them is the first not finished."""
+    here = stages.current(judged)
+    of_parts = {"part": here.number if here else None, "parts": [
+        {"number": stage.part.number, "name": stage.part.name, "title": stage.part.title,
+         "passed": not stage.failed} for stage in judged if stage.part]} if chapter.parts else {}
+    return {"chapter": chapter.name, "solution": solution, "passed": passed, **of_parts,
+            "checks": [_as_json(chapter, solution, stage, verdict)
+                       for stage in judged for verdict in stage.verdicts]}
+
+
+def _as_json(chapter: Chapter, solution: bool, stage: Stage, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "name": verdict.name, "status": verdict.status, "summary": verdict.summary,
+        **({"part": stage.part.number} if stage.part else {}),
+        "note": verdict.note, "read": _read(chapter, verdict.name), **verdict.figures,
+        "failures": [{"case": failure.case.name, "reference": failure.case.reference,
+                      **_explain(chapter, solution, failure)} for failure in verdict.failures]}
