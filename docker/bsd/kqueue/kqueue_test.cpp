@@ -1084,10 +1084,13 @@ void wait_some_time() {
     both_say(
         "If timeout is a non-NULL pointer, it specifies a maximum interval to wait for an "
         "event … If the time limit expires, then kevent() returns 0.");
-    const auto started = Clock::now();
-    equal("events", queue.wait(50ms).size(), 0);
-    const auto took = Clock::now() - started;
-    expect(took >= 50ms && took < 500ms, "50 ms");
+    auto shortest = Clock::duration::max();  // a busy machine only makes some of them longer
+    for (int times = 0; times < 20; ++times) {
+        const auto started = Clock::now();
+        equal("events", queue.wait(5ms).size(), 0);
+        shortest = std::min<Clock::duration>(shortest, Clock::now() - started);
+    }
+    expect(shortest >= 5ms && shortest < 500ms, "5 ms");
     const timespec half_a_millisecond{0, 500'000};
     Event event;
     equal("events", ::kevent(queue, nullptr, 0, &event, 1, &half_a_millisecond), 0);
