@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from workbook.checks import registry
-from workbook.checks.behaviour import alone, cases, rows, suite
+from workbook.checks.behaviour import alone, cases, rows, suite, wording
 from workbook.common.errors import UserError
 from workbook.servers.client import HalfClose, Pause, Sip, Vanish
 from workbook.servers.process import Server
@@ -238,10 +238,23 @@ def test_a_good_server_passes(program: Callable[..., Path]) -> None:
 def test_a_server_that_dies_is_named_with_its_last_words(program: Callable[..., Path]) -> None:
     fault = "print('segment violated', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"
     result = suite.run(program(during=fault), PAGES, level=1)
+    failures = result.failures
+    assert suite.MAX_DEATHS <= len(failures) < suite.MAX_DEATHS + suite.SERVERS < len(PAGES)
+    for failure in failures:
+        assert "the server died during this case: signal 11, SIGSEGV" in failure.problem
+        assert "segment violated" in failure.problem
+    left = [group for group in result.groups.values() if group.passed + len(group.failures)
+            < group.cases]
+    assert left and all(group.unasked == "not asked: the server died 3 times"
+                        for group in left)
+
+
+def test_a_server_that_dies_once_is_asked_the_rest(program: Callable[..., Path]) -> None:
+    fault = "if b'?a=/echo' in data: os.kill(os.getpid(), 11)"
+    result = suite.run(program(during=fault), PAGES, level=1)
     (failure,) = result.failures
-    assert "the server died during this case: signal 11, SIGSEGV" in failure.problem
-    assert "segment violated" in failure.problem
-    assert all(group.stopped == "the server died" for group in result.groups.values())
+    assert failure.case.name == "requests/page-with-odd-query"
+    assert sum(group.passed for group in result.groups.values()) == len(PAGES) - 1
 
 
 def test_a_server_that_never_listens_is_told(program: Callable[..., Path]) -> None:
@@ -330,7 +343,7 @@ def test_the_shell_line_sends_the_same(name: str) -> None:
     case = named(name)
     sent = b"".join(step for step in case.steps if isinstance(step, bytes))
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        line = suite.one_liner(case, listener.getsockname()[1])
+        line = wording.one_liner(case, listener.getsockname()[1])
         shell = subprocess.Popen(["bash", "-c", line], stdout=subprocess.PIPE)
         with listener.accept()[0] as client:
             received = b""
@@ -342,8 +355,8 @@ def test_the_shell_line_sends_the_same(name: str) -> None:
 
 
 def test_long_and_binary_data_is_abbreviated() -> None:
-    assert suite.escaped(b"GET /\r\n\0\xff'") == "GET /\\r\\n\\0\\xff'"
-    text = suite.escaped(rows.noise(10_000))
+    assert wording.escaped(b"GET /\r\n\0\xff'") == "GET /\\r\\n\\0\\xff'"
+    text = wording.escaped(rows.noise(10_000))
     assert len(text) < 300 and "bytes›" in text
     other = rows.noise(10_000)[:5000] + b"?" + rows.noise(10_000)[5001:]
-    assert suite.around(other, rows.noise(10_000)).startswith("‹4960 bytes› … ")
+    assert wording.around(other, rows.noise(10_000)).startswith("‹4960 bytes› … ")

@@ -5,11 +5,16 @@ Behaviour and costs decide; the clock only reports. What is printed of it is `ve
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 
 from workbook.checks import registry
 from workbook.checks.model import BASE, RELEASE, Check, Subject, Verdict
+from workbook.checks.watch import Watch
+from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.course import chapters
 from workbook.course.chapters import Chapter
@@ -33,7 +38,7 @@ def wanted(only: Iterable[str], with_cases: bool = False) -> list[str]:
 
 
 def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str = "*",
-          quiet: bool = True) -> Subject:
+          watch: Watch | None = None) -> Subject:
     """The reader's source, or the solution, built in the ways that these checks need.
 
     UserError if a build fails, or if none of them is for the chapter: then nothing would be judged.
@@ -48,7 +53,7 @@ def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str =
               for preset in needed if preset != BASE}
     if before and BASE in needed:
         builds[BASE] = build.build_server(before.solution_dir, RELEASE)
-    return Subject(chapter, source, builds, pattern, quiet)
+    return Subject(chapter, source, builds, pattern, watch or Watch())
 
 
 def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
@@ -60,29 +65,77 @@ def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
 
 
 def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[Verdict]:
-    """Run these checks, as far as they are for the chapter, yielding each verdict when known."""
-    failed: set[str] = set()
-    for _, together in groupby(registry.of(subject.chapter, names), lambda check: check.judge):
-        for verdict in _together(subject, list(together), failed):
-            failed |= {verdict.name} if verdict.status == "fail" else set()
-            yield verdict
+    """Run these checks, as far as they are for the chapter, yielding each verdict, in the
+    registry's order, when it is known. They run side by side, but for what needs a quiet machine.
+    """
+    groups = [list(together) for _, together in groupby(
+        registry.of(subject.chapter, names), lambda check: check.judge)]
+    board = _Board(check for together in groups for check in together)
+    with subject.watch.on(), ThreadPoolExecutor(len(groups) or 1) as pool:
+        try:
+            for together in groups:
+                pool.submit(_fill, board, subject, together).add_done_callback(
+                    partial(board.done, together))
+            for check in board.checks:
+                if verdict := board.known(check.name):
+                    yield verdict
+        except KeyboardInterrupt:
+            children.stop()
+            raise
 
 
-def _together(subject: Subject, checks: Sequence[Check], failed: set[str]) -> Iterator[Verdict]:
-    """Checks with one judge; in the registry's order, whichever of them can be judged."""
-    reasons = {check.name: reason for check in checks if (reason := _reason(check, failed))}
-    able = [check for check in checks if check.name not in reasons]
-    found = {verdict.name: verdict for verdict in able[0].judge(subject, able)} if able else {}
-    for check in checks:
-        if check.name in reasons:
-            yield Verdict(check.name, "skip", reasons[check.name])
-        elif check.name in found:
-            yield found[check.name]
+class _Board:
+    """The verdicts so far, shared by those who judge. A check may be left without one."""
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self.checks = list(checks)
+        self._found: dict[str, Verdict | None] = {}
+        self._broken: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def add(self, verdict: Verdict) -> None:
+        with self._changed:
+            self._found[verdict.name] = verdict
+            self._changed.notify_all()
+
+    def done(self, together: Sequence[Check], future: Future[None]) -> None:
+        with self._changed:
+            self._broken = self._broken or future.exception()
+            self._found = {check.name: None for check in together} | self._found
+            self._changed.notify_all()
+
+    def known(self, name: str) -> Verdict | None:
+        """Waits for it. What ended a judge ends all who wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._broken or name in self._found)
+            if self._broken:
+                raise self._broken
+            return self._found[name]
 
 
-def _reason(check: Check, failed: Iterable[str]) -> str:
+def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
+    """Judge checks with one judge, whichever of them can be judged, after those they wait for."""
+    reasons = {check.name: _reason(board, check) for check in together}
+    for check in together:
+        if reason := reasons[check.name]:
+            board.add(Verdict(check.name, "skip", reason))
+    if able := [check for check in together if not reasons[check.name]]:
+        for verdict in able[0].judge(subject, able):
+            board.add(verdict)
+
+
+def _reason(board: _Board, check: Check) -> str:
     """Why a check cannot be judged, with what would help; empty if it can."""
-    if check.after and any(registry.named(name).is_of(check.after) for name in failed):
+    before = [other.name for other in board.checks
+              if check.after and other.is_of(check.after) or not check.decides and other.decides]
+    judged = [verdict for name in before if (verdict := board.known(name))]
+    if any(_unmet(verdict) for verdict in judged if registry.named(verdict.name).is_of(check.after)):
         because = f"{check.because}: " if check.because else ""
         return f"{because}waits until {check.after} passes"
     return setup.lacking(check.tool) if check.tool else ""
+
+
+def _unmet(verdict: Verdict) -> bool:
+    """Also where cases were not asked, because the server kept on dying."""
+    return verdict.status == "fail" or (
+        verdict.status == "skip" and registry.named(verdict.name).cases is not None)

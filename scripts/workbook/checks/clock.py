@@ -21,7 +21,7 @@ def _compare(subject: Subject, check: Check) -> Verdict:
     if BASE not in subject.builds:
         return Verdict(check.name, "skip", "nothing comes before this chapter to compare with")
     try:
-        with subject.doing("alternating with the chapter's starting point"):
+        with subject.watch.doing("alternating with the chapter's starting point"):
             compared = compare.measure(subject.builds[BASE], subject.builds[RELEASE],
                                        seconds=SECONDS, goal=chapter.speed.get("bronze", 1.0),
                                        load_name=chapter.speed_load)

@@ -21,7 +21,7 @@ def check(measure: Measure, level: int = 1, when: str = "") -> Check:
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     chapter = subject.chapter
     measures = [check.measure for check in wanted if check.measure]
-    with subject.doing("counting what a request costs"):
+    with subject.watch.doing("counting what a request costs"):
         try:
             counted = costs.count(subject.builds[MEASURE], level=chapter.level, measures=measures)
         except UserError as error:

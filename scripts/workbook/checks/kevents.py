@@ -22,7 +22,7 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
         return Verdict(check.name, "skip", "calls of kevent are counted in the library that brings "
                                            "kqueue to Linux")
     try:
-        with subject.doing("counting calls of kevent"):
+        with subject.watch.doing("counting calls of kevent"):
             value = crowd.kevents(subject.builds[KQUEUE], AT_ONCE, ROUNDS)
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from workbook.checks.behaviour.rows import Case
 from workbook.checks.behaviour.suite import Failure
+from workbook.checks.watch import Watch
 from workbook.course.chapters import SERVER, Chapter
 from workbook.measure.costs import Measure
 
@@ -46,18 +46,7 @@ class Subject:
     source: Path  # its directory
     builds: Mapping[str, Path]  # the program, by preset; BASE is absent where nothing comes before
     pattern: str = "*"  # of the cases that are run
-    quiet: bool = True
-
-    @contextmanager
-    def doing(self, what: str) -> Iterator[None]:
-        """Say what takes its time, to those who watch."""
-        if self.quiet:
-            yield
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status(what):
-            yield
+    watch: Watch = field(default_factory=Watch)
 
 
 @dataclass(frozen=True)

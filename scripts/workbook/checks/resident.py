@@ -19,7 +19,7 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
     if sys.platform != "linux":
         return Verdict(check.name, "skip", "only Linux tells a process's own memory from shared")
     try:
-        with subject.doing("looking at the memory of idle clients"):
+        with subject.watch.doing("looking at the memory of idle clients"):
             value = crowd.resident_bytes(subject.builds[RELEASE])
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from workbook.common.errors import UserError
+
 _started: list[subprocess.Popen[Any]] = []
 _starting = threading.Lock()
+_no_more = threading.Event()
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
@@ -21,6 +24,8 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     Ctrl-C may come after the child has begun and before anybody could know of it: it waits
     until the child is known.
     """
+    if _no_more.is_set():
+        raise UserError("it was stopped", "start it again")
     with _signals_wait():
         child = subprocess.Popen(command, **options)
         with _starting:
@@ -43,6 +48,12 @@ def _signals_wait() -> Iterator[None]:
             signal.signal(number, handler)
         for number in came:
             signal.raise_signal(number)
+
+
+def stop() -> None:
+    """Kill all, and start no more: what other threads do comes to its end."""
+    _no_more.set()
+    kill_all()
 
 
 @atexit.register

@@ -6,9 +6,12 @@ import json
 import time
 from collections.abc import Iterable
 
+from rich.console import Console
+
 from workbook.checks import check, stages
 from workbook.checks.behaviour import cases
 from workbook.checks.stages import Stage
+from workbook.checks.watch import Watch
 from workbook.course import progress
 from workbook.course.chapters import Chapter
 from workbook.verbs import verdicts
@@ -26,8 +29,13 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         names = stages.names(chapter, part, names)
     if case is not None:
         names = [*{found.check: None for found in cases.select(chapter.level, names, case)}]
-    subject = check.built(chapter, solution, names, case or "*", quiet=as_json)
-    judged = stages.stages(chapter, check.judge(subject, names), part)
+    console = Console(highlight=False, soft_wrap=True)
+    watch = Watch(None if as_json else console if console.is_terminal else Console(stderr=True))
+    subject = check.built(chapter, solution, names, case or "*", watch)
+    telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part)
+    for verdict in check.judge(subject, names):
+        telling.add(verdict)
+    judged = telling.stages()
     whole = case is None and not list(only)
     nothing = whole and stages.undecided(judged)
     passed = not nothing and not stages.unmet(judged)
@@ -36,7 +44,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     if as_json:
         print(json.dumps(verdicts.report(chapter, solution, passed, judged), indent=2))
     else:
-        verdicts.show(chapter, solution, judged, whole, time.monotonic() - started, part)
+        verdicts.show_rest(console, chapter, solution, judged, whole,
+                           time.monotonic() - started, part)
     return 0 if passed else 1
 
 

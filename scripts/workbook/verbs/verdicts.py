@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from workbook.checks import registry, stages
-from workbook.checks.behaviour import suite
+from workbook.checks.behaviour import suite, wording
 from workbook.checks.behaviour.rows import CONTINUE, Case
 from workbook.checks.model import Status, Verdict
 from workbook.checks.stages import Stage
@@ -24,13 +24,44 @@ MARKS: dict[Status, Text] = {
 }
 
 
-def show(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool, seconds: float,
-         until: int | None = None) -> None:
-    """Every line, then what helps with those that fail: of parts, with the first not finished."""
-    console = Console(highlight=False, soft_wrap=True)
+class Telling:
+    """Tells verdicts as they come: a check of no part at once, a part when all of it is known, and
+    what does not decide at the end.
+    """
+
+    def __init__(self, console: Console, chapter: Chapter, until: int | None = None) -> None:
+        self._console = console
+        self._chapter = chapter
+        self._until = until
+        self._found: list[Verdict] = []
+        self._told: set[str] = set()
+        self._of_parts = {name for part in chapter.parts[:until] for name in part.judged}
+
+    def add(self, verdict: Verdict) -> None:
+        self._found.append(verdict)
+        if verdict.name not in self._of_parts and registry.named(verdict.name).decides:
+            self._tell(verdict)
+
+    def stages(self) -> list[Stage]:
+        """Tell the rest; returns all that was told."""
+        judged = stages.stages(self._chapter, self._found, self._until)
+        here = stages.current(judged)
+        for stage in judged[1:]:
+            _show_stage(self._console, self._chapter, stage, here)
+        for verdict in judged[0].verdicts:
+            if verdict.name not in self._told:
+                self._tell(verdict)
+        return judged
+
+    def _tell(self, verdict: Verdict) -> None:
+        self._told.add(verdict.name)
+        _show_line(self._console, verdict.status, verdict)
+
+
+def show_rest(console: Console, chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
+              seconds: float, until: int | None = None) -> None:
+    """What helps with those that fail: of parts, with the first not finished; then the outcome."""
     here = stages.current(judged)
-    for stage in judged:
-        _show_stage(console, chapter, stage, here)
     failed = [verdict for stage in judged for verdict in stage.failed
               if not stage.part or not here or stage.part.number <= here.number]
     _show_failures(console, chapter, solution, failed)
@@ -42,16 +73,19 @@ def show(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool, sec
 
 def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | None) -> None:
     """A part's lines stand below its title; what fails in a later one is only not there yet."""
-    later = bool(stage.part and here and stage.part.number > here.number)
-    indent = ""
-    if stage.part:
-        indent = "  "
-        mark = MARKS["info" if later else "fail" if stage.failed else "pass"]
-        console.print(mark, Text(f"part {stage.part.number} of {len(chapter.parts)}: "
-                                 f"{stage.part.title}", style="bold" if not later else ""))
+    assert stage.part
+    later = here is not None and stage.part.number > here.number
+    mark = MARKS["info" if later else "fail" if stage.failed else "pass"]
+    console.print(mark, Text(f"part {stage.part.number} of {len(chapter.parts)}: "
+                             f"{stage.part.title}", style="bold" if not later else ""))
     for verdict in stage.verdicts:
-        mark = MARKS["info" if later and verdict.status == "fail" else verdict.status]
-        console.print(Text(indent).append_text(mark), f"{verdict.name:<21}", Text(verdict.summary))
+        status = "info" if later and verdict.status == "fail" else verdict.status
+        _show_line(console, status, verdict, "  ")
+
+
+def _show_line(console: Console, status: Status, verdict: Verdict, indent: str = "") -> None:
+    console.print(Text(indent).append_text(MARKS[status]), f"{verdict.name:<21}",
+                  Text(verdict.summary))
 
 
 def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
@@ -151,17 +185,17 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
     if case.alone:
         return {"done": case.alone.done, "expected": case.alone.expected,
                 "got": failure.problem, "again": _again(chapter, solution, case)}
-    rows = {"sent": suite.sent_text(case)}
+    rows = {"sent": wording.sent_text(case)}
     data = received.data if received else b""
     nearest = suite.nearest(case, data)
-    rows["expected"] = suite.around(nearest, data) + (", then the end" if nearest else
+    rows["expected"] = wording.around(nearest, data) + (", then the end" if nearest else
                                                       ", only the end")
     if any(CONTINUE + expected in case.expect for expected in case.expect):
         rows["expected"] += ", with or without 100 Continue before it"
-    rows["got"] = suite.around(data, nearest)
+    rows["got"] = wording.around(data, nearest)
     rows["so"] = failure.problem
     rows["again"] = _again(chapter, solution, case)
-    if line := suite.one_liner(case):
+    if line := wording.one_liner(case):
         rows["by hand"] = (f"{COMMAND} run {chapter.tag}{_flag(solution)}, and in another "
                            f"terminal, with bash:\n{line}")
     return rows

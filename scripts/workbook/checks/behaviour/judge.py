@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from workbook.checks.behaviour import suite
 from workbook.checks.behaviour.rows import Case, belonging
@@ -29,27 +25,14 @@ def run(subject: Subject, wanted: Sequence[Check], program: Path, level: int) ->
     """The cases of these checks, with a program that is started as one of that level is."""
     rows = [case for check in wanted if check.cases for case in check.cases()]
     cases = suite.matching(rows, subject.chapter.level, subject.pattern)
-    with _progress(len(cases), subject.quiet) as on_case:
-        result = suite.run(program, cases, level, on_case)
-    yield from map(_verdict, result.groups.values())
+    with subject.watch.doing("behaviour", len(cases)) as advance:
+        yield from map(_verdict, suite.as_known(program, cases, level, lambda _: advance()))
 
 
 def _verdict(group: suite.Group) -> Verdict:
     summary = f"{group.passed} of {group.cases} cases"
-    if group.stopped:
-        summary += f"; {group.stopped.splitlines()[0]}"
-    return Verdict(group.check, "pass" if group.ok else "fail", summary, group.stopped,
-                   {"cases": group.cases, "passed": group.passed}, failures=group.failures)
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[Case], None]]:
-    """A bar that goes away, for those who watch."""
-    with Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"),
-                  console=Console(stderr=True), transient=True, disable=quiet) as bar:
-        task = bar.add_task("behaviour", total=total)
-
-        def on_case(case: Case) -> None:
-            bar.update(task, advance=1, description=case.check)
-
-        yield on_case
+    if reason := group.stopped or group.unasked:
+        summary += f"; {reason.splitlines()[0]}"
+    return Verdict(group.check, "pass" if group.ok else "fail" if group.failed else "skip", summary,
+                   group.stopped, {"cases": group.cases, "passed": group.passed},
+                   failures=group.failures)

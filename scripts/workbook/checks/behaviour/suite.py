@@ -1,18 +1,18 @@
-"""Runs the table against one server and says in words what went wrong."""
+"""Runs the table against servers and says in words what went wrong."""
 
 from __future__ import annotations
 
 import re
 import signal
+import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +20,14 @@ from workbook.checks.behaviour.rows import Case, Unmet
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.measure.stress import raise_descriptor_limit
-from workbook.servers.client import (
-    Await,
-    Client,
-    HalfClose,
-    Pause,
-    Received,
-    Sip,
-    Step,
-    Vanish,
-    exchange,
-    exchange_many,
-)
+from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
 BLAMED = "behaviour.connections"  # for an end that is not well
+SERVERS = 4  # share the cases: nearly all of a case is waiting
 MAX_HANGS = 3
-MAX_ONE_LINER = 800
+MAX_DEATHS = 3
+BAD_END = "it did not end well after SIGTERM"
 
 
 @dataclass(frozen=True)
@@ -56,11 +47,16 @@ class Group:
     cases: int
     passed: int = 0
     failures: list[Failure] = field(default_factory=list)
-    stopped: str = ""  # why the rest was not run
+    stopped: str = ""  # why the rest was not run, or what was wrong at the end
+    unasked: str = ""  # why the rest was not run, where others are to blame
 
     @property
     def ok(self) -> bool:
         return self.passed == self.cases and not self.stopped
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.failures or self.stopped)
 
 
 @dataclass
@@ -95,50 +91,173 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
     return found
 
 
-def run(binary: Path, cases: Sequence[Case], level: int,
-        on_case: Callable[[Case], None] = lambda case: None) -> Result:
-    """Start the server, run the cases one after another, stop it; then those that have a server
-    of their own. Never raises for its faults.
-    """
+def run(binary: Path, cases: Sequence[Case], level: int) -> Result:
+    """How all the groups went. Never raises for the server's faults."""
     started = time.monotonic()
-    sizes = Counter(case.check for case in cases)
-    result = Result({check: Group(check, size) for check, size in sizes.items()})
-    command = (binary, "--threads", "4") if level >= 4 else (binary,)
+    groups = {group.check: group for group in as_known(binary, cases, level)}
+    return Result(groups, time.monotonic() - started)
+
+
+def as_known(binary: Path, cases: Sequence[Case], level: int,
+             on_case: Callable[[Case], None] = lambda case: None) -> Iterator[Group]:
+    """Each group, in their order, as soon as it is known how it went. A few servers share the
+    cases; afterwards those that have a server of their own are run, all at the same time.
+    """
     raise_descriptor_limit()
-    together = [case for case in cases if not case.alone]
-    if together:
-        _run_together(command, together, result, on_case)
-    alone = [case for case in cases if case.alone and not result.groups[case.check].stopped]
-    if alone:
-        _run_alone(command, alone, result, on_case)
-    result.seconds = time.monotonic() - started
-    return result
-
-
-def _run_together(command: Sequence[Any], cases: Sequence[Case], result: Result,
-                  on_case: Callable[[Case], None]) -> None:
-    try:
-        with running(*command) as server:
-            _Run(server, result, on_case).all(cases)
-            _judge_end(server.stop(), result)
-    except UserError as error:
-        _stop_everything(result, error.message)
-
-
-def _run_alone(command: Sequence[Any], cases: Sequence[Case], result: Result,
-               on_case: Callable[[Case], None]) -> None:
-    """All at the same time: they wait more than they work."""
-    with ThreadPoolExecutor(len(cases)) as pool:
+    command = (binary, "--threads", "4") if level >= 4 else (binary,)
+    work = _Work(cases, on_case)
+    sharing = min(SERVERS, len(work.together))
+    alone = [case for case in cases if case.alone]
+    with ThreadPoolExecutor(sharing + 1) as shared, ThreadPoolExecutor(len(alone) + 1) as own:
         try:
-            outcomes = pool.map(partial(_alone, command), cases)
-            for case, failure in zip(cases, outcomes, strict=True):
-                on_case(case)
-                group = result.groups[case.check]
-                group.passed += failure is None
-                group.failures += [failure] if failure else []
-        except BaseException:  # Ctrl-C: the pool would wait for them
-            children.kill_all()
+            serving = [shared.submit(_serve, command, work) for _ in range(sharing)]
+            ended = shared.submit(lambda: [each.result() for each in serving])
+            asked = [own.submit(_serve_alone, command, work, case, ended) for case in alone]
+            for each in (ended, *asked):
+                each.add_done_callback(work.look)
+            for check in work.groups:
+                yield work.known(check, ended)
+        except KeyboardInterrupt:  # the pools would wait for what they do
+            children.stop()
             raise
+
+
+class _Work:
+    """What is still to be run, and how the rest went: shared by threads that have a server each."""
+
+    def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None]) -> None:
+        self._open = Counter(case.check for case in cases)
+        self.groups = {check: Group(check, size) for check, size in self._open.items()}
+        self.together = deque(case for case in cases if not case.alone)
+        checks = {case.check for case in self.together}
+        self._blamed = BLAMED if BLAMED in checks else next(
+            (check for check in reversed(self.groups) if check in checks), "")
+        self._on_case = on_case
+        self._hangs = self._deaths = 0
+        self._broken: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def next(self) -> Case | None:
+        """Another case for who can have it, None if there are no more."""
+        with self._changed:
+            while self.together:
+                case = self.together.popleft()
+                if self.wanted(case):
+                    return case
+                self._close(case)
+        return None
+
+    def wanted(self, case: Case) -> bool:
+        group = self.groups[case.check]
+        return not group.stopped and not group.unasked
+
+    def judged(self, case: Case, failure: Failure | None, died: bool = False) -> None:
+        with self._changed:
+            group = self.groups[case.check]
+            group.passed += failure is None
+            group.failures += [failure] if failure else []
+            self._on_case(case)
+            self._close(case)
+            if failure and failure.received and failure.received.end == "timeout":
+                self._hangs += 1
+                group.stopped = "stopped at the first case without an end"
+                if self._hangs == MAX_HANGS:
+                    self._leave(f"{MAX_HANGS} cases had no end")
+            self._deaths += died
+            if died and self._deaths == MAX_DEATHS:
+                self._leave(f"the server died {MAX_DEATHS} times")
+
+    def skipped(self, case: Case) -> None:
+        with self._changed:
+            self._close(case)
+
+    def ended_badly(self, problem: str) -> None:
+        with self._changed:
+            group = self.groups[self._blamed]
+            group.stopped = group.stopped or problem
+
+    def stop(self, problem: str) -> None:
+        """Nothing more can be asked. The first group that is left tells why."""
+        with self._changed:
+            left = [group for check, group in self.groups.items() if self._open[check]]
+            if left and not any(group.failed for group in self.groups.values()):
+                left[0].stopped = problem
+            self._leave(problem.splitlines()[0])
+
+    def known(self, check: str, ended: Future[Any]) -> Group:
+        """The group, once that is so: what ends badly is told of one that waits for the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._broken or not self._open[check] and (
+                check != self._blamed or ended.done()))
+            if self._broken:
+                raise self._broken
+        return self.groups[check]
+
+    def look(self, done: Future[Any]) -> None:
+        """Somebody has done his part; who waits has to know if he failed."""
+        with self._changed:
+            self._broken = self._broken or done.exception()
+            self._changed.notify_all()
+
+    def _leave(self, reason: str) -> None:
+        for check, group in self.groups.items():
+            if self._open[check]:
+                group.unasked = group.unasked or f"not asked: {reason}"
+
+    def _close(self, case: Case) -> None:
+        self._open[case.check] -= 1
+        self._changed.notify_all()
+
+
+def _serve(command: Sequence[Any], work: _Work) -> None:
+    """One server after the other, as long as they die and there are cases left."""
+    case = work.next()
+    while case:
+        try:
+            with running(*command) as server:
+                case = _ask_until_it_dies(server, work, case)
+                if not case:
+                    work.ended_badly(_end_problem(server.stop(), BAD_END))
+        except UserError as error:
+            work.stop(error.message)
+            work.skipped(case)
+            case = work.next()
+
+
+def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case | None:
+    """Returns the case to go on with when it has died, None if there are no more."""
+    before: Case | None = None
+    while case:
+        waited = _waits(server.pid) if case.workers else {}
+        failure = perform(case, (server.host, server.port))
+        if case.workers and failure is None:
+            failure = _judge_workers(case, waited, _waits(server.pid))
+        if failure and _died(server, failure):
+            words = _last_words(server.stop(), "the server died during this case")
+            if failure.received and failure.received.end == "refused" and before:
+                words = words.replace("during this case", f"after {before.name}")
+            work.judged(case, Failure(case, words, failure.received), died=True)
+            return work.next()
+        work.judged(case, failure)
+        before, case = case, work.next()
+    return None
+
+
+def _died(server: Server, failure: Failure) -> bool:
+    """A process ends a moment after its sockets do; if too late to be seen here, the next case is
+    refused.
+    """
+    end = failure.received.end if failure.received else "closed"
+    patience = {"timeout": 0.0, "refused": 1.0}.get(end, 0.002)
+    return server.ends(patience)
+
+
+def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future[Any]) -> None:
+    others.result()
+    if work.wanted(case):
+        work.judged(case, _alone(command, case))
+    else:
+        work.skipped(case)
 
 
 def _alone(command: Sequence[Any], case: Case) -> Failure | None:
@@ -150,7 +269,7 @@ def _alone(command: Sequence[Any], case: Case) -> Failure | None:
             unmet, ended = _perform_alone(command, case)
         except UserError as error:
             return Failure(case, error.message)
-        if words := _end_problem(ended, unmet or "it did not end well after SIGTERM"):
+        if words := _end_problem(ended, unmet or BAD_END):
             return Failure(case, words)
         if not unmet:
             return None
@@ -169,59 +288,6 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[str, Ended]:
         except Unmet as problem:
             unmet = str(problem)
         return unmet, server.stop()
-
-
-class _Run:
-    """One pass over the cases against one running server."""
-
-    def __init__(self, server: Server, result: Result, on_case: Callable[[Case], None]) -> None:
-        self._server = server
-        self._result = result
-        self._on_case = on_case
-        self._hangs = 0
-        self._before: Case | None = None
-
-    def all(self, cases: Sequence[Case]) -> None:
-        for case in cases:
-            group = self._result.groups[case.check]
-            if group.stopped:
-                continue
-            self._on_case(case)
-            before = _waits(self._server.pid) if case.workers else {}
-            failure = perform(case, (self._server.host, self._server.port))
-            if case.workers and failure is None:
-                failure = _judge_workers(case, before, _waits(self._server.pid))
-            if failure is None:
-                group.passed += 1
-            else:
-                self._record(group, failure)
-            self._before = case
-
-    def _record(self, group: Group, failure: Failure) -> None:
-        if self._died(failure):
-            words = _last_words(self._server.stop(), "the server died during this case")
-            if failure.received and failure.received.end == "refused" and self._before:
-                words = words.replace("during this case", f"after {self._before.name}")
-            group.failures.append(Failure(failure.case, words, failure.received))
-            _stop_everything(self._result, "the server died")
-            return
-        group.failures.append(failure)
-        if failure.received and failure.received.end == "timeout":
-            self._hangs += 1
-            group.stopped = "stopped at the first case without an end"
-        if self._hangs == MAX_HANGS:
-            _stop_everything(self._result, f"stopped after {MAX_HANGS} cases without an end")
-
-    def _died(self, failure: Failure) -> bool:
-        """A process ends a moment after its sockets do; if too late to be seen here, the next
-        case is refused.
-        """
-        end = failure.received.end if failure.received else "closed"
-        patience = {"timeout": 0.0, "refused": 1.0}.get(end, 0.002)
-        deadline = time.monotonic() + patience
-        while self._server.alive() and time.monotonic() < deadline:
-            time.sleep(0.005)
-        return not self._server.alive()
 
 
 def perform(case: Case, address: tuple[str, int]) -> Failure | None:
@@ -290,27 +356,20 @@ def _problem(case: Case, received: Received) -> str:
         return "the connection was closed without an answer"
     if case.expect == (b"",):
         return "an answer came where the connection should just have been closed"
-    at = _first_difference(nearest(case, received.data), received.data)
+    at = first_difference(nearest(case, received.data), received.data)
     return f"the answer differs from byte {at} on"
 
 
 def nearest(case: Case, data: bytes) -> bytes:
     """Of the right answers the one that this is most like."""
-    return max(case.expect, key=lambda expected: _first_difference(expected, data))
+    return max(case.expect, key=lambda expected: first_difference(expected, data))
 
 
-def _first_difference(one: bytes, other: bytes) -> int:
+def first_difference(one: bytes, other: bytes) -> int:
     for index, (a, b) in enumerate(zip(one, other, strict=False)):
         if a != b:
             return index
     return min(len(one), len(other))
-
-
-def _judge_end(ended: Ended, result: Result) -> None:
-    """After the last case the server has to end well."""
-    groups = result.groups
-    group = groups.get(BLAMED) or [g for g in groups.values() if g.passed or g.failures][-1]
-    group.stopped = group.stopped or _end_problem(ended, "it did not end well after SIGTERM")
 
 
 def _end_problem(ended: Ended, what: str) -> str:
@@ -319,12 +378,6 @@ def _end_problem(ended: Ended, what: str) -> str:
         return "it did not end within 5 s of SIGTERM"
     well = ended.exit_code == 0 and "runtime error:" not in ended.stderr
     return "" if well else _last_words(ended, what)
-
-
-def _stop_everything(result: Result, reason: str) -> None:
-    for group in result.groups.values():
-        if group.passed + len(group.failures) < group.cases:
-            group.stopped = group.stopped or reason
 
 
 def _last_words(ended: Ended, what: str) -> str:
@@ -339,97 +392,3 @@ def _last_words(ended: Ended, what: str) -> str:
 
 def _signal_name(number: int) -> str:
     return f"{number}, {signal.Signals(number).name}"
-
-
-def sent_text(case: Case) -> str:
-    """What a case sends, abbreviated, its pauses in angle brackets."""
-    lines = [f"first, another client: {_steps_text(steps)}" for steps in dict.fromkeys(
-        case.neighbours)]
-    lines.append(_steps_text(case.steps))
-    if case.copies > 1:
-        lines.append(f"({case.copies} clients at once)")
-    if case.narrow:
-        lines.append("(with a small receive buffer)")
-    return "\n".join(lines)
-
-
-def _steps_text(steps: Sequence[Step]) -> str:
-    if len(steps) > 12:
-        whole = b"".join(step for step in steps if isinstance(step, bytes))
-        return escaped(whole) + f"  ‹in {sum(isinstance(s, bytes) for s in steps)} pieces›"
-    if not any(step and not isinstance(step, Pause) for step in steps):
-        return "‹connects and is silent›"
-    return " ".join(_step_text(step) for step in steps)
-
-
-def _step_text(step: Step) -> str:
-    match step:
-        case bytes():
-            return escaped(step)
-        case Pause(seconds):
-            return f"‹{seconds * 1000:g} ms›"
-        case Await(data):
-            return f"‹waits for {escaped(data)}›"
-        case Sip(size, _):
-            return f"‹reads {size} bytes at a time›"
-        case HalfClose():
-            return "‹half-close›"
-        case Vanish():
-            return "‹vanishes›"
-
-
-def escaped(data: bytes, most: int = 240) -> str:
-    """Bytes as they would stand in a C string, the middle left out when there are many."""
-    start = _escaped_until(data, most)
-    if len(start) == len(data):
-        return "".join(start)
-    start, end = _escaped_until(data, most - 80), _escaped_until(data[::-1], 60)
-    left_out = len(data) - len(start) - len(end)
-    return f"{''.join(start)} … ‹{left_out} bytes› … {''.join(reversed(end))}"
-
-
-def _escaped_until(data: bytes, most: int) -> list[str]:
-    """The first bytes, each escaped, as far as `most` characters go."""
-    names = {0: "\\0", 39: "'"}
-    texts: list[str] = []
-    room = most
-    for byte in data[:most]:
-        text = names.get(byte) or repr(bytes([byte]))[2:-1]
-        room -= len(text)
-        if room < 0:
-            break
-        texts.append(text)
-    return texts
-
-
-def around(data: bytes, other: bytes) -> str:
-    """What differs: all of a short answer, else the surroundings of the first difference."""
-    if len(data) <= 320:
-        return escaped(data, 1300) or "‹nothing›"
-    start = max(0, _first_difference(data, other) - 40)
-    before = f"‹{start} bytes› … " if start else ""
-    after = f" … ‹{len(data)} bytes in all›"
-    return before + "".join(_escaped_until(data[start:], 240)) + after
-
-
-def one_liner(case: Case, port: int = 8080) -> str:
-    """A line for bash that sends the same and shows what comes, or nothing where a shell cannot
-    or the line would be long.
-    """
-    simple = all(isinstance(step, (bytes, Pause)) for step in case.steps)
-    size = sum(len(step) for step in case.steps if isinstance(step, bytes))
-    if not simple or case.neighbours or case.narrow or len(case.steps) > 5 or size > MAX_ONE_LINER:
-        return ""
-    parts = [f"printf '{_for_printf(step)}'" if isinstance(step, bytes)
-             else f"sleep {max(step.seconds, 0.1):g}" for step in case.steps]  # type: ignore
-    return f"( exec 3<>/dev/tcp/127.0.0.1/{port}; {{ {'; '.join(parts)}; }} >&3; cat <&3 )"
-
-
-def _for_printf(data: bytes) -> str:
-    special = {b"\r": "\\r", b"\n": "\\n", b"\t": "\\t", b"%": "%%", b"\\": "\\\\", b"'": "'\\''"}
-
-    def one(byte: bytes) -> str:
-        plain = byte.decode("latin-1") if 0x20 <= byte[0] < 0x7f else f"\\{byte[0]:03o}"
-        return special.get(byte, plain)
-
-    return "".join(one(bytes([byte])) for byte in data)

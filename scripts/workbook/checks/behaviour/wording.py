@@ -1,0 +1,105 @@
+"""A case in words: what is sent, what comes, and a line for the shell that does the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbook.checks.behaviour.rows import Case
+from workbook.checks.behaviour.suite import first_difference
+from workbook.servers.client import Await, HalfClose, Pause, Sip, Step, Vanish
+
+MAX_ONE_LINER = 800
+
+
+def sent_text(case: Case) -> str:
+    """What a case sends, abbreviated, its pauses in angle brackets."""
+    lines = [f"first, another client: {_steps_text(steps)}" for steps in dict.fromkeys(
+        case.neighbours)]
+    lines.append(_steps_text(case.steps))
+    if case.copies > 1:
+        lines.append(f"({case.copies} clients at once)")
+    if case.narrow:
+        lines.append("(with a small receive buffer)")
+    return "\n".join(lines)
+
+
+def _steps_text(steps: Sequence[Step]) -> str:
+    if len(steps) > 12:
+        whole = b"".join(step for step in steps if isinstance(step, bytes))
+        return escaped(whole) + f"  ‹in {sum(isinstance(s, bytes) for s in steps)} pieces›"
+    if not any(step and not isinstance(step, Pause) for step in steps):
+        return "‹connects and is silent›"
+    return " ".join(_step_text(step) for step in steps)
+
+
+def _step_text(step: Step) -> str:
+    match step:
+        case bytes():
+            return escaped(step)
+        case Pause(seconds):
+            return f"‹{seconds * 1000:g} ms›"
+        case Await(data):
+            return f"‹waits for {escaped(data)}›"
+        case Sip(size, _):
+            return f"‹reads {size} bytes at a time›"
+        case HalfClose():
+            return "‹half-close›"
+        case Vanish():
+            return "‹vanishes›"
+
+
+def escaped(data: bytes, most: int = 240) -> str:
+    """Bytes as they would stand in a C string, the middle left out when there are many."""
+    start = _escaped_until(data, most)
+    if len(start) == len(data):
+        return "".join(start)
+    start, end = _escaped_until(data, most - 80), _escaped_until(data[::-1], 60)
+    left_out = len(data) - len(start) - len(end)
+    return f"{''.join(start)} … ‹{left_out} bytes› … {''.join(reversed(end))}"
+
+
+def _escaped_until(data: bytes, most: int) -> list[str]:
+    """The first bytes, each escaped, as far as `most` characters go."""
+    names = {0: "\\0", 39: "'"}
+    texts: list[str] = []
+    room = most
+    for byte in data[:most]:
+        text = names.get(byte) or repr(bytes([byte]))[2:-1]
+        room -= len(text)
+        if room < 0:
+            break
+        texts.append(text)
+    return texts
+
+
+def around(data: bytes, other: bytes) -> str:
+    """What differs: all of a short answer, else the surroundings of the first difference."""
+    if len(data) <= 320:
+        return escaped(data, 1300) or "‹nothing›"
+    start = max(0, first_difference(data, other) - 40)
+    before = f"‹{start} bytes› … " if start else ""
+    after = f" … ‹{len(data)} bytes in all›"
+    return before + "".join(_escaped_until(data[start:], 240)) + after
+
+
+def one_liner(case: Case, port: int = 8080) -> str:
+    """A line for bash that sends the same and shows what comes, or nothing where a shell cannot
+    or the line would be long.
+    """
+    simple = all(isinstance(step, (bytes, Pause)) for step in case.steps)
+    size = sum(len(step) for step in case.steps if isinstance(step, bytes))
+    if not simple or case.neighbours or case.narrow or len(case.steps) > 5 or size > MAX_ONE_LINER:
+        return ""
+    parts = [f"printf '{_for_printf(step)}'" if isinstance(step, bytes)
+             else f"sleep {max(step.seconds, 0.1):g}" for step in case.steps]  # type: ignore
+    return f"( exec 3<>/dev/tcp/127.0.0.1/{port}; {{ {'; '.join(parts)}; }} >&3; cat <&3 )"
+
+
+def _for_printf(data: bytes) -> str:
+    special = {b"\r": "\\r", b"\n": "\\n", b"\t": "\\t", b"%": "%%", b"\\": "\\\\", b"'": "'\\''"}
+
+    def one(byte: bytes) -> str:
+        plain = byte.decode("latin-1") if 0x20 <= byte[0] < 0x7f else f"\\{byte[0]:03o}"
+        return special.get(byte, plain)
+
+    return "".join(one(bytes([byte])) for byte in data)
