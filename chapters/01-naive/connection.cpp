@@ -68,7 +68,7 @@ bool Connection::receive_byte(char& byte) {
 }
 
 bool Connection::send_all(std::string_view bytes) {
-    // TODO(1): every byte of it. False when the client is gone.
+    // TODO(1): every byte of it, one a call. False when the client is gone.
     return bytes.empty();
 }
 

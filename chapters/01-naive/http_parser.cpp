@@ -4,10 +4,12 @@
 
 namespace web {
 
-// Method, one space, target, one space, version.
-// - 400: anything else; a method that is no token (RFC 9110 §5.6.2); a target that is empty, has
-//   bytes outside 0x21 to 0x7e or a '#', or is neither a path, nor "*", nor http://host and a path.
-// - 505: HTTP/ digit . digit, but neither 1.0 nor 1.1.   - 501: a method that Method does not list.
+// Method, one space, target, one space, version. What applies first wins:
+// - 400: any other shape; a method that is no token (RFC 9110 §5.6.2); a target that is empty, has
+//   bytes outside 0x21 to 0x7e or a '#', or is neither a path, nor "*", nor http://host and a path;
+//   a version that is not HTTP/ digit . digit.
+// - 505: a version that is neither 1.0 nor 1.1.
+// - 501: a method that Method does not list.
 // The path ends at the first '?'; the query follows it.
 ParseResult parse_request_line(const std::string& line, Request& request) {
     request.path = line;
@@ -21,7 +23,7 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
 // - 400: Host missing in 1.1, repeated, or with a byte that no host has (RFC 3986 §3.2.2).
 // - Transfer-Encoding: 400 beside Content-Length or in 1.0; 411 if exactly "chunked"; else 501.
 // - Content-Length: 400 unless it stands once and is all digits; 413 above max_body.
-// - Expect: 417 unless it is 100-continue; 1.0 does not know it.
+// - Expect: 417 unless it stands once and is 100-continue; 1.0 does not know it.
 ParseResult parse_fields(const std::string& lines, Request& request) {
     request.headers.clear();
     return std::unexpected(lines.empty() ? Status::bad_request : Status::not_implemented);
