@@ -28,6 +28,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "kqueue": part2.kqueue,
     "changes": part2.changes,
     "allocators": part2.allocators,
+    "giving-back": part2.giving_back,
     "compilers": part2.compilers,
     "keep-alive": part2.keep_alive,
     "staying": part2.staying,

@@ -149,13 +149,16 @@ def layout() -> Finding:
 def many_fields() -> Finding:
     """When do hashing and a node for each field pay?"""
     rows: Rows = {}
-    for count in (5, 25, 100, 1000, 6000):
-        fields = b"".join(b"X%d: %d\r\n" % (i, i % 10) for i in range(count - 2))
+    every = {f"{count}": (f"{count:,} fields", [b"X%d" % i for i in range(count - 2)])
+             for count in (5, 25, 100, 1000, 6000)}
+    every["same"] = ("1,000, all of one name", [b"X"] * 998)
+    for key, (label, names) in every.items():
+        fields = b"".join(b"%s: %d\r\n" % (name, i % 10) for i, name in enumerate(names))
         request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
         hashed, walked = (costs_of(name, request, costs.ALLOCATIONS, costs.INSTRUCTIONS)
                           for name in (CHUNKS, LAYOUT))
-        rows[str(count)] = {
-            "label": f"{count:,} fields",
+        rows[key] = {
+            "label": label,
             "map_allocations": hashed[costs.ALLOCATIONS],
             "map_instructions": hashed[costs.INSTRUCTIONS],
             "vector_allocations": walked[costs.ALLOCATIONS],

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from statistics import median
 from unittest.mock import patch
 
@@ -42,7 +43,7 @@ from workbook.experiments.tools import (
 from workbook.machine import setup
 from workbook.measure import costs, crowd, fairness, ladder, pgo, stress
 from workbook.measure.crowd import SHORT, ask_all, connect
-from workbook.measure.load import Phase
+from workbook.measure.load import MIB, Phase
 from workbook.servers import build
 from workbook.servers.process import Server, running
 
@@ -50,6 +51,8 @@ HEAVY = Phase("heavy", "heavy", connections=32, seconds=2)
 PLAIN = Phase("plain", "plain", connections=64, seconds=1)
 AS_IT_COMES = "oversize_threshold:8388608"  # what jemalloc.cpp sets otherwise
 WITH_A_THREAD = f"{AS_IT_COMES},background_thread:true,dirty_decay_ms:500"
+THRESHOLD_FIXED = "glibc.malloc.mmap_threshold=131072"  # where it begins, and else rises from
+NOTHING_TRIMMED = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
 
 
 def workers_sweep() -> Finding:
@@ -254,6 +257,58 @@ def _configured(conf: str, start: Callable[[], AbstractContextManager[Server]]) 
     """A server whose jemalloc is told so."""
     with patch.dict(os.environ, {"MALLOC_CONF": conf}), start() as server:
         yield server
+
+
+def giving_back() -> Finding:
+    """How does the memory of large bodies come and go, and what does that cost?"""
+    setup.ensure(["jemalloc", "strace"])
+    clients, waves = 16, 8
+    sides = {"system": ("the system’s", "system", {}),
+             "fixed": ("its threshold fixed", "system", {"GLIBC_TUNABLES": THRESHOLD_FIXED}),
+             "kept": ("nothing trimmed", "system", {"GLIBC_TUNABLES": NOTHING_TRIMMED}),
+             "untuned": ("jemalloc as it comes", "jemalloc", {"MALLOC_CONF": AS_IT_COMES}),
+             "jemalloc": ("jemalloc with our setting", "jemalloc", {})}
+    rows: Rows = {}
+    for key, (label, name, environment) in sides.items():
+        binary = optimised(name, {"HOTPATH_ALLOCATOR": name})
+        with patch.dict(os.environ, environment):
+            rows[key] = {"label": label, **_giving_back(binary, clients, waves)}
+    return Finding(
+        f"08 without LTO and profile, one worker. {clients} clients, each with a body of 1 to 9.4 "
+        f"MB that all have begun before one ends; {waves} times. For a body, counted; and what is "
+        f"resident {REST_S} s later.",
+        {"munmap": "<code>munmap</code>", "brk": "<code>brk</code>",
+         "madvise": "<code>madvise</code>", "faults": "Page faults", "after": "MiB, after"}, rows)
+
+
+def _giving_back(binary: Path, clients: int, waves: int) -> dict[str, float]:
+    """For a body; what happens once, at start and stop, cancels."""
+    without, found = (_waves(binary, clients, times) for times in (0, waves))
+    a_body = {name: (found[name] - without[name]) / (clients * waves)
+              for name in ("munmap", "brk", "madvise", "faults")}
+    return {name: round(count, 2) for name, count in a_body.items()} | {
+        "faults": round(a_body["faults"]), "after": round(found["after"] / MIB)}
+
+
+def _waves(binary: Path, clients: int, waves: int) -> Counter[str]:
+    """System calls by name, page faults, and the bytes that are resident after it."""
+    tool = costs.STRACE
+    with tempfile.TemporaryDirectory() as scratch:
+        report, sizes = Path(scratch, "calls"), Random(1)
+        with (running(binary, "--threads", "1", wrapper=tool.wrapper(report)) as server,
+              ExitStack() as stack):
+            connected = connect(server, clients, stack)
+            for _ in range(waves):
+                crowd.post_together(connected, sizes)
+            time.sleep(REST_S)
+            seen = {"faults": _page_faults(server.pid), "after": server.resident_bytes()}
+            server.stop()
+        return tool.read(report.read_text(errors="replace")) + Counter(seen)
+
+
+def _page_faults(pid: int) -> int:
+    """Those for which nothing had to be read from a disk (proc_pid_stat(5), minflt)."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
 def compilers() -> Finding:

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from statistics import median
 
 import psutil
@@ -18,6 +19,7 @@ from workbook.servers import client
 from workbook.servers.process import Server, running
 
 SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
+POST = b"POST /sink HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Length: %d\r\n\r\n"
 FEW, MANY = 100, 800
 
 
@@ -32,6 +34,17 @@ def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
         each.sendall(SHORT * depth)
     for each in connected:
         read_answers(each, depth)
+
+
+def post_together(connected: Sequence[socket.socket], sizes: Random) -> None:
+    """Each sends a body of 1 to 9.4 MB; all have begun before one ends, and is answered."""
+    for each in connected:
+        size = sizes.randrange(1_000_000, 9_400_000)
+        each.sendall(POST % size + b"b" * (size - 1))
+    for each in connected:
+        each.sendall(b"b")
+        if not next(client.answers(each, 1)).startswith(b"HTTP/1.1 200 "):
+            raise UserError("a body was not answered with 200", "make the behaviour checks pass")
 
 
 def read_answers(connected: socket.socket, count: int) -> None:
