@@ -1,4 +1,5 @@
-"""Some of the places where a request can be cut, for runs beside the one that tries them all.
+"""Some of the places where a request can be cut or spoilt, for runs beside the one that tries them
+all.
 
 The gate judges each solution with the whole table; under a sanitizer or on another kernel interface
 a few dozen of each kind are tried, others each time. HOTPATH_SEED tries the same again.
@@ -14,17 +15,17 @@ from collections.abc import Sequence
 
 from workbook.checks.behaviour.rows import Case
 
-KEPT = 24  # of each kind of cut
+KEPT = 24  # of each kind of place
 SEED = int(os.environ.get("HOTPATH_SEED") or random.SystemRandom().randrange(10**6))
 
 
 def sampled(cases: Sequence[Case]) -> list[Case]:
-    """These cases in their order, of the cuts of one text only some; says which."""
-    print(f"a sample of the cuts; the same again: HOTPATH_SEED={SEED}")
+    """These cases in their order, of the places in one text only some; says which."""
+    print(f"a sample of the places; the same again: HOTPATH_SEED={SEED}")
     kinds: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
-        if cut := re.fullmatch(r"(.+)-at-\d+", case.name):
-            kinds[cut[1]].append(case)
+        if place := re.fullmatch(r"(.+)-at-\d+(?:-of-\d+)?", case.name):
+            kinds[place[1]].append(case)
     left_out = {case.name for kind, alike in kinds.items()
                 for case in _left_out(kind, alike)}
     return [case for case in cases if case.name not in left_out]

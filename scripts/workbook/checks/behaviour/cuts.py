@@ -25,6 +25,8 @@ def cases() -> Iterator[Case]:
     body = b"a\r\n\r\n\0b"
     for what, sent, expect in [
         ("get", get(b"/?x=1"), PAGE_ANSWER),
+        ("absolute", get(b"http://localhost"), PAGE_ANSWER),
+        ("absolute-query", get(b"http://localhost?x=1"), PAGE_ANSWER),
         ("post", post(body, fields=USUAL + b"X-Note: y\r\n"), echoed(body)),
         ("bad", get(fields=HOST + b"Content-Length: 5x\r\n"), BAD),
         ("spaced", b"\r\n" + get(fields=b"Host:\tlocalhost \r\nConnection: close\r\n"),

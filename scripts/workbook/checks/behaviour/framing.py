@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour import orders, values
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -41,6 +42,16 @@ def cases() -> Iterator[Case]:
         ("word-after-version", b"GET / HTTP/1.1 x"),
         ("space-in-target", b"GET /a b HTTP/1.1"),
         ("fragment", b"GET /#top HTTP/1.1"),
+        ("absolute-form-without-host", b"GET http:// HTTP/1.1"),
+        ("absolute-form-without-host-but-path", b"GET http:///echo HTTP/1.1"),
+        ("absolute-form-without-host-but-query", b"GET http://?x HTTP/1.1"),
+        ("absolute-form-with-one-slash", b"GET http:/localhost/ HTTP/1.1"),
+        ("absolute-form-of-another-scheme", b"GET httq://localhost/ HTTP/1.1"),
+        ("absolute-form-of-https", b"GET https://localhost/ HTTP/1.1"),
+        ("scheme-alone", b"GET http: HTTP/1.1"),
+        *((f"scheme-with-{byte ^ 0x20:02x}-for-{chr(byte)}-at-{at}",
+           b"GET " + flipped(b"http://", at) + b"localhost/ HTTP/1.1")
+          for at, byte in enumerate(b"http://") if not chr(byte).isalpha()),
         ("target-with-nul", b"GET /\0 HTTP/1.1"),
         ("target-with-control", b"GET /\x01 HTTP/1.1"),
         ("target-with-delete", b"GET /\x7f HTTP/1.1"),
@@ -68,6 +79,8 @@ def cases() -> Iterator[Case]:
         ("version-with-nul", b"GET / HTTP/1.1\0"),
         ("version-with-bare-cr", b"GET / HTTP/1.1\r"),
         ("version-empty", b"GET / HTTP/"),
+        *((f"version-with-another-case-bit-at-{at}", b"GET / " + flipped(b"HTTP/1.1", at))
+          for at in range(8)),
     ]:
         yield row(what, line + b"\r\n" + USUAL + b"\r\n", BAD, "RFC 9112 §3")
     for what, line in [
@@ -83,6 +96,13 @@ def cases() -> Iterator[Case]:
     yield from malformed_fields()
     yield from hosts()
     yield from expectations()
+    yield from orders.cases()
+    yield from values.cases()
+
+
+def flipped(text: bytes, at: int) -> bytes:
+    """With the bit that tells a letter's case the other way in one byte: no letter's either."""
+    return text[:at] + bytes([text[at] ^ 0x20]) + text[at + 1:]
 
 
 def line_ends() -> Iterator[Case]:

@@ -110,6 +110,11 @@ def field_limits() -> Iterator[Case]:
          sunk(70_000)),
         *((f"fields-at-cut-{cut}-before-the-end", (head[:-cut], TINY, head[-cut:]), PAGE_ANSWER)
           for cut in range(1, 6)),
+        *((f"fields-of-{size // 1024}-KiB-after-{what}",
+           (b"GET " + target + b" HTTP/1.1\r\n", TINY, section(size) + b"\r\n"), PAGE_ANSWER)
+          for size in (4096, 8192, 16_384, 32_768, 65_536)
+          for what, target in [("an-absolute-target", b"http://localhost"),
+                               ("an-absolute-target-and-query", b"http://localhost?x=1")]),
         ("fields-over", start + section(MAX_FIELDS + 1) + b"\r\n", FIELDS_TOO_LARGE),
         ("fields-over-of-many-lines", start + many(MAX_FIELDS + 1, b": v\r\n") + b"\r\n",
          FIELDS_TOO_LARGE),

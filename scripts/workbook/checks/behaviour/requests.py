@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from workbook.checks.behaviour.rows import (
     HOST,
+    MAX_FIELDS,
     NOT_FOUND,
     NOT_IMPLEMENTED,
     PAGE_ANSWER,
@@ -34,6 +35,12 @@ def cases() -> Iterator[Case]:
          "RFC 9112 §3.2.1"),
         ("page-absolute-form", get(absolute), PAGE_ANSWER, "RFC 9112 §3.2.2"),
         ("page-absolute-form-query", get(absolute + b"?x=1"), PAGE_ANSWER, "RFC 9112 §3.2.2"),
+        ("page-absolute-form-without-path", get(b"http://localhost"), PAGE_ANSWER,
+         "RFC 9112 §3.2.2"),
+        ("page-absolute-form-without-path-but-query", get(b"http://localhost?x=1"), PAGE_ANSWER,
+         "RFC 3986 §6.2.3"),
+        ("page-absolute-form-in-upper-case", get(b"HTTP://LOCALHOST/"), PAGE_ANSWER,
+         "RFC 9110 §4.2.3"),
         ("page-absolute-form-other-host", get(b"http://elsewhere.example/"), PAGE_ANSWER,
          "RFC 9112 §3.2.2"),
         ("echo-absolute-form", post(b"hello", b"http://localhost/echo"), echoed(b"hello"),
@@ -72,12 +79,40 @@ def cases() -> Iterator[Case]:
         sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
         yield row(f"known-method-{method.decode().lower()}", sent, NOT_FOUND,
                   "RFC 9110 §9.1")
-    for method in (b"CONNECT", b"TRACE", b"BREW", b"get", b"Get", b"GETS", b"GE", b"PROPFIND",
-                   b"G!#$%&'*+-.^_`|~9", b"A" * 40):
+    for method in (b"CONNECT", b"TRACE", b"BREW", b"get", b"Get", b"PROPFIND",
+                   b"G!#$%&'*+-.^_`|~9", b"A" * 40, *nearly_known()):
         sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
         yield row(f"unknown-method-{method.decode()}", sent, NOT_IMPLEMENTED,
                   "RFC 9110 §9.1")
+    yield from refused_heads()
     yield from accepted_fields()
+
+
+def nearly_known() -> Iterator[bytes]:
+    """Every method that is known with one byte changed, missing or added."""
+    for known in (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
+        for at in range(len(known)):
+            yield known[:at] + b"X" + known[at + 1:]
+            yield known[:at] + known[at + 1:]
+        for at in range(len(known) + 1):
+            yield known[:at] + b"X" + known[at:]
+
+
+def refused_heads() -> Iterator[Case]:
+    """An answer to HEAD has no body, whatever it says."""
+    for what, fields, status in [
+        ("bad-field", b"X : y\r\n", "400 Bad Request"),
+        ("second-host", HOST, "400 Bad Request"),
+        ("chunked-body", b"Transfer-Encoding: chunked\r\n", "411 Length Required"),
+        ("length-over", b"Content-Length: 99999999999\r\n", "413 Content Too Large"),
+        ("expectation", b"Expect: a-miracle\r\n", "417 Expectation Failed"),
+        ("large-fields", b"X: " + b"v" * MAX_FIELDS + b"\r\n",
+         "431 Request Header Fields Too Large"),
+        ("unknown-coding", b"Transfer-Encoding: gzip\r\n", "501 Not Implemented"),
+    ]:
+        yield row(f"head-refused-for-{what}", b"HEAD / HTTP/1.1\r\n" + USUAL + fields + b"\r\n",
+                  answer(status, TEXT, status.encode() + b"\n", send_body=False),
+                  "RFC 9110 §9.3.2")
 
 
 def accepted_fields() -> Iterator[Case]:

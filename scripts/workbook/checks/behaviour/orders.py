@@ -1,0 +1,81 @@
+"""A request with two faults is refused for the one that is looked for first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, permutations, product
+
+from workbook.checks.behaviour.rows import (
+    BAD,
+    EXPECTATION,
+    FIELDS_TOO_LARGE,
+    LENGTH_REQUIRED,
+    MAX_FIELDS,
+    MAX_LINE,
+    NOT_IMPLEMENTED,
+    TOO_LARGE,
+    URI_TOO_LONG,
+    USUAL,
+    VERSION,
+    Case,
+    row,
+)
+
+GOOD_LINE = {"method": b"GET", "target": b"/", "version": b"HTTP/1.1"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One bad word of the request line, or one bad field."""
+
+    what: str
+    verdict: bytes
+    text: bytes
+    word: str = ""
+
+
+# In the order in which they are looked for.
+LINE_FAULTS = (
+    Fault("long-line", URI_TOO_LONG, b"/" + b"q" * MAX_LINE, "target"),
+    Fault("bad-method", BAD, b"G(T", "method"),
+    Fault("bad-target", BAD, b"/#", "target"),
+    Fault("bad-version", BAD, b"http/1.1", "version"),
+    Fault("unknown-version", VERSION, b"HTTP/9.9", "version"),
+    Fault("unknown-method", NOT_IMPLEMENTED, b"BREW", "method"),
+)
+LARGE = Fault("large-fields", FIELDS_TOO_LARGE, b"X: " + b"v" * MAX_FIELDS + b"\r\n")
+FRAMINGS = (  # two of them are another fault
+    Fault("chunked", LENGTH_REQUIRED, b"Transfer-Encoding: chunked\r\n"),
+    Fault("unknown-coding", NOT_IMPLEMENTED, b"Transfer-Encoding: gzip\r\n"),
+    Fault("length-over", TOO_LARGE, b"Content-Length: 99999999999\r\n"),
+)
+FIELD_FAULTS = (
+    LARGE,
+    Fault("bad-field", BAD, b"X : y\r\n"),
+    Fault("second-host", BAD, b"Host: elsewhere\r\n"),
+    *FRAMINGS,
+    Fault("expectation", EXPECTATION, b"Expect: a-miracle\r\n"),
+)
+
+
+def cases() -> Iterator[Case]:
+    for first, second in combinations(LINE_FAULTS, 2):
+        if first.word != second.word:
+            yield refused(first, second, head({first.word: first.text, second.word: second.text}))
+    for first, second in product(LINE_FAULTS, FIELD_FAULTS):
+        yield refused(first, second, head({first.word: first.text}, second.text))
+    for pair in permutations(FIELD_FAULTS, 2):
+        first, second = sorted(pair, key=FIELD_FAULTS.index)
+        if pair[0] != LARGE and not {*pair} <= {*FRAMINGS}:
+            stands = "" if pair[0] == first else "-that-stands-first"
+            yield refused(first, second, head({}, pair[0].text + pair[1].text), stands)
+
+
+def refused(first: Fault, second: Fault, sent: bytes, stands: str = "") -> Case:
+    return row(f"{first.what}-before-{second.what}{stands}", sent, first.verdict,
+               "RFC 9110 §15.5, §15.6")
+
+
+def head(words: dict[str, bytes], fields: bytes = b"") -> bytes:
+    return b" ".join((GOOD_LINE | words).values()) + b"\r\n" + USUAL + fields + b"\r\n"
