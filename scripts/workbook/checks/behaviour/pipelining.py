@@ -61,6 +61,7 @@ def cases() -> Iterator[Case]:
         ("large-sinks", *[sink(noise(MIB)), sink(b"x")] * 3, LAST),
         ("bodies-of-requests", *[echo(NEXT * 3)] * 5, LAST),
         ("empty-lines-between", *[(b"\r\n" + GET[0], GET[1])] * 16, LAST),
+        ("a-hundred-different", *different(100), LAST),
         ("long-lines", *[(get(b"/?" + b"q" * 8000, HOST), page())] * 20, LAST),
         ("long-heads", *[(get(fields=HOST + b"X: " + b"v" * 60_000 + b"\r\n"), page()), GET] * 4,
          LAST),
@@ -75,6 +76,15 @@ def cases() -> Iterator[Case]:
                       PIPELINES)
     yield from pipelines_that_end()
     yield from cut_pipelines()
+
+
+def different(count: int) -> list[Exchange]:
+    """Requests that differ from their first line on, 300 kB for a hundred: old bytes that are taken
+    for new ones tell another length, or begin in the middle of something.
+    """
+    return [(b"POST /echo HTTP/1.1\r\nContent-Length: %d\r\n" % number + HOST
+             + b"X: " + b"v" * (1000 + 37 * number) + b"\r\n\r\n" + noise(number),
+             echoed(noise(number), STAYS)) for number in range(count)]
 
 
 def mixed(depth: int) -> list[Exchange]:

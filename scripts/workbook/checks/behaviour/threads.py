@@ -1,4 +1,5 @@
-"""With four threads, those that wait for a slow client must not hold up the others.
+"""With four threads, those that wait for a slow client must not hold up the others, and none may
+touch what another is using.
 
 The kernel deals new connections out to the listeners by a hash of their addresses, so a few
 of many always land behind the slow client; most must not.
@@ -7,9 +8,16 @@ of many always land behind the slow client; most must not.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
-from workbook.checks.behaviour.rows import Case, echoed, get, noise, post, row
+import psutil
+
+from workbook.checks.behaviour.alone import alone, connected
+from workbook.checks.behaviour.rows import Case, Unmet, echoed, get, noise, post, row
 from workbook.servers.client import Pause
+from workbook.servers.process import Server
+
+CLIENTS, ROUNDS = 40, 100
 
 
 def cases() -> Iterator[Case]:
@@ -25,3 +33,28 @@ def cases() -> Iterator[Case]:
         yield row(what, post(body), echoed(body), "socket(7), SO_REUSEPORT",
                   neighbours=tuple((sent, Pause(0.05)) for sent in neighbours), copies=24,
                   enough=enough, timeout_s=3.0)
+    yield alone("different-bodies-at-once", "POSIX.1-2017, XBD 4.12",
+                f"{CLIENTS} clients echo a body each, of another size, and the server finds them all "
+                f"waiting; {ROUNDS} times", "each gets its own body back", different_bodies)
+
+
+def different_bodies(server: Server) -> None:
+    for number in range(ROUNDS):
+        bodies = [noise(10 + 50 * client + number) for client in range(CLIENTS)]
+        with connected(server, CLIENTS) as clients:
+            with asleep(server):
+                for client, body in zip(clients, bodies, strict=True):
+                    client.perform((post(body),))
+            answers = [client.finish().data for client in clients]
+        wrong = sum(answer != echoed(body) for answer, body in zip(answers, bodies, strict=True))
+        if wrong:
+            raise Unmet(f"{wrong} of {CLIENTS} clients had another answer than their own")
+
+
+@contextmanager
+def asleep(server: Server) -> Iterator[None]:
+    """All that comes meanwhile is found at once, so that every thread has something to do."""
+    process = psutil.Process(server.pid)
+    process.suspend()
+    yield
+    process.resume()
