@@ -26,7 +26,7 @@ ParseResult parse_request_line(std::string_view line, Request& request);
 /// (RFC 9112 §5 and §6). Needs the request line to have been parsed.
 ParseResult parse_fields(std::string_view lines, Request& request);
 
-// TODO(6.2): this finds the end, then parses from the beginning, then looks four fields up. Parse
+// TODO(6.2): this finds the end, then parses from the beginning, then looks five fields up. Parse
 // each line when its end is found, note the fields that frame the request as they pass, and
 // remember that the buffer may move between two lines.
 /// Finds the end of one request's head in bytes that arrive in pieces. Looks at each byte once,
