@@ -10,8 +10,8 @@ void set_non_blocking(const Fd& socket) {
     ::fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK);
 }
 
-// Plain SO_REUSEPORT lets the last listener have every client; only FreeBSD's SO_REUSEPORT_LB
-// balances. Without it the threads take turns at one listener.
+// FreeBSD's SO_REUSEPORT_LB balances. Plain SO_REUSEPORT does on DragonFly, where we do not use it;
+// elsewhere one listener has every client. Then the threads take turns at a single one.
 #ifdef SO_REUSEPORT_LB
 constexpr int share_option = SO_REUSEPORT_LB;
 #else
