@@ -9,8 +9,8 @@ unsigned usable_cores() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. Their schedulers
-// keep a busy thread where it is well enough.
+// FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. We leave it to
+// their schedulers.
 void stay_on_core(unsigned) {}
 
 }  // namespace web
