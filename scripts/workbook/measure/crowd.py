@@ -54,7 +54,7 @@ def read_answers(connected: socket.socket, count: int) -> None:
 
 
 def resident_bytes(binary: Path, many: int = MANY) -> int:
-    """Private resident memory for each client that had an answer and is silent: the growth from
+    """Resident memory of its own for each client that had an answer and is silent: the growth from
     a few of them to many, so that what is there once is left out. Linux only.
 
     The median of three: where on a page an allocation begins differs from run to run.
@@ -65,21 +65,15 @@ def resident_bytes(binary: Path, many: int = MANY) -> int:
 def _growth(binary: Path, many: int) -> int:
     with running(binary, "--threads", "1") as server, ExitStack() as stack:
         _ask_in_turn(connect(server, FEW, stack))
-        before = _private_bytes(server.pid)
+        before = server.own_bytes()
         _ask_in_turn(connect(server, many - FEW, stack))
-        return _private_bytes(server.pid) - before
+        return server.own_bytes() - before
 
 
 def _ask_in_turn(connected: Sequence[socket.socket]) -> None:
     """One after another: how many buffers a crowd needs at once is another question."""
     for each in connected:
         ask_all([each], 1)
-
-
-def _private_bytes(pid: int) -> int:
-    """What is resident of a process and of no other (proc_pid_smaps(5))."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return 1024 * sum(map(int, re.findall(r"^Private_(?:Clean|Dirty): +(\d+) kB", rollup, re.M)))
 
 
 def kevents(binary: Path, clients: int, rounds: int) -> float:

@@ -37,6 +37,7 @@ class Server:
     def __init__(self, command: Sequence[str], name: str, ready_s: float,
                  environment: dict[str, str] | None = None, port: int | None = None) -> None:
         self.name = name
+        self.command = command
         self._out: IO[bytes] = tempfile.TemporaryFile()
         self._err: IO[bytes] = tempfile.TemporaryFile()
         self._ended: Ended | None = None
@@ -77,6 +78,22 @@ class Server:
 
         with suppress(psutil.Error):
             return psutil.Process(self.pid).memory_info().rss
+        return 0
+
+    def own_bytes(self) -> int:
+        """The same without what is a file's, which may be shared or not (proc_pid_smaps(5)), where
+        the system tells."""
+        with suppress(OSError):
+            rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
+            return 1024 * sum(map(int, re.findall(r"^Anonymous: +(\d+) kB", rollup, re.M)))
+        return self.resident_bytes()
+
+    def address_space(self) -> int:
+        """All that it has asked for, used or not; 0 if it ended."""
+        import psutil
+
+        with suppress(psutil.Error):
+            return psutil.Process(self.pid).memory_info().vms
         return 0
 
     def threads(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import Alone, Case, Unmet
@@ -17,13 +18,16 @@ from workbook.servers.process import Server
 
 PATIENCE_S = 8.0
 END_S = 4.0  # a server that is being stopped gives its clients one second
-MUCH = 0.05  # of a processor: one that rests needs a hundredth, one that spins all it can get
+LOOK_S = 0.5
+MUCH = 0.1  # of a processor: one that rests needs a hundredth, one that spins all it can get
 
 
 def alone(what: str, reference: str, done: str, expected: str,
-          perform: Callable[[Server], None], few_descriptors: int = 0) -> Case:
+          perform: Callable[[Server], None], few_descriptors: int = 0,
+          arguments: tuple[str, ...] = (), **rest: Any) -> Case:
     """A row with a server of its own: what is done to it, what is expected, and who does it."""
-    return Case(what, (), (), reference, alone=Alone(done, expected, perform, few_descriptors))
+    return Case(what, (), (), reference, **rest,
+                alone=Alone(done, expected, perform, few_descriptors, arguments))
 
 
 @contextmanager
@@ -50,7 +54,7 @@ def must_rest(server: Server) -> None:
     """Looks twice: what it had to do may not have been done."""
     for _ in range(2):
         before, started = server.cpu_s(), time.monotonic()
-        time.sleep(1.0)
+        time.sleep(LOOK_S)
         used = (server.cpu_s() - before) / (time.monotonic() - started)
         if used < MUCH:
             return

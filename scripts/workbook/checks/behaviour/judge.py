@@ -33,6 +33,7 @@ def _verdict(group: suite.Group) -> Verdict:
     summary = f"{group.passed} of {group.cases} cases"
     if reason := group.stopped or group.unasked:
         summary += f"; {reason.splitlines()[0]}"
+    summary += "".join(f"; {case} was skipped: {why}" for case, why in group.skipped.items())
     return Verdict(group.check, "pass" if group.ok else "fail" if group.failed else "skip", summary,
                    group.stopped, {"cases": group.cases, "passed": group.passed},
                    failures=group.failures)

@@ -37,6 +37,7 @@ USUAL = HOST + b"Connection: close\r\n"
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
 LONG = Pause(0.3)  # longer than a server should wait before it looks whether it is to stop
+LONGER = Pause(0.7)  # and than it waits twice: the first time it may have sent a part
 
 
 def answer(status: str, content_type: str, body: bytes, send_body: bool = True,
@@ -70,15 +71,20 @@ class Unmet(Exception):
     """What came, or was seen, instead of what was expected."""
 
 
+class Unable(Exception):
+    """What this machine lacks for a case."""
+
+
 @dataclass(frozen=True)
 class Alone:
     """What is done with a server that serves nothing else, in words and by a function that
-    raises Unmet."""
+    raises Unmet, or Unable."""
 
     done: str
     expected: str
     perform: Callable[[Server], None]
     few_descriptors: int = 0  # that the server may have; 0: as usual
+    arguments: tuple[str, ...] = ()  # that it has besides
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,75 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from functools import partial
 
 from workbook.checks.behaviour.alone import END_S, alone, connected, have_the_page, must_end
 from workbook.checks.behaviour.kept import GET
-from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet
+from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet, echoed, get, noise, post
+from workbook.servers.client import Await, Pause
 from workbook.servers.process import Server
 
 CUT = 20  # where a request is cut in two
 IDLE = 40  # so many that every worker has some of them
+READERS = 12
+REST = Pause(0.5)  # of a reader: less than the second that it has
 
 
 def cases() -> Iterator[Case]:
+    for name in ("SIGTERM", "SIGINT"):
+        yield alone(f"{name.lower()}-and-nobody-there", "signal(7)", f"nobody is connected; {name}",
+                    f"the server ends ({END_S:g} s are allowed), with 0",
+                    partial(nobody_there, name=name))
+    yield alone("in-the-first-head", "signal(7)", f"a client sends {CUT} bytes of a request, and no "
+                "more; SIGTERM",
+                f"the server ends within a second ({END_S:g} are allowed), with 0",
+                in_the_first_head)
+    for what, readers, level in [("a-reader-that-rests", 1, 1),
+                                 (f"{READERS}-readers-that-rest", READERS, 5)]:
+        yield alone(what, "signal(7)", f"{readers} clients, one after another, have sent 300 kB to "
+                    "/echo and read the first bytes of the answer; SIGTERM; after "
+                    f"{REST.seconds:g} s they read the rest",
+                    "all the bytes come; the server ends with 0",
+                    partial(readers_that_rest, readers=readers), level=level)
     half = f"a client has its page and sends {CUT} bytes of its next request"
     yield alone("half-a-request", "RFC 9112 §9.6",
                 f"{half}, {IDLE} others have theirs and are idle; SIGTERM; when the idle ones are "
                 "closed, the first sends the rest",
                 "the idle ones are closed at once, the rest is answered with Connection: close, "
-                "then the end; the server ends with 0", half_a_request)
+                "then the end; the server ends with 0", half_a_request, level=5)
     yield alone("half-a-request-for-ever", "signal(7)", f"{half}, and no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
-                half_a_request_for_ever)
+                half_a_request_for_ever, level=5)
+
+
+def nobody_there(server: Server, name: str) -> None:
+    os.kill(server.pid, signal.Signals[name])
+    must_end(server, name)
+
+
+def in_the_first_head(server: Server) -> None:
+    with connected(server, 1) as (client,):
+        client.perform((get()[:CUT], Pause(0.05)))
+        server.ask_to_stop()
+        must_end(server)
+
+
+def readers_that_rest(server: Server, readers: int) -> None:
+    body = noise(300_000)
+    with connected(server, readers, narrow=True) as clients:
+        for client in clients:
+            client.perform((post(body), Await(b"200 OK")))
+        server.ask_to_stop()
+        clients[0].perform((REST,))
+        received = [client.finish() for client in clients]
+    for each in received:
+        if each.data != echoed(body) or each.end != "closed":
+            raise Unmet(f"{len(each.data):,} of {len(echoed(body)):,} bytes came, then the "
+                        f"connection was {'still open' if each.end == 'timeout' else each.end}")
+    must_end(server)
 
 
 def half_a_request(server: Server) -> None:

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from workbook.checks.behaviour.rows import Case, Unmet
+from workbook.checks.behaviour.rows import Case, Unable, Unmet
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.measure.stress import raise_descriptor_limit
@@ -47,12 +47,13 @@ class Group:
     cases: int
     passed: int = 0
     failures: list[Failure] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)  # what this machine lacks, by case
     stopped: str = ""  # why the rest was not run, or what was wrong at the end
     unasked: str = ""  # why the rest was not run, where others are to blame
 
     @property
     def ok(self) -> bool:
-        return self.passed == self.cases and not self.stopped
+        return self.passed + len(self.skipped) == self.cases and not self.stopped
 
     @property
     def failed(self) -> bool:
@@ -150,6 +151,13 @@ class _Work:
     def wanted(self, case: Case) -> bool:
         group = self.groups[case.check]
         return not group.stopped and not group.unasked
+
+    def lacks(self, case: Case, what: str) -> None:
+        """It cannot be asked on this machine."""
+        with self._changed:
+            self.groups[case.check].skipped[case.name] = what
+            self._on_case(case)
+            self._close(case)
 
     def judged(self, case: Case, failure: Failure | None, died: bool = False) -> None:
         with self._changed:
@@ -254,10 +262,12 @@ def _died(server: Server, failure: Failure) -> bool:
 
 def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future[Any]) -> None:
     others.result()
-    if work.wanted(case):
+    if not work.wanted(case):
+        return work.skipped(case)
+    try:
         work.judged(case, _alone(command, case))
-    else:
-        work.skipped(case)
+    except Unable as lack:
+        work.lacks(case, str(lack))
 
 
 def _alone(command: Sequence[Any], case: Case) -> Failure | None:
@@ -282,7 +292,7 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[str, Ended]:
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
     unmet = ""
-    with running(*command, wrapper=wrapper) as server:
+    with running(*command, *case.alone.arguments, wrapper=wrapper) as server:
         try:
             case.alone.perform(server)
         except Unmet as problem:

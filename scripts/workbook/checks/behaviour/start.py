@@ -1,0 +1,117 @@
+"""How the server starts, and what it does if it cannot."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from workbook.checks.behaviour.alone import PATIENCE_S, alone
+from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
+from workbook.common import children
+from workbook.common.errors import UserError
+from workbook.servers.client import connect
+from workbook.servers.process import Server, running
+
+FEW_THREADS, MORE_THREADS = 2, 5
+TOO_MANY_THREADS = 64
+ROOM_KB = 64 * 1024  # for the stacks of some of them: 8 MiB each
+SANITIZED = 1 << 40  # the address space of a process under a sanitizer
+
+
+def cases() -> Iterator[Case]:
+    yield alone("port-taken", "bind(2), EADDRINUSE",
+                "the server is started again on the port of one that runs",
+                "it says on stderr which address it cannot have, and nothing on stdout, and ends "
+                "with 1", port_taken)
+    yield alone("ipv6", "RFC 3986 §3.2.2", "the server is started with --host ::1",
+                "it says that it listens on http://[::1]:PORT, and answers there", ipv6)
+    yield alone("threads-as-asked", "pthreads(7)",
+                f"the server is started with --threads {FEW_THREADS}, and {MORE_THREADS}",
+                f"the second has {MORE_THREADS - FEW_THREADS} threads more", threads_as_asked,
+                level=4, until=4)
+    yield alone("out-of-threads", "pthread_create(3), EAGAIN",
+                f"the server is started with --threads {TOO_MANY_THREADS}, and memory for a few of "
+                "them",
+                "it says on stderr what it could not do, and ends with 1", out_of_threads,
+                level=4, until=4)
+
+
+def port_taken(server: Server) -> None:
+    code, out, err = _started_in_vain(server, "--port", str(server.port))
+    if code is None:
+        raise Unmet(f"two of them listen on port {server.port}" if out else "it did not end")
+    if code != 1 or out or f"{server.host}:{server.port}" not in err:
+        raise Unmet(_told(code, out, err))
+
+
+def ipv6(server: Server) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        raise Unable("this system has no IPv6 loopback") from None
+    try:
+        with _again(server, "--host", "::1") as other:
+            if other.host != "[::1]":
+                raise Unmet(f"it says that it listens on {other.address}")
+            with connect(("::1", other.port), PATIENCE_S) as client:
+                client.sendall(get())
+                answer = client.makefile("rb").read(len(PAGE_ANSWER))
+    except (UserError, OSError) as error:
+        raise Unmet(error.message if isinstance(error, UserError) else str(error)) from None
+    if answer != PAGE_ANSWER:
+        raise Unmet(f"{answer[:40]!r} came")
+
+
+def threads_as_asked(server: Server) -> None:
+    few, more = (_threads(server, count) for count in (FEW_THREADS, MORE_THREADS))
+    if more - few != MORE_THREADS - FEW_THREADS:
+        raise Unmet(f"it had {few} threads, and {more}")
+
+
+def out_of_threads(server: Server) -> None:
+    room = server.address_space() // 1024 + ROOM_KB
+    if room * 1024 > SANITIZED:
+        raise Unable("a sanitizer takes all the memory that it may have")
+    code, out, err = _started_in_vain(server, "--threads", str(TOO_MANY_THREADS), wrapper=(
+        "sh", "-c", f'ulimit -v {room} || exit 77; exec "$@"', "sh"))
+    if code == 77:
+        raise Unable("this system cannot limit a process's memory")
+    if code != 1 or not err:
+        raise Unmet("it did not end" if code is None else _told(code, out, err))
+
+
+def _again(server: Server, *arguments: str) -> AbstractContextManager[Server]:
+    """Another of the same; of an option that is given twice the last one counts."""
+    return running(Path(server.command[0]), *server.command[1:], *arguments)
+
+
+def _threads(server: Server, count: int) -> int:
+    """How many it has when it has been ready for a while."""
+    with _again(server, "--threads", str(count)) as other:
+        time.sleep(0.3)
+        return other.threads()
+
+
+def _started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (),
+                     ) -> tuple[int | None, str, str]:
+    """The exit code, None if it runs and runs; and what it said."""
+    process = children.start([*wrapper, *server.command, *arguments], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    try:
+        process.wait(2.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        return None, out, err
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def _told(code: int, out: str, err: str) -> str:
+    said = "; ".join(f"on {name}: {text.strip()}" for name, text in
+                     (("stdout", out), ("stderr", err)) if text.strip())
+    return f"it ended with {code}, and said {said or 'nothing'}"

@@ -1,0 +1,74 @@
+"""Clients that come one after another, each gone before the next: they must leave nothing behind."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from workbook.checks.behaviour.alone import PATIENCE_S
+from workbook.checks.behaviour.kept import GET
+from workbook.checks.behaviour.rows import (
+    BAD,
+    HOST,
+    NO_ANSWER,
+    PAGE_ANSWER,
+    Unmet,
+    echoed,
+    get,
+    noise,
+    post,
+)
+from workbook.servers.client import Await, Client, HalfClose, Step, Vanish
+from workbook.servers.process import Server
+
+BODY = noise(200)
+FEW = 10
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """One kind: what it does, in words and steps, and what it gets if it stays for that."""
+
+    does: str
+    steps: tuple[Step, ...]
+    gets: bytes | None = None
+
+
+ANSWERED = Visitor("sends a body and has it back", (post(BODY),), echoed(BODY))
+REFUSED = Visitor("is refused", (get(fields=b""),), BAD)
+LEAVES = Visitor("leaves in its body", (post(BODY[:-1], length=b"200"), HalfClose()), NO_ANSWER)
+RESETS = Visitor("resets its connection in its body", (post(BODY[:-1], length=b"200"), Vanish()))
+OF_ALL = (ANSWERED, REFUSED, LEAVES, RESETS)
+
+# Where connections stay open there is more to come back from.
+STAYED = (GET[0], Await(GET[1]))
+OF_KEPT = (
+    Visitor("has its page, stays and resets its connection", (*STAYED, Vanish())),
+    Visitor("resets its connection in its second head", (*STAYED, GET[0][:20], Vanish())),
+    Visitor("resets its connection and has not read its answer",
+            (post(noise(300_000), fields=HOST), Await(b"200 OK"), Vanish())),
+    Visitor("is refused and resets its connection", (get(fields=b""), Await(BAD), Vanish())),
+)
+
+
+def visit(server: Server, visitor: Visitor, count: int) -> None:
+    """So many of a kind, one after another."""
+    for number in range(count):
+        address, deadline = (server.host, server.port), time.monotonic() + PATIENCE_S
+        with Client(address, deadline, narrow=Vanish() in visitor.steps) as client:
+            client.perform(visitor.steps)
+            if visitor.gets is None:
+                if number % FEW == FEW - 1:  # so that the server has seen them go
+                    page_still_comes(server, f"clients each of which {visitor.does}")
+                continue
+            received = client.finish()
+        if received.data != visitor.gets or received.end != "closed":
+            raise Unmet(f"after {number} clients of which each {visitor.does}, the next was not "
+                        f"served: {len(received.data)} bytes came, then {received.end}")
+
+
+def page_still_comes(server: Server, after: str) -> None:
+    with Client((server.host, server.port), time.monotonic() + PATIENCE_S) as client:
+        client.perform((get(),))
+        if client.finish().data != PAGE_ANSWER:
+            raise Unmet(f"after {after} another client was not served")
