@@ -303,6 +303,15 @@ def test_what_is_unmet_is_asked_for_once_more(program: Callable[..., Path]) -> N
     assert failure.problem == "it came late"
 
 
+def test_what_the_machine_lacks_is_no_failure(program: Callable[..., Path]) -> None:
+    def lacks(server: Server) -> None:
+        raise rows.Unable("no such network")
+
+    result = suite.run(program(), [alone_case(lacks)], level=1)
+    assert result.ok
+    assert [group.skipped for group in result.groups.values()] == [{"x": "no such network"}]
+
+
 def test_a_server_of_its_own_has_to_end_well_too(program: Callable[..., Path]) -> None:
     ends_badly = program(exit_code=3)
     (failure,) = suite.run(ends_badly, [alone_case(lambda server: None)], level=1).failures
