@@ -287,7 +287,8 @@ def exchange_many(address: tuple[str, int], steps: Sequence[Step], timeout_s: fl
         waiting = clients
         while (waiting and sum(client.answered for client in clients) < enough
                and time.monotonic() < deadline):
-            for client in select.select(waiting, [], [], deadline - time.monotonic())[0]:
+            left_s = max(0.0, deadline - time.monotonic())
+            for client in select.select(waiting, [], [], left_s)[0]:
                 client.receive()
                 if client.ended:
                     client.close()

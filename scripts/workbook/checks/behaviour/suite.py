@@ -255,8 +255,11 @@ def _died(server: Server, failure: Failure) -> bool:
     """A process ends a moment after its sockets do; if too late to be seen here, the next case is
     refused.
     """
-    end = failure.received.end if failure.received else "closed"
-    patience = {"timeout": 0.0, "refused": 1.0}.get(end, 0.002)
+    received = failure.received
+    if received and received.end == "timeout":
+        return not server.alive()
+    nothing_came = not received or received.end == "refused" or not received.data
+    patience = 0.5 if nothing_came else 0.01
     return server.ends(patience)
 
 
