@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "http_parser.h"
@@ -12,13 +13,15 @@ namespace web {
 Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
 
-void Connection::serve() {
+void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
     if (!send_all(response_.text(with_body))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
+} catch (const std::bad_alloc&) {
+    if (send_all(service_unavailable)) linger();
 }
 
 Connection::Reading Connection::read_request() {
@@ -41,7 +44,8 @@ Connection::Reading Connection::read_fields() {
 
 Connection::Reading Connection::read_body() {
     // TODO(1): content_length bytes into request_.body. A client that expects it is told
-    // "HTTP/1.1 100 Continue" first, unless its body is already here (has_unread).
+    // "HTTP/1.1 100 Continue" first, unless its body is already here (has_unread). Memory that
+    // std::malloc has none of is a std::bad_alloc: serve() knows what to say to that.
     return Reading::complete;
 }
 

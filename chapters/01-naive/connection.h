@@ -28,7 +28,8 @@ public:
     /// `handler` and `stopping` must outlive the connection.
     Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
-    /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
+    /// Reads one request, answers it and closes. Whatever the peer does, and whatever memory there
+    /// is none for, ends only this connection.
     void serve();
 
 private:

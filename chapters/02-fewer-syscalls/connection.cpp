@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "http_parser.h"
@@ -12,7 +13,7 @@ namespace web {
 Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
 
-void Connection::serve() {
+void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
@@ -20,6 +21,8 @@ void Connection::serve() {
     // TODO(2): text() copies the body. Format the head on the stack, then send head and body.
     if (!send_all(response_.text(with_body))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
+} catch (const std::bad_alloc&) {
+    if (send_all(service_unavailable)) linger();
 }
 
 Connection::Reading Connection::read_request() {
@@ -80,6 +83,7 @@ Connection::Reading Connection::read_body() {
     // (resize_and_overwrite) and receive into it. Part of the body may have come with the head.
     const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
                                                            &std::free);
+    if (!body) throw std::bad_alloc();
     std::memset(body.get(), 0, size);
     for (std::size_t had = 0; had < size;) {
         const auto got =

@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include <array>
+#include <new>
 #include <utility>
 
 namespace web {
@@ -28,7 +29,7 @@ std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
 Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : handler_(handler), stopping_(stopping), socket_(std::move(socket)) {}
 
-void Connection::serve() {
+void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
@@ -37,6 +38,9 @@ void Connection::serve() {
     std::array parts{part(response_.format_head(head)), part(response_.body())};
     if (!send_all(std::span(parts).first(with_body ? 2 : 1))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
+} catch (const std::bad_alloc&) {
+    iovec unavailable = part(service_unavailable);
+    if (send_all({&unavailable, 1})) linger();
 }
 
 Connection::Reading Connection::read_request() {

@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include <array>
+#include <new>
 #include <utility>
 
 namespace web {
@@ -29,10 +30,11 @@ Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& sto
     : handler_(handler), stopping_(stopping), socket_(std::move(socket)) {}
 
 // TODO(5.2): what is a loop here becomes a state. A body gets memory of its own unless it came with
-// its head (why?), and an echo of it goes out from there.
+// its head (why?), and an echo of it goes out from there. Its driver catches what serve() catches
+// here: out_of_memory() makes service_unavailable the last answer, behind whole ones only.
 // TODO(5.3): what follows a request in the buffer is the next one, answered from memory before
 // anybody waits again. With 64 KiB unsent, requests wait.
-void Connection::serve() {
+void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
@@ -41,6 +43,9 @@ void Connection::serve() {
     std::array parts{part(response_.format_head(head)), part(response_.body())};
     if (!send_all(std::span(parts).first(with_body ? 2 : 1))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
+} catch (const std::bad_alloc&) {
+    iovec unavailable = part(service_unavailable);
+    if (send_all({&unavailable, 1})) linger();
 }
 
 Connection::Reading Connection::read_request() {

@@ -19,7 +19,7 @@ namespace web {
 // TODO(5.2): a connection that waits for nobody and has no socket. It gets bytes and gives bytes,
 // and says what it wants next; whoever drives it makes the system calls: see driver.cpp. Wait,
 // Wants and Output are yours to define; its functions are wants(), room(), received(count),
-// end_of_input(), has_output(), output() and sent(count).
+// end_of_input(), out_of_memory(), has_output(), output() and sent(count).
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
 public:
@@ -33,7 +33,8 @@ public:
     /// `handler` and `stopping` must outlive the connection.
     Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
-    /// Reads one request, answers it and closes. Whatever the peer does ends only this connection.
+    /// Reads one request, answers it and closes. Whatever the peer does, and whatever memory there
+    /// is none for, ends only this connection.
     void serve();
 
 private:

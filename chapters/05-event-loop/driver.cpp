@@ -1,6 +1,7 @@
 // TODO(5.2): given. Add driver.cpp to CMakeLists.txt once Connection has what it calls.
 #include "driver.h"
 
+#include <new>
 #include <utility>
 
 namespace web {
@@ -12,8 +13,12 @@ void Driver::serve() {
     for (;;) {
         const Wants wants = connection_.wants();
         if (wants.wait == Wait::nothing) return;
-        if (wants.wait == Wait::end) return linger();
-        if (!(wants.interest == Interest::send ? send_some() : receive_some())) return;
+        try {
+            if (wants.wait == Wait::end) return linger();
+            if (!(wants.interest == Interest::send ? send_some() : receive_some())) return;
+        } catch (const std::bad_alloc&) {
+            connection_.out_of_memory();
+        }
     }
 }
 

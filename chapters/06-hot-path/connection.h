@@ -60,6 +60,10 @@ public:
     /// The peer will send no more: what is whole is answered, then nothing is wanted.
     void end_of_input() { input_ended_ = true; }
 
+    /// Memory ran out in one of these functions, or in the handler: the next answer says so and is
+    /// the last.
+    void out_of_memory();
+
     bool has_output() const { return !output_.empty() || !echo_.empty(); }
 
     /// Valid until the next call of any other function.
@@ -83,8 +87,7 @@ private:
     bool read_head();
     void begin_body();
     void answer();
-    void append_head(const Response& response, std::string_view connection);
-    void append_body(const Response& response);
+    void append(const Response& response, std::string_view connection);
     void next_request();
     void refuse(Status status);
 
@@ -95,7 +98,7 @@ private:
     Buffer output_;
     std::unique_ptr<char[]> body_;  // a body that did not come with its head
     std::size_t body_had_ = 0;
-    std::string_view echo_;  // of body_, to be sent after output_
+    std::string_view echo_;  // to be sent after output_: of body_, or a literal
     HttpParser parser_;
     Request request_;
     std::array<iovec, 2> parts_{};

@@ -56,6 +56,16 @@ void Connection::end_of_input() {
     return_empty(input_);
 }
 
+// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
+// waits for its end.
+void Connection::out_of_memory() {
+    pool_->give_back(std::move(input_));
+    body_.reset();
+    if (last_answered_) return end_of_input();
+    last_answered_ = true;
+    echo_ = service_unavailable;
+}
+
 Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
@@ -113,20 +123,21 @@ void Connection::begin_body() {
         request_.body = early.substr(0, size);
         return;
     }
+    body_ = std::make_unique_for_overwrite<char[]>(size);
+    body_had_ = early.copy(body_.get(), early.size());
+    request_.body = {body_.get(), size};
     if (request_.expects_continue && early.empty()) {
         if (!output_) output_ = pool_->take();
         output_.append("HTTP/1.1 100 Continue\r\n\r\n");
     }
-    body_ = std::make_unique_for_overwrite<char[]>(size);
-    body_had_ = early.copy(body_.get(), early.size());
-    request_.body = {body_.get(), size};
 }
 
 void Connection::answer() {
     Response response;
     handler_->respond(request_, response);
-    last_answered_ = closing_ || !request_.keep_alive;
-    append(response, connection_field(request_, last_answered_));
+    const bool last = closing_ || !request_.keep_alive;
+    append(response, connection_field(request_, last));
+    last_answered_ = last;
     next_request();
 }
 
@@ -154,9 +165,9 @@ void Connection::next_request() {
 void Connection::refuse(Status status) {
     Response response;
     response.error(status);
-    last_answered_ = true;
     append(response, "Connection: close\r\n");
-    input_ = Buffer();
+    last_answered_ = true;
+    pool_->give_back(std::move(input_));
 }
 
 }  // namespace web

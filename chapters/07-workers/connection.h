@@ -61,6 +61,10 @@ public:
     /// The peer will send no more: what is whole is answered, then nothing is wanted.
     void end_of_input();
 
+    /// Memory ran out in one of these functions, or in the handler: the next answer says so and is
+    /// the last.
+    void out_of_memory();
+
     bool has_output() const { return !output_.empty() || !echo_.empty(); }
 
     /// Valid until the next call of any other function.
@@ -99,7 +103,7 @@ private:
     Buffer output_;
     std::unique_ptr<char[]> body_;  // a body that did not come with its head
     std::size_t body_had_ = 0;
-    std::string_view echo_;  // of body_, to be sent after output_
+    std::string_view echo_;  // to be sent after output_: of body_, or a literal
     HttpParser parser_;
     Request request_;
     std::array<iovec, 2> parts_{};

@@ -41,6 +41,8 @@ Interest other(Interest interest) {
 
 Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
+    changes_.reserve(2 * most_changes);  // one of each filter
+    unwatched_.reserve(2 * most_changes);
 }
 
 // Both filters, once; afterwards they are only enabled and disabled. The kernel is told with the

@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include <new>
 #include <utility>
 
 namespace web {
@@ -15,8 +16,10 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-// Receives once, if that is wanted, and sends what there is.
-std::expected<void, IoError> exchange(const Fd& socket, Connection& connection, Interest wanted) {
+// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
+// client only.
+std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
+                                      Interest wanted) try {
     if (wanted == Interest::receive) {
         const auto got = receive(socket, connection.room());
         if (got == 0) {
@@ -32,6 +35,9 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection, 
         if (!connection.sent(*took)) break;
     }
     return {};
+} catch (const std::bad_alloc&) {
+    connection.out_of_memory();
+    return exchange(socket, connection, Interest::send);
 }
 
 // Nothing is lost when the server is stopped now.
@@ -86,20 +92,25 @@ void Worker::run_once() {
     }
 }
 
-void Worker::accept_clients() {
+// A client that there is no memory for is closed again, and others wait.
+void Worker::accept_clients() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto socket = accept_client(listener_);
         if (!socket && socket.error() == AcceptError::gone) continue;
         if (!socket && socket.error() == AcceptError::exhausted) return pause_accepting();
         if (!socket) return;
-        poller_.add(socket->number(), Interest::receive);
-        const auto index = static_cast<std::size_t>(socket->number());
+        const int fd = socket->number();
+        const auto index = static_cast<std::size_t>(fd);
         if (index >= clients_.size()) clients_.resize(index + 1);
+        dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
         clients_[index] =
             std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_));
         clients_[index]->deadline = now_ + limits_.idle;
         ++client_count_;
+        poller_.add(fd, Interest::receive);
     }
+} catch (const std::bad_alloc&) {
+    pause_accepting();
 }
 
 // accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "http_parser.h"
@@ -12,13 +13,15 @@ namespace web {
 Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
 
-void Connection::serve() {
+void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
     if (!send_all(response_.text(with_body))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
+} catch (const std::bad_alloc&) {
+    if (send_all(service_unavailable)) linger();
 }
 
 Connection::Reading Connection::read_request() {
@@ -74,6 +77,7 @@ Connection::Reading Connection::read_body() {
     const std::size_t size = request_.content_length;
     const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
                                                            &std::free);
+    if (!body) throw std::bad_alloc();
     std::memset(body.get(), 0, size);
     for (std::size_t had = 0; had < size;) {
         const auto got =

@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include <array>
+#include <new>
 #include <utility>
 
 namespace web {
@@ -8,7 +9,7 @@ namespace web {
 Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : socket_(std::move(socket)), handler_(handler), stopping_(stopping) {}
 
-void Connection::serve() {
+void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
@@ -17,6 +18,8 @@ void Connection::serve() {
     if (!send_all(response_.format_head(head))) return;
     if (with_body && !send_all(response_.body())) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
+} catch (const std::bad_alloc&) {
+    if (send_all(service_unavailable)) linger();
 }
 
 Connection::Reading Connection::read_request() {

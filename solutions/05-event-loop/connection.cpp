@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace web {
 namespace {
@@ -44,6 +45,16 @@ void Connection::received(std::size_t count) {
         input_.commit(count);
     }
     answer_requests();
+}
+
+// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
+// waits for its end.
+void Connection::out_of_memory() {
+    input_.release();
+    body_.reset();
+    if (last_answered_) return end_of_input();
+    last_answered_ = true;
+    echo_ = service_unavailable;
 }
 
 Output Connection::output() {
@@ -94,35 +105,33 @@ void Connection::begin_body() {
         request_.body = early.substr(0, size);
         return;
     }
-    if (request_.expects_continue && early.empty()) {
-        output_.append("HTTP/1.1 100 Continue\r\n\r\n");
-    }
     body_ = std::make_unique_for_overwrite<char[]>(size);
     body_had_ = early.copy(body_.get(), early.size());
     request_.body = {body_.get(), size};
+    if (request_.expects_continue && early.empty()) {
+        output_.append("HTTP/1.1 100 Continue\r\n\r\n");
+    }
 }
 
 void Connection::answer() {
     Response response;
     handler_->respond(request_, response);
-    last_answered_ = closing_ || !request_.keep_alive;
-    append_head(response, connection_field(request_, last_answered_));
-    if (request_.method != Method::head) append_body(response);
+    const bool last = closing_ || !request_.keep_alive;
+    append(response, connection_field(request_, last));
+    last_answered_ = last;
     next_request();
 }
 
-void Connection::append_head(const Response& response, std::string_view connection) {
+// A body that has memory of its own goes out from there; anything else is soon copied. Room for all
+// of it comes first: memory that runs out between head and body would leave half an answer.
+void Connection::append(const Response& response, std::string_view connection) {
+    std::string_view body = response.body();
+    if (request_.method == Method::head) body = {};
+    if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
+    output_.room(Response::max_head + body.size());
     std::array<char, Response::max_head> head;
     output_.append(response.format_head(head, connection));
-}
-
-// A body that has memory of its own goes out from there; anything else is soon copied.
-void Connection::append_body(const Response& response) {
-    if (body_ && response.has_request_body()) {
-        echo_ = response.body();
-    } else {
-        output_.append(response.body());
-    }
+    if (!body.empty()) output_.append(body);
 }
 
 void Connection::next_request() {
@@ -137,9 +146,8 @@ void Connection::next_request() {
 void Connection::refuse(Status status) {
     Response response;
     response.error(status);
+    append(response, "Connection: close\r\n");
     last_answered_ = true;
-    append_head(response, "Connection: close\r\n");
-    if (request_.method != Method::head) output_.append(response.body());
     input_.release();
 }
 

@@ -40,6 +40,7 @@ Interest other(Interest interest) {
 
 Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
+    unwatched_.reserve(most_changes);
 }
 
 void Poller::add(int fd, Interest interest) {

@@ -21,6 +21,7 @@ Poller::Poller() : queue_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (queue_.number() < 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_create1");
     }
+    unwatched_.reserve(most_changes);
 }
 
 void Poller::add(int fd, Interest interest) {

@@ -7,6 +7,13 @@
 
 namespace web {
 
+/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+inline constexpr std::string_view service_unavailable =
+    "HTTP/1.1 503 Service Unavailable\r\n"
+    "Content-Length: 0\r\n"
+    "Connection: close\r\n"
+    "\r\n";
+
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:

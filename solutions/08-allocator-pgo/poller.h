@@ -19,6 +19,9 @@ public:
     /// The most descriptors that one wait() reports.
     static constexpr std::size_t batch = 256;
 
+    /// So many changes between two waits need no memory.
+    static constexpr std::size_t most_changes = 2 * batch;
+
     /// Throws std::system_error if the kernel has no queue for us.
     Poller();
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +35,7 @@ class Server:
     """A running server in a process group of its own. Made by `running` and `running_other`."""
 
     def __init__(self, command: Sequence[str], name: str, ready_s: float,
-                 environment: dict[str, str] | None = None, port: int | None = None) -> None:
+                 environment: Mapping[str, str] | None = None, port: int | None = None) -> None:
         self.name = name
         self.command = command
         self._out: IO[bytes] = tempfile.TemporaryFile()
@@ -164,7 +164,7 @@ class Server:
 
 
 def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: float = 20.0,
-            environment: dict[str, str] | None = None) -> AbstractContextManager[Server]:
+            environment: Mapping[str, str] | None = None) -> AbstractContextManager[Server]:
     """Run `wrapper… binary --port 0 args…`, ready to be asked, until the block ends.
 
     A server that dies inside the block, or does not end when asked, is a UserError with its

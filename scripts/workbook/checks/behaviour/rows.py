@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from workbook.servers.client import Pause, Step
@@ -85,6 +85,7 @@ class Alone:
     perform: Callable[[Server], None]
     few_descriptors: int = 0  # that the server may have; 0: as usual
     arguments: tuple[str, ...] = ()  # that it has besides
+    environment: Mapping[str, str] = field(default_factory=dict)  # the same
 
 
 @dataclass(frozen=True)

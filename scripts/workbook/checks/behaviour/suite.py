@@ -295,7 +295,8 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[str, Ended]:
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
     unmet = ""
-    with running(*command, *case.alone.arguments, wrapper=wrapper) as server:
+    with running(*command, *case.alone.arguments, wrapper=wrapper,
+                 environment=case.alone.environment) as server:
         try:
             case.alone.perform(server)
         except Unmet as problem:

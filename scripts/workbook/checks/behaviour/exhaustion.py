@@ -1,0 +1,106 @@
+"""Larger bodies, and more of them, than there is memory for."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    have_the_page,
+    must_end,
+)
+from workbook.checks.behaviour.kept import GET
+from workbook.checks.behaviour.rows import (
+    MAX_BODY,
+    MIB,
+    PAGE_ANSWER,
+    Case,
+    Unable,
+    Unmet,
+    get,
+    post,
+)
+from workbook.servers.client import Await, Client, exchange
+from workbook.servers.process import Server
+
+TOO_LITTLE = 8 * MIB  # for the longest body
+FOR_SOME = 64 * MIB  # of the bodies, not for all
+MANY = 400
+NEIGHBOURS = 40  # so many that every worker has some of them
+NO_STOCK = {"MALLOC_ARENA_MAX": "1"}  # or glibc reserves 64 MiB for each thread that allocates
+SANITIZED = 1 << 40  # bytes of address space: nothing else has so many
+UNAVAILABLE = b"HTTP/1.1 503 "
+
+
+def cases() -> Iterator[Case]:
+    body = f"{MAX_BODY // MIB} MiB"
+    yield alone("one-body-too-large", "RFC 9110 §15.6.4",
+                f"{NEIGHBOURS} clients get the page; from then on the server may take "
+                f"{TOO_LITTLE // MIB} MiB more than it has; one posts {body}, then another asks "
+                "for the page",
+                "503 and the end for the one, the page for the other", one_body_too_large,
+                environment=NO_STOCK)
+    yield alone("many-bodies", "RFC 9110 §15.6.4",
+                f"{NEIGHBOURS} clients get the page and stay; from then on the server may take "
+                f"{FOR_SOME // MIB} MiB more than it has; {MANY} announce {body} and send ten "
+                "bytes; the first and as many new ones ask for the page; SIGTERM",
+                "503 and the end for those whose bodies there is no memory for, the page for their "
+                "neighbours; the server ends with 0", many_bodies, level=5, environment=NO_STOCK)
+
+
+def may_grow_by(server: Server, size: int) -> None:
+    """From now on its address space may."""
+    if not hasattr(resource, "prlimit"):
+        raise Unable("only Linux limits the memory of a program that runs")
+    limit = server.address_space() + size
+    if limit > SANITIZED:
+        raise Unable("a sanitizer takes more address space than can be limited")
+    resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, limit))
+
+
+def one_body_too_large(server: Server) -> None:
+    address = server.host, server.port
+    for _ in range(NEIGHBOURS):
+        exchange(address, (get(),), PATIENCE_S)
+    may_grow_by(server, TOO_LITTLE)
+    with connected(server, 2) as (large, other):
+        large.perform((post(bytes(MAX_BODY)),))
+        received = large.finish()
+        large.close()
+        if not received.data.startswith(UNAVAILABLE) or received.end != "closed":
+            raise Unmet(f"the one got {received.data[:40]!r}; then the connection was "
+                        f"{'still open' if received.end == 'timeout' else received.end}")
+        other.perform((get(),))
+        if other.finish().data != PAGE_ANSWER:
+            raise Unmet("the other did not get the page")
+
+
+def many_bodies(server: Server) -> None:
+    with connected(server, NEIGHBOURS) as served, connected(server, MANY) as many:
+        have_the_page(served)
+        may_grow_by(server, FOR_SOME)
+        for client in many:
+            client.perform((post(bytes(10), length=b"%d" % MAX_BODY),))
+        for client in served:
+            client.perform((GET[0], Await(2 * GET[1])))
+        with connected(server, NEIGHBOURS) as new:
+            have_the_page(new)
+        if late := sum(client.ended for client in served):
+            raise Unmet(f"{late} of {NEIGHBOURS} clients that had been served were not any more")
+        refused = sum(map(is_refused, many))
+        if not refused:
+            raise Unmet(f"none of the {MANY} was refused, though {FOR_SOME // MIB} MiB do not do")
+        server.ask_to_stop()
+        must_end(server)
+
+
+def is_refused(client: Client) -> bool:
+    """Whether it was by now; Unmet if it was so without a word."""
+    client.receive()
+    received = client.received().data
+    if received and not received.startswith(UNAVAILABLE) or client.ended and not received:
+        raise Unmet(f"one of those whose bodies were too many got {received[:40]!r}")
+    return bool(received)
