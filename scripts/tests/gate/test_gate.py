@@ -1,8 +1,8 @@
 """The gate of every chapter: its starter, its solution and its planted mistakes.
 
-All but the solution's own builds happen in copies below build/programs, so that what a reader has
-edited is neither judged nor touched. A chapter's copy turns from its starter into one mutant after
-the other, which builds only what that changes. A chapter is a group of its own (see turns.py).
+All is built in copies below build/programs, so that what a reader has edited is neither judged nor
+touched. A chapter's copy turns from its starter into one part, its solution and one mutant after the
+other, which builds only what that changes. A chapter is a group of its own (see turns.py).
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
 
 @each_chapter
 def test_the_solution_passes(chapter: Chapter) -> None:
-    verdicts = list(check.judge(check.built(chapter, True, JUDGED), JUDGED))
+    subject = built(chapter, starters.sources(chapter.solution_dir), JUDGED)
+    verdicts = list(check.judge(subject, JUDGED))
     assert not [verdict for verdict in verdicts if verdict.status == "fail"]
     assert [verdict.name for verdict in verdicts] == [
         found.name for found in registry.of(chapter, JUDGED)]
@@ -111,7 +112,7 @@ def test_the_solution_has_no_data_race(chapter: Chapter) -> None:
 
 
 def behaves(chapter: Chapter, preset: str) -> None:
-    server = build.build_server(chapter.solution_dir, preset)
+    server = programs.solution(chapter.name, preset)
     result = suite.run(server, sampled(cases.select(chapter.level)), chapter.level)
     assert result.ok, [failure.problem for failure in result.failures] or result
 

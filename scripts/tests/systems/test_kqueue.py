@@ -250,7 +250,7 @@ def test_event_loops_have_no_data_race(solution: Path) -> None:
 
 def behaves(solution: Path, preset: str) -> None:
     level = int(solution.name[:2])
-    result = suite.run(build.build_server(solution, preset), sampled(cases.select(level)), level)
+    result = suite.run(programs.solution(solution.name, preset), sampled(cases.select(level)), level)
     assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
         group.stopped for group in result.groups.values()]
 
@@ -267,7 +267,7 @@ def many_descriptors() -> Iterator[int]:
 @once(EVENT_LOOPS, "worker.cpp", "poller_kqueue.cpp")
 def test_no_client_starves(solution: Path, many_descriptors: int) -> None:
     clients = min(5000, many_descriptors - 200)
-    with running(build.build_server(solution, "kqueue")) as server:
+    with running(programs.solution(solution.name, "kqueue")) as server:
         served = fairness.answers((server.host, server.port), clients, rounds=12, seconds=20)
     middle = median(served)
     assert middle >= 4, f"too few answers to judge: {middle} is the median of {clients} clients"
@@ -294,7 +294,7 @@ def test_no_phase_of_the_stress_test_has_an_error(solution: Path, many_descripto
     """The four at half their size and a quarter of their time: judged by count, not by speed."""
     phases = [replace(phase, connections=min(phase.connections, 5000, many_descriptors - 200),
                       seconds=phase.seconds / 4) for phase in stress.full_form()]
-    with load.serving(build.build_server(solution, "kqueue")) as server:
+    with load.serving(programs.solution(solution.name, "kqueue")) as server:
         results = list(stress.measure(server, phases))
     assert not {result.phase: result.reason for result in results if result.reason}
 
