@@ -48,4 +48,8 @@ Inside a sentence, a table cell, or a fence:
     A null value reads "no figure", with its reason.
 
 Every fence needs a label. Whatever is missing fails the build with page and line.
+
+So does a claim that names no result: a sentence that calls something faster, slower, quicker,
+cheaper or dearer, without a figure in its paragraph, a table or chart next to it, or “we think”; a
+measured number that was typed; the rate of a run with errors in a section that does not name them.
 """

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from preprocessor import cpp, diffs, results
+from preprocessor import claims, cpp, diffs, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
 from workbook.checks import registry
@@ -82,6 +82,8 @@ class Page:
                 lines.append(self._expand_line(line))
             except DirectiveError as error:
                 self._problem(str(error))
+        for line, claim in claims.unproved(text, self._site.results):
+            self._problem(claim, line)
         if self._fence:
             self._problem("this fence is never closed", self._fence_line)
         for block, line in self._open:

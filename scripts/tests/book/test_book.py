@@ -97,6 +97,7 @@ LADDER = {
 }
 
 
+FAILED = "published:servers.03-data-layout.phases.baseline"
 EXPERIMENT = {
     "kind": "experiment",
     "what": "Beads in <code>GET</code>.",
@@ -337,6 +338,20 @@ def test_questions_and_predictions_fold(build: Build) -> None:
     assert html.count("<details") == html.count("</details>") == 2
 
 
+@pytest.mark.parametrize("text", [
+    "We think that a loop is faster.",
+    "Which of the two is faster?",
+    "A loop is {{#figure beads:rows.red.old}} times slower.",
+    "A loop is faster.\n\n{{#table experiment beads}}",
+    "{{#chart ladder}}\n\nA loop is faster.",
+    "```text\nfaster, by 12 µs\n```",
+    f"It had {{{{#figure {FAILED}.errors.read}}}} errors.\n\n"
+    f"{{{{#figure {FAILED}.requests_per_second}}}}",
+])
+def test_a_claim_that_names_its_result_is_fine(build: Build, text: str) -> None:
+    assert build(text)
+
+
 # What stops the build. The page's text begins on line 3.
 
 FAULTS = [
@@ -388,6 +403,12 @@ FAULTS = [
     ("```\nint x;\n```", "a fence without a label"),
     ("```rust\n```", "unknown fence label “rust”"),
     ("```cpp\nint x;", "this fence is never closed"),
+    ("A loop is faster, because it waits less.", "“faster” names no result"),
+    ("{{#question Why?}}\nIt is cheaper.\n{{/question}}", "“cheaper” names no result"),
+    ("- It asks.\n- It is dearer.\n\nText.\n\n{{#chart ladder}}", "“dearer” names no result"),
+    ("A request takes 12 µs, we think.", "“12 µs” is typed"),
+    (f"{{{{#figure {FAILED}.requests_per_second}}}}\n\n## Next\n\n"
+     f"{{{{#figure {FAILED}.errors.read}}}} errors.", f"{FAILED} had errors, and this section"),
 ]
 
 
@@ -497,6 +518,7 @@ PLANTED = {
     "link": (r"\]\((?!http)[^)#]+\.md\)", "](gone.md)"),
     "anchor": (r"\]\((?!http)([^)#]+\.md)\)", r"](\1#no-such-section)"),
     "fence": (r"```(?:console|text|cpp)", "```"),
+    "claim": (r"\n\nThe map's type is", "\n\nIt is faster. The map's type is"),
 }
 
 
