@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,13 @@ public:
 
     void status(Status status) { status_ = status; }
 
-    /// A media type (RFC 9110 §8.3). The bytes must outlive the answer: a literal.
-    void content_type(std::string_view type) { content_type_ = type; }
+    /// A media type (RFC 9110 §8.3): a literal, for the bytes must outlive the answer, and one that
+    /// leaves half of the head for all the rest.
+    template <std::size_t size>
+    void content_type(const char (&type)[size]) {
+        static_assert(size <= max_head / 2);
+        content_type_ = {type, size - 1};
+    }
 
     /// A body that the response keeps.
     void body(std::string text);
