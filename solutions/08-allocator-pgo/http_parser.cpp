@@ -12,6 +12,8 @@ namespace {
 /// The path of http://host, which stands nowhere in the request.
 constexpr std::string_view root = "/";
 
+constexpr std::size_t crlf_size = 2;
+
 std::unexpected<Status> reject(Status status) {
     return std::unexpected(status);
 }
@@ -235,21 +237,18 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
     return Progress::incomplete;
 }
 
-// The buffer moved when it grew: the views that the request has so far move with it.
+// The buffer moved when it grew: what the views were of is freed. The request line was good there,
+// so it is good here.
 void HttpParser::follow(std::string_view buffer, Request& request) {
-    const char* old = std::exchange(bytes_, buffer.data());
+    bytes_ = buffer.data();
     if (fields_ == 0) return;
-    const auto move = [&](std::string_view& view) {
-        if (view.data() == nullptr || view.data() == root.data()) return;
-        view = {buffer.data() + (view.data() - old), view.size()};
-    };
-    move(request.path);
-    move(request.query);
+    const std::string_view before = buffer.substr(0, fields_ - crlf_size);
+    const std::size_t line = before.starts_with("\r\n") ? crlf_size : 0;
+    static_cast<void>(parse_request_line(before.substr(line), request));
 }
 
 // RFC 9112 §2.2: one empty line before it is skipped.
 ParseResult HttpParser::end_request_line(std::string_view line, Request& request) {
-    constexpr std::size_t crlf_size = 2;
     if (line.empty() && limit_ == request_line_limit) {
         limit_ += crlf_size;
         return {};
@@ -319,7 +318,7 @@ std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* 
     request.expects_continue = expect.seen;
     request.keep_alive = !close;  // RFC 9112 §9.3
     request.fields = {bytes_ + fields_, end};
-    scanned_ = static_cast<std::size_t>(end - bytes_) + 2;
+    scanned_ = static_cast<std::size_t>(end - bytes_) + crlf_size;
     return Progress::complete;
 }
 
