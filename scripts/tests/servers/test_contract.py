@@ -12,12 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import programs
 import psutil
 import pytest
 
+from workbook.checks.behaviour.rows import PAGE_ANSWER, get
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.course.starters import sources
 from workbook.servers.build import build_server, build_target
+from workbook.servers.client import exchange
 from workbook.servers.process import Server, running, running_other
 
 FLOOR = "floor"
@@ -113,6 +117,22 @@ def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
             client.sendall(b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n")
             with client.makefile("rb") as answer:
                 assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize("name", [CHECKPOINTS[1], CHECKPOINTS[5]])
+def test_a_head_is_never_longer_than_its_room(name: str) -> None:
+    """Chapters 2 and 6 say how it is written. Half of it is for the type of the content."""
+    tree, usual = sources(SOLUTIONS / name), b"text/html; charset=utf-8"
+
+    def with_type(size: int) -> Path:
+        app = tree["app.cpp"].replace(usual, b"x" * size)
+        return programs.aside(f"typed-{name}", {**tree, "app.cpp": app}, "asan")
+
+    with running(with_type(127)) as server:
+        answer = exchange((server.host, server.port), (get(),), 5).data
+        assert answer == PAGE_ANSWER.replace(usual, b"x" * 127)
+    with pytest.raises(UserError, match="static assertion failed"):
+        with_type(128)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
