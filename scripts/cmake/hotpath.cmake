@@ -79,13 +79,18 @@ function(hotpath_link_kqueue target)
     target_link_libraries(${target} PRIVATE hotpath_kqueue)
 endfunction()
 
-# A program of the checkpoint, build/<preset>/<checkpoint>/<name>. The folder names its target
-# (solutions-01-naive-server), so that a starter and a solution share one CMakeLists.txt.
-function(hotpath_program name)
+# The folder names the target of a checkpoint's program (solutions-01-naive-server), so that a starter
+# and a solution share one CMakeLists.txt.
+function(hotpath_target name result)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME checkpoint)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
     cmake_path(GET parent FILENAME tree)
-    set(target ${tree}-${checkpoint}-${name})
+    set(${result} ${tree}-${checkpoint}-${name} PARENT_SCOPE)
+endfunction()
+
+# A program of the checkpoint, build/<preset>/<checkpoint>/<name>.
+function(hotpath_program name)
+    hotpath_target(${name} target)
     add_executable(${target} ${ARGN})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
     hotpath_options(${target})
@@ -96,4 +101,20 @@ endfunction()
 
 function(hotpath_server)
     hotpath_program(server ${ARGN})
+    if(CMAKE_BUILD_TYPE STREQUAL "Measure")
+        hotpath_mirror()
+    endif()
+endfunction()
+
+# The server's objects with another application: see scripts/mirror/app.cpp.
+function(hotpath_mirror)
+    hotpath_target(server server)
+    hotpath_target(mirror mirror)
+    hotpath_program(mirror
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../mirror/app.cpp
+        $<FILTER:$<TARGET_OBJECTS:${server}>,EXCLUDE,/app\\.cpp>
+    )
+    target_include_directories(${mirror} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_options(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
+    target_link_libraries(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
 endfunction()

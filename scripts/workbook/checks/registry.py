@@ -47,6 +47,7 @@ from workbook.checks.behaviour import (
     start,
     stop,
     threads,
+    told,
     workers,
 )
 from workbook.checks.behaviour.judge import group
@@ -78,6 +79,7 @@ CHECKS: tuple[Check, ...] = (
     group("many-clients", "a thousand idle neighbours", many_clients.cases, level=5),
     group("workers", "clients shared out among workers", workers.cases, level=7),
     group("deadlines", "clients that outstay their welcome", deadlines.cases, level=5),
+    told.check(),
     echo.check(),
     Check("seam.connection", "system calls of the connection", seam.judge, level=5),
     counted.check(costs.SYSCALLS),
