@@ -71,8 +71,9 @@ class Tables:
                          self._noted(rate, f"{server}, baseline"), _times(times)])
         head = ["", *(costs.LABELS[measure.figure] for measure in costs.ALONE), "Requests/s",
                 "Beside naive"]
-        return self._table(head, rows, "Counted: per <code>GET /</code>. Requests/s: the stress "
-                           "test’s baseline, median of its rounds.")
+        return self._table(head, rows, "Counted, in a build for counting: per <code>GET /</code>. "
+                           "Requests/s: the stress test’s baseline, median of its rounds. 1 to 4 "
+                           "on a connection for each request, the others on ones that are kept.")
 
     def _costs(self, name: str) -> str:
         before = self._before(name)
