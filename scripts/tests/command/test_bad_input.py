@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -132,6 +133,17 @@ def test_a_header_of_the_library_is_not_what_to_mend(hotpath: Hotpath, copy: Pat
     told = hotpath("run", "2", root=copy)
     file.write_text(kept)
     assert_refused(told, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
+
+
+def test_a_program_that_is_no_longer_built_is_not_judged(hotpath: Hotpath, copy: Path) -> None:
+    file = copy / "chapters/05-event-loop/CMakeLists.txt"
+    kept = file.read_text()
+    judge = ("check", "5", "--only", "behaviour.echo")
+    assert "part 1 is to be written" in hotpath(*judge, root=copy).stdout
+    file.write_text(re.sub(r"hotpath_program\(echo.*?\n\)\n", "", kept, flags=re.S))
+    told = hotpath(*judge, root=copy)
+    file.write_text(kept)
+    assert "builds no program echo" in told.stdout
 
 
 def test_a_server_that_ends_at_once(fake: Callable[[str], Path]) -> None:

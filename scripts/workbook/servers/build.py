@@ -46,6 +46,7 @@ def build_target(name: str, preset: str = "release", about: str = "") -> None:
     directory = configured(preset)
     with _locked(BUILD / f".{preset}.lock"):
         _make(directory, name, about or name)
+        _clean(directory)
 
 
 def configured(preset: str) -> Path:
@@ -119,6 +120,11 @@ def _make(directory: Path, target: str, about: str) -> None:
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(available_cpus())
     _run(["cmake", "--build", str(directory), "--target", target, "--parallel", jobs],
          ROOT, f"building {about}")
+
+
+def _clean(directory: Path) -> None:
+    """Remove what was built once and is in no CMakeLists.txt any more: nobody takes it for new."""
+    _run(["ninja", "-C", str(directory), "-t", "cleandead"], ROOT, "removing what is left over")
 
 
 def _run(command: Sequence[str], cwd: Path, doing: str) -> None:
