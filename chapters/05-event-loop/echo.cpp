@@ -10,7 +10,6 @@
 #include <exception>
 #include <format>
 #include <map>
-#include <print>
 #include <stdexcept>
 #include <string_view>
 
@@ -74,7 +73,7 @@ int main(int argc, char** argv) {
             echo.run_once();
         return 0;
     } catch (const std::exception& error) {
-        std::println(stderr, "echo: {}", error.what());
+        std::fprintf(stderr, "echo: %s\n", error.what());
         return 1;
     }
 }

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <exception>
 #include <optional>
-#include <print>
 #include <stdexcept>
 #include <string>
 
@@ -81,7 +80,7 @@ void serve(const web::ServerOptions& options) {
     web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
-    std::println("listening on http://{}:{}", host, server.port());
+    std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
     std::fflush(stdout);
     server.run();
 }
@@ -94,11 +93,11 @@ int main(int argc, char** argv) {
         if (const auto options = parse_options(argc, argv)) {
             serve(*options);
         } else {
-            std::print("{}", usage);
+            std::fputs(usage, stdout);
         }
         return 0;
     } catch (const std::exception& error) {
-        std::println(stderr, "server: {}", error.what());
+        std::fprintf(stderr, "server: %s\n", error.what());
         return 1;
     }
 }

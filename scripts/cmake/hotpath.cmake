@@ -13,7 +13,7 @@ if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
 
-# The floor: <expected> and <print>. A compiler named by the user is taken at their word.
+# The floor: a library with <expected> and <print>, which older ones lack. A compiler named by the user is taken at their word.
 function(hotpath_find_compiler)
     set(probe ${CMAKE_BINARY_DIR}/hotpath_probe.cpp)
     file(WRITE ${probe} "#include <expected>\n#include <print>\nstd::expected<int, int> x = 1;\n")

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <exception>
 #include <optional>
-#include <print>
 #include <stdexcept>
 #include <string>
 
@@ -79,7 +78,7 @@ void run(const Options& options) {
     web::Floor floor(options.host, options.port);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
-    std::println("listening on http://{}:{}", host, floor.port());
+    std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{floor.port()});
     std::fflush(stdout);
     floor.run();
 }
@@ -91,11 +90,11 @@ int main(int argc, char** argv) {
         if (const auto options = parse_options(argc, argv)) {
             run(*options);
         } else {
-            std::print("{}", usage);
+            std::fputs(usage, stdout);
         }
         return 0;
     } catch (const std::exception& error) {
-        std::println(stderr, "floor: {}", error.what());
+        std::fprintf(stderr, "floor: %s\n", error.what());
         return 1;
     }
 }

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <print>
 #include <string_view>
 
 #include "verdict.h"
@@ -16,7 +16,8 @@ using PieceSize = std::function<std::size_t()>;
 
 inline void must_be_same(std::string_view how, const Verdict& whole, const Verdict& pieces) {
     if (whole == pieces) return;
-    std::println(stderr, "in one piece:\n{}\n\n{}:\n{}", whole, how, pieces);
+    std::fprintf(stderr, "in one piece:\n%s\n\n%.*s:\n%s\n", whole.c_str(),
+                 static_cast<int>(how.size()), how.data(), pieces.c_str());
     std::abort();
 }
 

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cinttypes>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <format>
-#include <print>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,7 +90,9 @@ inline std::uint64_t hash_of(std::string_view text) {
 /// With HOTPATH_VERDICTS set, prints what is to be the same for every checkpoint.
 inline void report(std::string_view text, const Verdict& verdict) {
     static const bool wanted = std::getenv("HOTPATH_VERDICTS") != nullptr;
-    if (wanted) std::println("{:016x} {:016x} {:.60}", hash_of(text), hash_of(verdict), verdict);
+    if (!wanted) return;
+    std::printf("%016" PRIx64 " %016" PRIx64 " %.60s\n", hash_of(text), hash_of(verdict),
+                verdict.c_str());
 }
 
 }  // namespace fuzz
