@@ -54,12 +54,17 @@ PARTS = {
 PARTS["05-e"] = (("seven", PARTS["04-d"][2][1] + "\n\nint seven() {\n    return 7;\n}\n"),
                  ("eight", PARTS["04-d"][2][1] + "\n\nint seven() {\n    return 7;\n}\n"
                   "\n\nint eight() {\n    return 8;\n}\n"))
-PART_TOML = """[[part]]
+PART_TOML = """
+[[part]]
 name = "{name}"
 title = "About {name}"
 edit = ["a.cpp"]
 checks = ["behaviour.{check}"]
 anchor = "#{name}"
+[[part.hint]]
+text = "a hint for {name}"
+[[part.hint]]
+text = "more about {name}"
 """
 PART_CHECKS = {"five": "framing", "six": "limits", "sums": "bodies",
                "seven": "cuts", "eight": "smuggling"}
@@ -97,7 +102,7 @@ def make_parted(root: Path) -> Path:
     for name, steps in PARTS.items():
         make_checkpoint(root, name, steps[-1][1])
         toml = root / "chapters" / name / "chapter.toml"
-        toml.write_text(toml.read_text() + "".join(
+        toml.write_text(TOML.partition("[[hint]]")[0] + "".join(
             PART_TOML.format(name=part, check=PART_CHECKS[part]) for part, _ in steps))
     all_chapters.cache_clear()
     for chapter in all_chapters(root / "chapters"):

@@ -82,6 +82,7 @@ def test_a_patch_that_does_not_fit_names_the_solution_before(parted: Path) -> No
     ('anchor = "#six"', 'anchor = "#six"\nbreaks = ["behaviour.cuts"]',
      "part 2 breaks behaviour.cuts, and no later one turns it green"),
     ('anchor = "#six"', "", "has no 'anchor'"),
+    ('starter_fails = []', '[[hint]]\ntext = "of none"', "a hint belongs to no part"),
 ])
 def test_parts_that_make_no_sense_are_refused(parted: Path, old: str, new: str,
                                               message: str) -> None:
@@ -286,6 +287,22 @@ def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:
     assert "-// TODO(5.2)\n+// mine" in mine.stdout
 
 
+def test_a_hint_is_for_the_part_that_is_reached(hotpath: Hotpath, parted: Path) -> None:
+    def told(*arguments: str) -> str:
+        return hotpath("hint", "4", *arguments, root=parted).stdout
+
+    first, second = told(), told()
+    assert "part 1 of 04-d: About five" in first and "a hint for five" in first
+    assert "hint 4 --part 1" in first
+    assert "more about five" in second and "solution 4 --part 1 --anyway" in second
+    (parted / ".hotpath/progress.json").write_text('{"04-d": {"part": 2}}')
+    assert "a hint for six" in told() and "more about six" in told()
+    assert "a hint for sums" in told("--part", "3")
+    assert "a hint for five" in told("--part", "1", "--level", "1")
+    (parted / ".hotpath/progress.json").write_text('{"04-d": {"part": 4}}')
+    assert "a hint for sums" in told()
+
+
 def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath,
                                                                 parted: Path) -> None:
     assert_refused(hotpath("solution", "5", "--part", "1", root=parted),
@@ -304,7 +321,7 @@ def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath
         (None, 3), (2, 2)]
 
 
-@pytest.mark.parametrize("verb", ["reset", "diff", "solution"])
+@pytest.mark.parametrize("verb", ["reset", "diff", "solution", "hint"])
 def test_a_part_that_is_not_there_lists_those_that_are(hotpath: Hotpath, parted: Path,
                                                        verb: str) -> None:
     assert_refused(hotpath(verb, "4", "--part", "4", root=parted), "04-d has no part 4",

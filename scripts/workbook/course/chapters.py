@@ -28,6 +28,7 @@ class Part:
 
     `checks` is what it turns green; `cost` holds the budgets per request of its end, where those
     are not the chapter's yet. `breaks` is what held before it and does so again after a later one.
+    `hints` tell nothing of other parts.
     """
 
     number: int  # from 1
@@ -38,6 +39,7 @@ class Part:
     anchor: str  # of its section on the page
     cost: dict[str, float] = field(default_factory=dict)
     breaks: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
 
     @property
     def slug(self) -> str:
@@ -71,7 +73,7 @@ class Chapter:
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
     speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
-    hints: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)  # none where there are parts, which have theirs
     sections: dict[str, str] = field(default_factory=dict)  # check -> anchor on the page
     parts: tuple[Part, ...] = ()  # in order; the last ends at the solution
     solution_text: str = ""
@@ -124,7 +126,7 @@ def load(file: Path) -> Chapter:
             kind=kind,
             cost=dict(data.get("cost", {})),
             **_speed(data.get("speed", {}), file),
-            hints=[hint["text"].strip() for hint in data.get("hint", [])],
+            hints=_hints(data),
             sections=_sections(data, parts),
             parts=parts,
             solution_text=data.get("solution", "").strip(),
@@ -151,7 +153,7 @@ def _parts(data: dict[str, Any], file: Path) -> tuple[Part, ...]:
     """The chapter's parts in order; UserError unless each check and budget has its place."""
     parts = tuple(Part(number, part["name"], part["title"], list(part["edit"]),
                        list(part["checks"]), part["anchor"], dict(part.get("cost", {})),
-                       list(part.get("breaks", [])))
+                       list(part.get("breaks", [])), _hints(part))
                   for number, part in enumerate(data.get("part", []), 1))
     reached = [check for part in parts for check in part.checks]
     budgets = {f"cost.{name}" for part in parts for name in part.cost}
@@ -168,8 +170,14 @@ def _parts(data: dict[str, Any], file: Path) -> tuple[Part, ...]:
     if open_end := budgets - set(reached):
         raise UserError(f"{shown(file)}: no part reaches the chapter's own {min(open_end)}",
                         f"name {min(open_end)} in the checks of the part that does")
+    if parts and _hints(data):
+        raise UserError(f"{shown(file)}: a hint belongs to no part", "use [[part.hint]]")
     _require_mended(parts, file)
     return parts
+
+
+def _hints(table: dict[str, Any]) -> list[str]:
+    return [hint["text"].strip() for hint in table.get("hint", [])]
 
 
 def _require_mended(parts: tuple[Part, ...], file: Path) -> None:

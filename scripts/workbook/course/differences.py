@@ -65,7 +65,7 @@ def _require_done(chapter: Chapter, anyway: bool, part: int | None) -> None:
         done = done or progress.reached(chapter) > parts.find(chapter, part).number
     if not done and not anyway:
         raise UserError(f"you have not passed {what} yet",
-                        f"{COMMAND} hint {chapter.tag}; or, if you would rather see it now: "
+                        f"{COMMAND} hint {chapter.tag}{flag}; or, if you would rather see it now: "
                         f"{COMMAND} solution {chapter.tag}{flag} --anyway")
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, STATE, shown, write_atomically
-from workbook.course import starters
-from workbook.course.chapters import Chapter
+from workbook.course import parts, starters
+from workbook.course.chapters import Chapter, Part
 
 FILE = STATE / "progress.json"
 
@@ -48,12 +48,17 @@ def reached(chapter: Chapter) -> int:
     return int(_load().get(chapter.name, {}).get("part", 1))
 
 
-def hints_seen(chapter: Chapter) -> int:
-    return int(_load().get(chapter.name, {}).get("hints", 0))
+def hints_seen(chapter: Chapter, part: Part | None = None) -> int:
+    return int(_load().get(chapter.name, {}).get(_hints(part), 0))
 
 
-def mark_hint(chapter: Chapter, level: int) -> None:
-    _update(chapter, hints=max(level, hints_seen(chapter)))
+def mark_hint(chapter: Chapter, part: Part | None, level: int) -> None:
+    _update(chapter, **{_hints(part): max(level, hints_seen(chapter, part))})
+
+
+def _hints(part: Part | None) -> str:
+    """What the count of those that were shown is called."""
+    return f"hints of part {part.number}" if part else "hints"
 
 
 def status(chapter: Chapter) -> str:
@@ -101,22 +106,33 @@ def show(rows: list[dict[str, Any]]) -> None:
         f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
 
 
-def show_hint(chapter: Chapter, level: int | None) -> None:
-    """Print one hint, by default the one after the last that was shown, and remember it."""
+def show_hint(chapter: Chapter, level: int | None, number: int | None = None) -> None:
+    """Print one hint, by default the one after the last that was shown, and remember it. Where
+    there are parts, it is for the one with this number, by default the one that is reached.
+    """
     from rich.console import Console
     from rich.markdown import Markdown
 
-    if not chapter.hints:
+    part = _hinted(chapter, number)
+    hints = part.hints if part else chapter.hints
+    if not hints:
         raise UserError(f"{chapter.name} has no hints", f"read its page: {COMMAND} book --open")
-    last = len(chapter.hints)
-    level = min(level or hints_seen(chapter) + 1, last)
-    mark_hint(chapter, level)
-    console = Console()
-    console.print(f"Hint {level} of {last}, {chapter.name}", style="bold")
-    console.print(Markdown(chapter.hints[level - 1]))
-    more = (f"More: {COMMAND} hint {chapter.tag}" if level < last else
-            f"That was the last. If it does not help: {COMMAND} solution {chapter.tag} --anyway")
+    level = min(level or hints_seen(chapter, part) + 1, len(hints))
+    mark_hint(chapter, part, level)
+    console = Console(soft_wrap=True)
+    about = f"part {part.number} of {chapter.name}: {part.title}" if part else chapter.name
+    console.print(f"Hint {level} of {len(hints)}, {about}", style="bold")
+    console.print(Markdown(hints[level - 1]))
+    these = f"{chapter.tag} --part {part.number}" if part else chapter.tag
+    more = (f"More: {COMMAND} hint {these}" if level < len(hints) else
+            f"That was the last. If it does not help: {COMMAND} solution {these} --anyway")
     console.print(f"\n{more}", style="dim")
+
+
+def _hinted(chapter: Chapter, number: int | None) -> Part | None:
+    if number is None and not chapter.parts:
+        return None
+    return parts.find(chapter, number or min(reached(chapter), len(chapter.parts)))
 
 
 def _update(chapter: Chapter, **values: Any) -> None:

@@ -150,14 +150,17 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
 
 
 @verb(WORK, "hint 2")
-def hint(chapter: ChapterArgument,
+def hint(chapter: ChapterArgument, part: PartOption = None,
          level: Annotated[int | None, typer.Option(min=1, max=3, metavar="1-3", show_default=False,
                                                    help="Show this one again.")] = None) -> None:
-    """Show the next of three hints; each tells more."""
+    """Show the next of three hints; each tells more.
+
+    Of a chapter with parts: for the part that you have reached.
+    """
     from workbook.course import progress
     from workbook.course.chapters import find
 
-    progress.show_hint(find(chapter), level)
+    progress.show_hint(find(chapter), level, part)
 
 
 @verb(WORK, "diff 2 --stat")
