@@ -76,6 +76,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
 
 // TODO(5.4): from here to chapter 7 one thread serves: say so in the usage, and when asked for
 // more.
+// TODO(5.5): --limits, which the page gives.
 void serve(const web::ServerOptions& options) {
     web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');

@@ -1,40 +1,159 @@
-"""Clients that are cut off in time."""
+"""Clients that are cut off in time, and those that are not. A case shortens the limits that it is
+about, so that nobody waits a minute for it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from functools import partial
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone
-from workbook.checks.behaviour.rows import BAD, HOST, Case, Unmet
-from workbook.servers.client import connect
+from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected
+from workbook.checks.behaviour.kept import GET
+from workbook.checks.behaviour.rows import (
+    BAD,
+    MIB,
+    PAGE_ANSWER,
+    Case,
+    Unmet,
+    echoed,
+    get,
+    noise,
+    post,
+)
+from workbook.servers.client import Await, Pause, Received, Step, connect, exchange
 from workbook.servers.process import Server
+
+SHORT_S = 1
+ENOUGH_S = 2  # for who does something four times a second
+STAYS_S = 4.0  # so long, if he is not cut off
+NOW_AND_THEN = Pause(0.25)
+EARLY_S = 0.9
+BIT = 40_000  # more than must be free before a full socket takes more
+SERVED = "it is served to the end"
+LEAVES_S = 3.5  # the limit, a second until the sweep, and time for a busy machine
+
+
+@dataclass(frozen=True)
+class Limits:
+    """In seconds, as --limits has them; by default too long for a check."""
+
+    idle: int = 60
+    head: int = 60
+    progress: int = 60
+    linger: int = 60
+    stop: int = 1
+
+    def option(self) -> tuple[str, str]:
+        return "--limits", ",".join(map(str, astuple(self)))
 
 
 def cases() -> Iterator[Case]:
-    yield alone("a-byte-now-and-then-after-a-refusal", "RFC 9112 §9.6",
-                "a client sends a bad request, reads 400 and the end, and goes on sending a byte "
-                "four times a second",
-                "it is cut off after two seconds, at the next sweep "
-                f"({PATIENCE_S:g} s are allowed)", a_byte_now_and_then)
+    body = noise(1000)
+    late = "it is cut off when its time is over, at the next sweep, and not before"
+    for what, limits, does, begins, drip in [
+        ("silent-from-the-start", Limits(idle=SHORT_S), "connects and is silent", (), b""),
+        ("silent-after-an-answer", Limits(idle=SHORT_S), "has its page and is silent",
+         (GET[0], Await(GET[1])), b""),
+        ("head-byte-by-byte", Limits(head=SHORT_S), "sends a head, a byte four times a second",
+         (b"GET / HTTP/1.1\r\nX: ",), b"x"),
+        ("stops-in-a-body", Limits(progress=SHORT_S), "stops in a body",
+         (post(body[:-1], length=b"1000"),), b""),
+    ]:
+        yield _limited(what, limits, f"a client {does}", late,
+                       partial(cut_off, begins=begins, drip=drip))
+    yield _limited("lingers-byte-by-byte", Limits(linger=SHORT_S), "a client sends a bad request, "
+                   "reads 400 and the end, and goes on sending a byte four times a second", late,
+                   lingers)
+    yield _limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, of "
+                   f"1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
+                   does_not_read)
+    turns = int(STAYS_S / NOW_AND_THEN.seconds)
+    drips = tuple(step for byte in body[:turns] for step in (bytes([byte]), NOW_AND_THEN))
+    for what, limits, does, steps, expect in [
+        ("body-byte-by-byte", Limits(progress=ENOUGH_S), "sends a body, a byte four times a second",
+         (post(b"", length=b"1000"), *drips, body[turns:]), echoed(body)),
+        ("always-in-its-next-head", Limits(head=ENOUGH_S), "has begun its next request whenever it "
+         "is answered", _always_in_a_head(turns), GET[1] * turns + PAGE_ANSWER),
+    ]:
+        yield _limited(what, limits, f"a client {does}, for {STAYS_S:g} s", SERVED,
+                       partial(stays, steps=steps, expect=expect))
+    yield _limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of "
+                   f"700 kB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
+                   reads_bit_by_bit)
 
 
-def a_byte_now_and_then(server: Server) -> None:
-    with connect((server.host, server.port), PATIENCE_S) as client:
-        client.sendall(b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n")
-        answer = b""
-        try:
-            while data := client.recv(65_536):
-                answer += data
-        except OSError as error:
-            raise Unmet(f"{len(answer)} bytes came, and then no end: {error}") from None
-        if answer != BAD:
-            raise Unmet(f"{answer[:40]!r} came")
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            try:
-                client.sendall(b"x")
-            except OSError:
-                return
-            time.sleep(0.25)
-    raise Unmet(f"it could still send after {PATIENCE_S:g} s")
+def _limited(what: str, limits: Limits, done: str, expected: str,
+             perform: Callable[[Server], None]) -> Case:
+    option = limits.option()
+    return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(option)}; {done}",
+                 expected, perform, arguments=option)
+
+
+def _always_in_a_head(turns: int) -> tuple[Step, ...]:
+    sent, got = GET
+    steps: list[Step] = [sent[:5]]
+    for turn in range(1, turns + 1):
+        steps += [sent[5:] + sent[:5], Await(got * turn), NOW_AND_THEN]
+    return (*steps, get()[5:])
+
+
+def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:
+    with connected(server, 1) as (client,):
+        client.perform(begins)
+        started = time.monotonic()
+        while not client.ended and time.monotonic() < started + PATIENCE_S:
+            client.perform((drip, NOW_AND_THEN))
+            client.receive()
+    _must_be_in_time(time.monotonic() - started)
+
+
+def lingers(server: Server) -> None:
+    """Its end says only that no answer will follow: whether it is let go shows when it sends."""
+    with connect((server.host, server.port), PATIENCE_S) as client, suppress(ConnectionError):
+        client.sendall(get(fields=b""))
+        with client.makefile("rb") as answer:
+            if (came := answer.read()) != BAD:
+                raise Unmet(f"{came[:40]!r} came")
+        started = time.monotonic()
+        while time.monotonic() < started + PATIENCE_S:
+            client.sendall(b"x")
+            time.sleep(NOW_AND_THEN.seconds)
+    _must_be_in_time(time.monotonic() - started)
+
+
+def _must_be_in_time(lasted_s: float) -> None:
+    if lasted_s < EARLY_S:
+        raise Unmet(f"it was cut off after {lasted_s:.1f} s")
+    if lasted_s >= PATIENCE_S:
+        raise Unmet(f"it was not cut off within {PATIENCE_S:g} s")
+
+
+def does_not_read(server: Server) -> None:
+    with connected(server, 1, narrow=True) as (client,):
+        client.perform((post(noise(MIB)), Pause(LEAVES_S)))
+        if client.finish().data == echoed(noise(MIB)):
+            raise Unmet("the whole answer came")
+
+
+def stays(server: Server, steps: tuple[Step, ...], expect: bytes) -> None:
+    address, seconds = (server.host, server.port), STAYS_S + PATIENCE_S
+    _must_be_whole(exchange(address, steps, seconds), expect)
+
+
+def reads_bit_by_bit(server: Server) -> None:
+    body = noise(700_000)
+    with connected(server, 1, narrow=True) as (client,):
+        client.perform((post(body),))
+        for number in range(1, int(STAYS_S / NOW_AND_THEN.seconds) + 1):
+            client.receive_in_all(number * BIT)
+            client.perform((NOW_AND_THEN,))
+        _must_be_whole(client.finish(), echoed(body))
+
+
+def _must_be_whole(received: Received, expect: bytes) -> None:
+    if received.data != expect:
+        raise Unmet(f"after {received.seconds:.1f} s {len(received.data):,} of {len(expect):,} bytes "
+                    f"had come, and the connection was {received.end}")
