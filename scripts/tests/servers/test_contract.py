@@ -75,6 +75,14 @@ def test_a_bad_option_is_refused(binary: Path, arguments: tuple[str, ...]) -> No
     assert arguments[-1].lstrip("-") in refused.stderr
 
 
+@pytest.mark.parametrize("limits", ["", "60", "1,2,3,4", "1,2,3,4,", "1,2,3,4,5,", "1,2,3,4,x"])
+@pytest.mark.parametrize("name", [name for name in CHECKPOINTS if name >= "05"])
+def test_limits_are_five_numbers(name: str, limits: str) -> None:
+    refused = run(build_server(SOLUTIONS / name), "--port", "0", "--limits", limits)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"--limits {limits}: not five numbers" in refused.stderr
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
     with running(binary, "--threads", threads) as first:

@@ -14,6 +14,7 @@ from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import (
     BAD,
+    MAX_BODY,
     MIB,
     PAGE_ANSWER,
     Case,
@@ -80,8 +81,8 @@ def cases() -> Iterator[Case]:
     ]:
         yield _limited(what, limits, f"a client {does}, for {STAYS_S:g} s", SERVED,
                        partial(stays, steps=steps, expect=expect))
-    yield _limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of "
-                   f"700 kB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
+    yield _limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
+                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
                    reads_bit_by_bit)
 
 
@@ -144,7 +145,7 @@ def stays(server: Server, steps: tuple[Step, ...], expect: bytes) -> None:
 
 
 def reads_bit_by_bit(server: Server) -> None:
-    body = noise(700_000)
+    body = noise(MAX_BODY)
     with connected(server, 1, narrow=True) as (client,):
         client.perform((post(body),))
         for number in range(1, int(STAYS_S / NOW_AND_THEN.seconds) + 1):
