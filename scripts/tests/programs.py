@@ -23,15 +23,20 @@ def place(name: str) -> Path:
     return ASIDE / name / "solutions" / "checkpoint"
 
 
-def aside(name: str, tree: Tree, preset: str, program: str = "server") -> Path:
+def aside(name: str, tree: Tree, preset: str, program: str = "server",
+          like: str = "") -> Path:
     """Build these sources in a copy of their own; returns the program.
 
+    `like` is a preset whose flags are taken instead, so that what both compile is compiled once.
     What is built by the same name next builds only what differs. All copies are called alike, and
     have their build directories in the same place below them, so that a cache of the compiler's
     takes the object of one for that of another.
     """
     write(tree, place(name))
-    return build.isolated(place(name), preset, program=program)
+    settings = build.preset_variables(preset)
+    if like:
+        settings |= build.preset_variables(like)
+    return build.isolated(place(name), preset, settings=settings, program=program)
 
 
 def solution(name: str, preset: str) -> Path:

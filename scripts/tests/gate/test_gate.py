@@ -69,11 +69,11 @@ def once(chapters: list[Chapter], preset: str) -> pytest.MarkDecorator:
 
 def built(chapter: Chapter, tree: starters.Tree, wanted: list[str]) -> Subject:
     """A copy of a checkpoint with these sources, built as these checks need it: once for both
-    behaviour and counting.
+    behaviour and counting, and with the same flags on kqueue.
     """
     needed = {preset for found in registry.of(chapter, wanted) for preset in found.builds}
     stands_in = {RELEASE: MEASURE}
-    made = {preset: programs.aside(chapter.name, tree, preset, chapter.program)
+    made = {preset: programs.aside(chapter.name, tree, preset, chapter.program, like=MEASURE)
             for preset in {stands_in.get(preset, preset) for preset in needed}}
     return Subject(chapter, programs.place(chapter.name),
                    {preset: made[stands_in.get(preset, preset)] for preset in needed})
