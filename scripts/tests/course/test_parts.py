@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -247,18 +248,37 @@ def test_reset_puts_a_part_back_with_the_marks_that_are_still_to_do(hotpath: Hot
     assert b"TODO" not in now["app.h"]
     backup, = (parted / ".hotpath/backup").iterdir()
     assert (backup / "a.cpp").read_text() == "mine\n"
+    assert f"back: cp {backup.relative_to(parted)}/* chapters/05-e/" in done.stdout
     again = hotpath("reset", "5", "--part", "2", root=parted)
     assert again.stdout == "chapters/05-e is where part 2 begins already.\n"
-    hotpath("reset", "5", "--part", "1", root=parted)
+    (chapter.starter_dir / "app.h").unlink()
+    without = hotpath("reset", "5", "--part", "1", root=parted)
     assert starters.is_pristine(chapter)
+    assert "back: rm chapters/05-e/app.h; cp " in without.stdout
 
 
-def test_marks_that_do_not_fit_are_left_out_and_it_is_said(hotpath: Hotpath, parted: Path) -> None:
-    done = hotpath("reset", "4", "--part", "3", root=parted)
-    assert ("is where part 3 begins (without 1 of the starter's marks, which do not fit there)"
-            in done.stdout)
+def test_marks_whose_place_is_gone_stand_at_the_top(parted: Path) -> None:
     chapter = chapter_of(parted, 4)
-    assert starters.sources(chapter.starter_dir) == parts.tree(chapter, 2)
+    file = chapter.starter_dir / "a.cpp"
+    edit(file, "    return 4;", "    // TODO(4.2): done\n    // TODO(4.3): as a sum\n"
+         "    // of two\n    return 4;")
+    starters.write_patch(chapter)
+    assert parts.beginning(chapter, 3)["a.cpp"].decode() == (
+        "// TODO(4.3): as a sum\n// of two\n// TODO(4.3)\n" + text(chapter, 2))
+
+
+@pytest.mark.parametrize("chapter, number", [
+    (chapter, part.number) for chapter in all_chapters() for part in chapter.parts],
+    ids=lambda it: it.name if isinstance(it, Chapter) else str(it))
+def test_where_a_part_begins_all_marks_that_are_still_to_do_stand(chapter: Chapter,
+                                                                  number: int) -> None:
+    def found(tree: starters.Tree) -> list[tuple[str, int, str]]:
+        return sorted((name, int(mark[1]), mark[0].strip()) for name, content in tree.items()
+                      for mark in re.finditer(rf"TODO\({chapter.number}\.(\d)\).*",
+                                              content.decode()))
+
+    assert found(parts.beginning(chapter, number)) == [
+        mark for mark in found(starters.starter(chapter)) if mark[1] >= number]
 
 
 def test_only_marks_that_nothing_compiles_are_put_in(parted: Path) -> None:
@@ -268,9 +288,10 @@ def test_only_marks_that_nothing_compiles_are_put_in(parted: Path) -> None:
     (chapter.starter_dir / "given.h").write_text("// TODO(5.2): given\nint given();\n")
     (chapter.starter_dir / "early.h").write_text("// TODO(5.1): given\nint early();\n")
     starters.write_patch(chapter)
-    tree, left_out = parts.beginning(chapter, 2)
-    assert left_out == 0 and set(tree) == {"a.cpp", "app.h", "given.h"}
-    assert b"TODO" not in tree["app.h"] + tree["a.cpp"]
+    tree = parts.beginning(chapter, 2)
+    assert set(tree) == {"a.cpp", "app.h", "given.h"}
+    assert b"TODO" not in tree["app.h"]
+    assert tree["a.cpp"].decode() == "// TODO(5.2)\n" + text(chapter, 1)
 
 
 def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:

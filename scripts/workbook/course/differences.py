@@ -72,7 +72,7 @@ def _require_done(chapter: Chapter, anyway: bool, part: int | None) -> None:
 def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
     if part is None:
         return "starter", starters.starter(chapter)
-    return f"before-part-{part}", parts.beginning(chapter, part)[0]
+    return f"before-part-{part}", parts.beginning(chapter, part)
 
 
 def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool) -> None:

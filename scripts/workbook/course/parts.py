@@ -61,22 +61,21 @@ def patches(chapter: Chapter, of: Sequence[Part]) -> list[bytes]:
     return [file.read_bytes() for file in files]
 
 
-def beginning(chapter: Chapter, number: int) -> tuple[Tree, int]:
+def beginning(chapter: Chapter, number: int) -> Tree:
     """Where a reader begins a part: the tree after the one before, with the starter's marks of
-    this part and of those after it; and how many of them do not fit there.
+    this part and of those after it.
 
     Only marks that nothing compiles are put in: comments, and files that the tree does not have.
     """
     find(chapter, number)
     if number == 1:
-        return starters.starter(chapter), 0
-    here, left_out = tree(chapter, number - 1), 0
-    for stub in starters.stubs(chapter, number):
-        try:
-            here = starters.apply(here, stub)
-        except ValueError:
-            left_out += 1
-    return here, left_out
+        return starters.starter(chapter)
+    start, here = tree(chapter, 0), tree(chapter, number - 1)
+    marks = starters.marks(chapter, number)
+    for name in here.keys() & {mark.file for mark in marks}:
+        here[name] = starters.placed([mark for mark in marks if mark.file == name],
+                                     start.get(name, b""), here[name])
+    return starters.added(chapter, number) | here
 
 
 def label(chapter: Chapter, number: int) -> str:

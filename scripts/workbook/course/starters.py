@@ -10,7 +10,9 @@ import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from workbook.common.errors import UserError
@@ -32,6 +34,16 @@ class Breach:
 
     def __str__(self) -> str:
         return f"{self.file}\n{self.hunk}"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A comment of a starter that says what to do, and before which line of the base it stands."""
+
+    file: str
+    part: int
+    line: int  # from 0; of a file that the base lacks, none
+    text: bytes
 
 
 def sources(directory: Path) -> Tree:
@@ -102,6 +114,14 @@ def replace(tree: Tree, directory: Path, name: str) -> Path | None:
     return copy if mine else None
 
 
+def way_back(chapter: Chapter, copy: Path) -> str:
+    """The command that makes the reader's directory what was copied."""
+    here = shown(chapter.starter_dir)
+    back = f"cp {shown(copy)}/* {here}/"
+    more = sorted(sources(chapter.starter_dir).keys() - sources(copy).keys())
+    return f"rm {' '.join(f'{here}/{name}' for name in more)}; {back}" if more else back
+
+
 def make_patch(chapter: Chapter) -> bytes:
     """The patch that leads from the chapter's base to its directory as it stands."""
     return diff(sources(base_dir(chapter)), sources(chapter.starter_dir))
@@ -134,35 +154,63 @@ def check_rule(chapter: Chapter) -> list[Breach]:
     return breaches
 
 
-def stubs(chapter: Chapter, number: int) -> list[bytes]:
-    """What of starter.patch is for a part or one after it and only adds comments or whole files,
-    a patch each. A mark without a part is for the last.
-    """
-    found = []
-    for head, hunks in _files(patch_file(chapter).read_bytes()):
-        if b"\nnew file mode" in head:
-            found += [head + b"".join(hunks)] if _part(chapter, b"".join(hunks)) >= number else []
-        else:
-            found += [head + hunk for hunk in hunks
-                      if _part(chapter, hunk) >= number and _only_comments(hunk)]
+def added(chapter: Chapter, number: int) -> Tree:
+    """The files that the starter adds for a part or for one after it."""
+    found = {}
+    for name, hunks in _hunks(patch_file(chapter).read_bytes()):
+        whole = hunks[0].startswith(b"@@ -0,0") and b"".join(
+            line[1:] for line in hunks[0].splitlines(keepends=True)[1:])
+        if whole and max((_part(chapter, mark) for mark in _mark(chapter).finditer(whole)),
+                         default=0) >= number:
+            found[name] = whole
     return found
 
 
-def _only_comments(hunk: bytes) -> bool:
-    changed = [line for line in hunk.splitlines()[1:] if line[:1] in (b"+", b"-")]
-    return all(re.match(rb"\+\s*(//|#\s|$)", line) for line in changed)
+def marks(chapter: Chapter, number: int) -> list[Mark]:
+    """What of the starter says what to do in a part or in one after it, and is not compiled."""
+    return [mark for name, hunks in _hunks(patch_file(chapter).read_bytes()) for hunk in hunks
+            for mark in _marks(chapter, name, hunk) if mark.part >= number]
 
 
-def _part(chapter: Chapter, hunk: bytes) -> int:
-    """The last part that a hunk has a mark for; 0 for none."""
-    found = [int(match[1][1:]) if match[1] else len(chapter.parts)
-             for line in hunk.splitlines() if line.startswith(b"+")
-             for match in _mark(chapter).finditer(line)]
-    return max(found, default=0)
+def _marks(chapter: Chapter, name: str, hunk: bytes) -> Iterator[Mark]:
+    header, *rows = hunk.splitlines(keepends=True)
+    line, part, text = int(re.findall(rb"\d+", header)[0]) - 1, 0, b""
+    for row in [*rows, b" "]:
+        comment = re.match(rb"\+ *(//(?!/)|# )", row)
+        begins = _mark(chapter).search(row) if comment else None
+        if text and (begins or not comment):
+            yield Mark(name, part, max(line, 0), text)
+            text = b""
+        if begins:
+            part = _part(chapter, begins)
+        if text or begins:
+            text += row[1:]
+        if not row.startswith(b"+"):
+            line += 1
+
+
+def placed(found: Iterable[Mark], old: bytes, new: bytes) -> bytes:
+    """A file with marks that stood in another state of it; at the top, if their place is gone."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    where = {len(before): len(after)}
+    for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+        where |= {block.a + i: block.b + i for i in range(block.size)}
+    texts = [b""] * (len(after) + 1)
+    for mark in found:
+        at = where.get(mark.line, 0)
+        is_there = at > 0 and where.get(mark.line - 1) == at - 1
+        texts[at if is_there else 0] += (mark.text if is_there else
+                                         re.sub(rb"^ +", b"", mark.text, flags=re.M))
+    return b"".join(text + line for text, line in zip(texts, [*after, b""], strict=True))
+
+
+def _part(chapter: Chapter, mark: re.Match[bytes]) -> int:
+    """Whose it is: without a number the last part's."""
+    return int(mark[1][1:]) if mark[1] else len(chapter.parts)
 
 
 def _mark(chapter: Chapter) -> re.Pattern[bytes]:
-    return re.compile(rf"TODO\({re.escape(chapter.tag)}(\.\d+)?\)".encode())
+    return re.compile(rf"\bTODO\({re.escape(chapter.tag)}(\.\d+)?\)".encode())
 
 
 def _adds(hunk: bytes, mark: re.Pattern[bytes]) -> bool:

@@ -190,17 +190,14 @@ def reset(chapter: ChapterArgument,
     found = find(chapter)
     what, tree = "the starter", None
     if part is not None:
-        tree, left_out = parts.beginning(found, part)
-        what = f"where part {part} begins"
-        if left_out:
-            what += f" (without {left_out} of the starter's marks, which do not fit there)"
+        tree, what = parts.beginning(found, part), f"where part {part} begins"
     kept = starters.reset(found, tree)
     if kept is None:
         print(f"{shown(found.starter_dir)} is {what} already.")
     else:
         again = " again" if part is None else ""
         print(f"{shown(found.starter_dir)} is {what}{again}; your files are in {shown(kept)}.\n"
-              f"To have them back: cp {shown(kept)}/* {shown(found.starter_dir)}/")
+              f"To have them back: {starters.way_back(found, kept)}")
 
 
 @verb(WORK, "solution 2")
