@@ -35,6 +35,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "together": part2.together,
     "hot-path": part2.hot_path,
     "parts": part2.parts_of_hot_path,
+    "builds": top.builds,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
     "memory": top.memory,

@@ -6,6 +6,8 @@ from statistics import median
 
 from workbook.common.errors import UserError
 from workbook.experiments.tools import (
+    CLIMB,
+    GET,
     LOOP,
     OPTIMISED,
     REST_S,
@@ -79,6 +81,33 @@ def floor_counts() -> Finding:
         f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection. Counted, not timed.",
         {f"{side}_{what.name}": f"{title}: {what.unit}" for what in whats
          for side, title in (("floor", "Floor"), ("top", "08"))}, rows)
+
+
+def builds() -> Finding:
+    """Is what is counted what is shipped?"""
+    presets = {"counted": "measure", "shipped": "release"}
+    rows: Rows = {}
+    for name in CLIMB:
+        kept = int(name[:2]) >= costs.KEEP_ALIVE_LEVEL
+        large = (SHORT if kept else GET).replace(
+            b"\r\n\r\n", b"\r\nX-Large: " + b"h" * 10_000 + b"\r\n\r\n")
+        binaries = {side: solution(name, preset) for side, preset in presets.items()}
+        browser = {side: count(binary, name, costs.KEPT if kept else costs.CLOSING, *costs.ALONE)
+                   for side, binary in binaries.items()}
+        heads = {side: count(binary, name, large, costs.INSTRUCTIONS)
+                 for side, binary in binaries.items()}
+        rows[name] = {"label": name[:2], "differ": sum(
+            browser["counted"][measure] != browser["shipped"][measure]
+            for measure in (costs.SYSCALLS, costs.ALLOCATIONS))} | {
+            f"{key}{side}": round(found[side][costs.INSTRUCTIONS] or 0)
+            for key, found in (("", browser), ("large_", heads)) for side in presets}
+    return Finding(
+        "Instructions for a browser’s <code>GET /</code>, and for one with a field of 10,000 "
+        "bytes, in the build that is counted and in the one that is timed; and which of system "
+        "calls and allocations are not the same in both. Counted, not timed.",
+        {"counted": "Counted build", "shipped": "Timed build",
+         "large_counted": "Large: counted", "large_shipped": "Large: timed",
+         "differ": "Of calls and allocations differ"}, rows)
 
 
 def memory() -> Finding:
