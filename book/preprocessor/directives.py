@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -159,7 +159,8 @@ class Page:
             raise DirectiveError("a part is written {{#part chapter number}}")
         chapter = self._find_chapter(name)
         new, old = (self._tree_after(chapter, k) for k in (int(number), int(number) - 1))
-        return _folded("The diff of this part", diffs.between(old, new))
+        given = [name for name in starters.given(chapter) if not (old / name).exists()]
+        return _folded("The diff of this part", diffs.between(old, new), given)
 
     def _tree_after(self, chapter: Chapter, part: int) -> Path:
         try:
@@ -316,8 +317,10 @@ def _shown(diff: diffs.Diff) -> str:
             f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
 
 
-def _folded(title: str, all_diffs: Sequence[diffs.Diff]) -> str:
+def _folded(title: str, all_diffs: Sequence[diffs.Diff], given: Collection[str] = ()) -> str:
     files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
+    if begun := sum(diff.file in given for diff in all_diffs):
+        files += f", {begun} of them given"
     shown = "\n\n".join(map(_shown, all_diffs))
     return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
             f"</summary>\n\n{shown}\n\n</details>")

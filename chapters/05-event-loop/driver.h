@@ -1,4 +1,4 @@
-// TODO(5.2): given. Add driver.cpp to CMakeLists.txt once Connection has what it calls.
+// GIVEN(5.2). Add driver.cpp to CMakeLists.txt once Connection has what it calls.
 #pragma once
 
 #include <atomic>

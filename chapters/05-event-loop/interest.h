@@ -1,4 +1,4 @@
-// TODO(5.1): given, for you to use: nothing to write here. Read it first.
+// GIVEN(5.1), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <cstdint>

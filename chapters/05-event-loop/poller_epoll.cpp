@@ -5,4 +5,5 @@
 //   fail, the descriptor goes to unwatched_.
 // - wait: forget who was unwatched, then epoll_wait(2) for at most `batch` events; what the loop
 //   needs is only whose they are. A signal (EINTR) is no error: nobody is ready.
+//   Its time-out is an int: say so with static_cast.
 #include "poller.h"

@@ -17,6 +17,7 @@ extern const bool can_share_port;
 /// Lets a listener do so, before it is bound; false and errno if it may not.
 bool share_port(const Fd& socket);
 
+// TODO(5.4): no slice any more: accept_non_blocking(), whose clients are non-blocking.
 /// The next client, or no number and errno, EAGAIN if none came within the slice.
 Fd accept_within_slice(const Fd& listener);
 

@@ -16,7 +16,7 @@ namespace web {
 class Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
-    // TODO(5.5): and const Limits&: how long a client may take over what it is waited for.
+    // TODO(5.5): the constructor takes const Limits& too: how long to wait for what.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const std::atomic<bool>& stopping);
 
     const Fd& listener() const { return listener_; }

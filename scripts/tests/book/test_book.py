@@ -138,12 +138,15 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def add_parts(directory: Path) -> None:
-    """A first part that changes a function, and a second that adds one."""
+    """A first part that changes a function with what is given, and a second that adds one."""
     with (directory / "chapter.toml").open("a") as toml:
         toml.write(PARTS)
     chapter = chapters.load(directory / "chapter.toml")
     before = starters.sources(parts.base(chapter))
-    after = {**before, "worker.cpp": FIRST.replace("return byte;", "return byte + 1;").encode()}
+    after = {**before, "worker.cpp": FIRST.replace("return byte;", "return byte + 1;").encode(),
+             "one.h": b"int one;\n"}
+    starters.write({**before, "one.h": b"// GIVEN(2.1)\nint one;\n"}, directory)
+    starters.write_patch(chapter)
     parts.write_patch(chapter, chapter.parts[0], before, after)
 
 
@@ -230,7 +233,7 @@ def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Bui
 
 def test_the_diff_of_a_part_is_from_the_tree_before_it(build: Build) -> None:
     html = build("{{#part 02-fewer-syscalls 1}}")
-    assert "The diff of this part: 1 file," in html and "+1</span>" in html
+    assert "The diff of this part: 2 files, 1 of them given," in html and "+2</span>" in html
     assert "+    return byte + 1;" in html and "thrice" not in html
     html = build("{{#part 02-fewer-syscalls 2}}")
     assert "+int thrice(int x) { return 3 * x; }" in html and "-    return byte;" not in html

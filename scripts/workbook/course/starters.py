@@ -22,6 +22,7 @@ from workbook.machine import setup
 
 Tree = dict[str, bytes]
 
+TODO, GIVEN = "TODO", "GIVEN"  # a mark where the reader works, and one where nothing is to do
 NOT_SOURCE = {"chapter.toml", "starter.patch"}
 
 
@@ -139,9 +140,9 @@ def write_patch(chapter: Chapter) -> bool:
 def check_rule(chapter: Chapter) -> list[Breach]:
     """The starter's hunks that neither add a TODO(N) nor lie in a file that begins with one.
 
-    TODO(N.K) is such a mark too: part K's.
+    TODO(N.K) is such a mark too: part K's; and so is GIVEN(N.K), where there is nothing to do.
     """
-    mark = _mark(chapter)
+    mark = _mark(chapter, GIVEN)
     tree = starter(chapter)
     breaches = []
     for name, hunks in _hunks(patch_file(chapter).read_bytes()):
@@ -160,10 +161,16 @@ def added(chapter: Chapter, number: int) -> Tree:
     for name, hunks in _hunks(patch_file(chapter).read_bytes()):
         whole = hunks[0].startswith(b"@@ -0,0") and b"".join(
             line[1:] for line in hunks[0].splitlines(keepends=True)[1:])
-        if whole and max((_part(chapter, mark) for mark in _mark(chapter).finditer(whole)),
+        if whole and max((_part(chapter, mark) for mark in _mark(chapter, GIVEN).finditer(whole)),
                          default=0) >= number:
             found[name] = whole
     return found
+
+
+def given(chapter: Chapter) -> set[str]:
+    """The files that the starter adds and in which nothing is to do."""
+    return {name for name, whole in added(chapter, 0).items()
+            if whole.split(b"\n", 1)[0].find(f"{GIVEN}({chapter.tag}".encode()) >= 0}
 
 
 def marks(chapter: Chapter, number: int) -> list[Mark]:
@@ -209,8 +216,8 @@ def _part(chapter: Chapter, mark: re.Match[bytes]) -> int:
     return int(mark[1][1:]) if mark[1] else len(chapter.parts)
 
 
-def _mark(chapter: Chapter) -> re.Pattern[bytes]:
-    return re.compile(rf"\bTODO\({re.escape(chapter.tag)}(\.\d+)?\)".encode())
+def _mark(chapter: Chapter, or_else: str = TODO) -> re.Pattern[bytes]:
+    return re.compile(rf"\b(?:{TODO}|{or_else})\({re.escape(chapter.tag)}(\.\d+)?\)".encode())
 
 
 def _adds(hunk: bytes, mark: re.Pattern[bytes]) -> bool:

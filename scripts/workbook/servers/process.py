@@ -152,7 +152,8 @@ class Server:
                 raise self.failure("ended before it was ready")
             time.sleep(0.005)
         self.kill()
-        raise self.failure(f"did not say that it listens within {ready_s:.0f} s")
+        raise self.failure(f"did not say that it listens within {ready_s:.0f} s "
+                           "(is the line flushed?)")
 
     def failure(self, what: str) -> UserError:
         """The server's last words, as an error for the reader."""
