@@ -20,8 +20,11 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
 // order:
 // - 400: a line without a colon, a name that is no token (so no space before the colon and no line
 //   that begins with one), a control character other than a tab in a value, a NUL anywhere.
-// - 400: Host missing in 1.1, repeated, or with a byte that no host has (RFC 3986 §3.2.2).
-// - Transfer-Encoding: 400 beside Content-Length or in 1.0; 411 if exactly "chunked"; else 501.
+// - 400: Host missing in 1.1, repeated, or neither empty nor a host, perhaps with a port: a name
+//   without a comma or an address (RFC 3986 §3.2.2), a colon, digits (§3.2.3) up to 65535 or none.
+//   A target's host is judged alike.
+// - Transfer-Encoding: 400 beside Content-Length, in 1.0, or if the last coding is not "chunked";
+//   411 if it is the only one; else 501.
 // - Content-Length: 400 unless it stands once and is all digits; 413 above max_body.
 // - Expect: 417 unless it stands once and is 100-continue; 1.0 does not know it.
 ParseResult parse_fields(const std::string& lines, Request& request) {

@@ -49,19 +49,41 @@ bool is_target(const std::string& text) {
     return !text.empty();
 }
 
-// RFC 3986 §3.2.2 and §3.2.3: a registered name or address, perhaps a port.
-bool is_host(const std::string& text) {
-    for (const char c : text) {
-        if (!is_alphanumeric(c) && std::strchr("-._~%!$&'()*+,;=:[]", c) == nullptr) return false;
-    }
-    return true;
-}
-
 bool is_digits(const std::string& text) {
     for (const char c : text) {
         if (!std::isdigit(static_cast<unsigned char>(c))) return false;
     }
     return !text.empty();
+}
+
+// RFC 3986 §3.2.2: a name, or an address of IPv4. The comma, which is allowed there, is how two
+// Host fields look that somebody joined (RFC 9110 §5.3).
+bool is_name(const std::string& text) {
+    for (const char c : text) {
+        if (!is_alphanumeric(c) && std::strchr("-._~%!$&'()*+;=", c) == nullptr) return false;
+    }
+    return !text.empty();
+}
+
+// RFC 3986 §3.2.2: an address of IPv6, in brackets.
+bool is_address(const std::string& text) {
+    const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF:.", 1);
+    return text.size() > 2 && text[0] == '[' && end == text.size() - 1 && text[end] == ']';
+}
+
+// RFC 3986 §3.2.3: digits, perhaps none. TCP has no port above 65535.
+bool is_port(const std::string& text) {
+    const std::size_t first = text.find_first_not_of('0');
+    if (first == npos) return true;
+    return is_digits(text) && text.size() - first <= 5 && std::atoi(text.c_str()) <= 65535;
+}
+
+// RFC 9110 §7.2: a host, perhaps a colon and a port.
+bool is_authority(const std::string& text) {
+    const std::size_t colon = text.find(':', text.find(']') + 1);
+    const std::string host = text.substr(0, colon);
+    if (!is_name(host) && !is_address(host)) return false;
+    return colon == npos || is_port(text.substr(colon + 1));
 }
 
 Method find_method(const std::string& name) {
@@ -97,7 +119,7 @@ ParseResult parse_target(const std::string& target, Request& request) {
         const std::string rest = target.substr(std::strlen("http://"));
         const std::size_t end = std::min(rest.find_first_of("/?"), rest.size());
         const std::string authority = rest.substr(0, end);
-        if (authority.empty() || !is_host(authority)) return reject(Status::bad_request);
+        if (!is_authority(authority)) return reject(Status::bad_request);
         path = rest.substr(end);
         if (path.empty() || path[0] == '?') path = "/" + path;
     }
@@ -121,27 +143,30 @@ ParseResult parse_field(const std::string& line, Request& request) {
     return {};
 }
 
-// RFC 9112 §3.2: exactly one Host in HTTP/1.1.
+// RFC 9112 §3.2: exactly one Host in HTTP/1.1; an empty one where there is none to name.
 ParseResult check_host(const Request& request) {
     const std::size_t hosts = request.headers.count("host");
     const bool needed = request.version == Version::http_1_1;
     if (hosts > 1 || (needed && hosts == 0)) return reject(Status::bad_request);
-    if (hosts == 1 && !is_host(request.headers.find("host")->second)) {
-        return reject(Status::bad_request);
-    }
+    if (hosts == 0) return {};
+    const std::string host = request.headers.find("host")->second;
+    if (!host.empty() && !is_authority(host)) return reject(Status::bad_request);
     return {};
 }
 
 // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, is how requests are
-// smuggled.
+// smuggled; and only after a last coding that is chunked is it known where a body ends.
 ParseResult check_transfer_encoding(const Request& request) {
     const std::size_t codings = request.headers.count("transfer-encoding");
     if (codings == 0) return {};
     if (request.headers.contains("content-length")) return reject(Status::bad_request);
     if (request.version == Version::http_1_0) return reject(Status::bad_request);
     const std::string coding = lower_case(request.headers.find("transfer-encoding")->second);
-    if (codings == 1 && coding == "chunked") return reject(Status::length_required);
-    return reject(Status::not_implemented);
+    const std::size_t last = coding.find_first_not_of(" \t", coding.rfind(',') + 1);
+    if (codings > 1 || last == npos || coding.substr(last) != "chunked") {
+        return reject(Status::bad_request);
+    }
+    return reject(coding == "chunked" ? Status::length_required : Status::not_implemented);
 }
 
 // RFC 9112 §6.2: digits and nothing else, once.

@@ -17,7 +17,7 @@ Interest interest_for(IoError error) {
 }
 
 // Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
-// client only.
+// client only: there is something else to send.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
@@ -37,7 +37,7 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return {};
 } catch (const std::bad_alloc&) {
     connection.out_of_memory();
-    return exchange(socket, connection, Interest::send);
+    return std::unexpected(IoError::wants_send);
 }
 
 // Nothing is lost when the server is stopped now.

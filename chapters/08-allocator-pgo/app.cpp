@@ -29,6 +29,8 @@ public:
         } else if (post && request.path == "/sink") {
             response.content_type("text/plain; charset=utf-8");
             response.body(std::to_string(request.body.size()));
+        } else if (request.method == Method::options && request.path == "*") {
+            response.content_type("text/plain; charset=utf-8");  // RFC 9110 §9.3.7: just an answer
         } else {
             response.error(Status::not_found);
         }

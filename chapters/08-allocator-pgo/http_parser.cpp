@@ -19,17 +19,30 @@ std::unexpected<Status> reject(Status status) {
 }
 
 // What a byte may be part of, looked up once instead of asked about in turn.
-enum ByteClass : std::uint8_t { token_byte = 1, path_byte = 2, query_byte = 4, host_byte = 8 };
+enum ByteClass : std::uint8_t {
+    token_byte = 1,
+    path_byte = 2,
+    query_byte = 4,
+    name_byte = 8,
+    address_byte = 16,
+    digit_byte = 32,
+};
+
+constexpr bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
 
 constexpr bool is_alphanumeric(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
 // RFC 9110 §5.6.2 (token), RFC 9112 §3.2 (path and query: no space, no control character, no
-// fragment), RFC 3986 §3.2.2 and §3.2.3 (host: a registered name or address, perhaps a port).
+// fragment), RFC 3986 §3.2.2 (a host's name or address of IPv4, and of IPv6). A name's comma, which
+// is allowed there, is how two Host fields look that somebody joined (RFC 9110 §5.3).
 constexpr std::array<std::uint8_t, 256> byte_classes = [] {
     constexpr std::string_view token_marks = "!#$%&'*+-.^_`|~";
-    constexpr std::string_view host_marks = "-._~%!$&'()*+,;=:[]";
+    constexpr std::string_view name_marks = "-._~%!$&'()*+;=";
+    constexpr std::string_view of_addresses = "0123456789abcdefABCDEF:.";
     std::array<std::uint8_t, 256> classes{};
     for (std::size_t i = 0x21; i < 0x7f; ++i) {
         const char c = static_cast<char>(i);
@@ -37,7 +50,9 @@ constexpr std::array<std::uint8_t, 256> byte_classes = [] {
         if (alphanumeric || token_marks.contains(c)) classes[i] |= token_byte;
         if (c != '#' && c != '?') classes[i] |= path_byte;
         if (c != '#') classes[i] |= query_byte;
-        if (alphanumeric || host_marks.contains(c)) classes[i] |= host_byte;
+        if (alphanumeric || name_marks.contains(c)) classes[i] |= name_byte;
+        if (of_addresses.contains(c)) classes[i] |= address_byte;
+        if (is_digit(c)) classes[i] |= digit_byte;
     }
     return classes;
 }();
@@ -90,10 +105,6 @@ bool is_field_value(std::string_view text) {
     return std::ranges::all_of(text, is_field_byte);
 }
 
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 // The most frequent first: one comparison of all its bytes tells.
 Method find_method(std::string_view name) {
     if (name == "GET") return Method::get;
@@ -130,13 +141,37 @@ bool is_version(std::string_view text) {
     return text.starts_with("HTTP/") && is_digit(text[5]) && text[6] == '.' && is_digit(text[7]);
 }
 
+// RFC 3986 §3.2.3 allows any number, even none; TCP has no port above 65535.
+bool is_port(std::string_view digits) {
+    if (digits.size() < 5) [[likely]]
+        return true;
+    std::uint16_t port;
+    return std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
+}
+
+// RFC 9110 §7.2: a host, perhaps a colon and a port: digits, perhaps none (RFC 3986 §3.2.3). TCP
+// has none above 65535.
+/// Behind both, or nothing if there is no host or port that could be. They must be part of a line.
+const char* skip_host(const char* text) {
+    const char* end = skip(text, name_byte);
+    if (*text == '[') {
+        end = skip(text + 1, address_byte);
+        if (end == text + 1 || *end++ != ']') return nullptr;
+    }
+    if (end == text) return nullptr;
+    if (*end != ':') return end;
+    const char* const port = end + 1;
+    end = skip(port, digit_byte);
+    return is_port({port, end}) ? end : nullptr;
+}
+
 // RFC 9112 §3.2.2: http://host, which the Host field repeats, before path and query.
 bool skip_authority(std::string_view& target) {
     constexpr std::size_t scheme_size = std::string_view("http://").size();
     if (!is_same<"http://">(target.substr(0, scheme_size))) return false;
     target.remove_prefix(scheme_size);
-    const char* const host_end = skip(target.data(), host_byte);
-    if (host_end == target.data()) return false;
+    const char* const host_end = skip_host(target.data());
+    if (host_end == nullptr) return false;
     target = {host_end, target.data() + target.size()};
     return target.empty() || target[0] == '/' || target[0] == '?';
 }
@@ -212,7 +247,7 @@ const char* find_line_feed(const char* from, const char* end) {
 
 std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view buffer,
                                                               Request& request) {
-    if (buffer.data() != bytes_) follow(buffer, request);
+    if (buffer.data() != bytes_) begin_at(buffer.data());
     const char* const end = bytes_ + buffer.size();
     const char* line = bytes_ + line_;
     const char* from = bytes_ + scanned_;
@@ -237,14 +272,11 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
     return Progress::incomplete;
 }
 
-// The buffer moved when it grew: what the views were of is freed. The request line was good there,
-// so it is good here.
-void HttpParser::follow(std::string_view buffer, Request& request) {
-    bytes_ = buffer.data();
-    if (fields_ == 0) return;
-    const std::string_view before = buffer.substr(0, fields_ - crlf_size);
-    const std::size_t line = before.starts_with("\r\n") ? crlf_size : 0;
-    static_cast<void>(parse_request_line(before.substr(line), request));
+// A buffer that moved, as it does when it grows, leaves views of freed memory behind: they are made
+// again, with all that was found. Whoever moved the bytes touched all of them too.
+void HttpParser::begin_at(const char* bytes) {
+    if (bytes_ != nullptr) reset();
+    bytes_ = bytes;
 }
 
 // RFC 9112 §2.2: one empty line before it is skipped.
@@ -269,7 +301,7 @@ bool HttpParser::parse_field(const char* line, const char* end, Request& request
         --end;
     const std::string_view name(line, colon);
     if (!is_same<"host">(name)) return judge_field(name, {value, end}, request);
-    framing_.host.add(skip(value, host_byte) == end);
+    framing_.host.add(skip_host(value) == end || value == end);
     return true;
 }
 
@@ -280,7 +312,8 @@ bool HttpParser::judge_field(std::string_view name, std::string_view value, Requ
     } else if (is_same<"content-length">(name)) {
         framing_.length.add(parse_length(value, request));
     } else if (is_same<"transfer-encoding">(name)) {
-        framing_.coding.add(is_same<"chunked">(value));
+        framing_.coding.add(is_same<"chunked">(trim(value.substr(value.rfind(',') + 1))));
+        framing_.other_coding |= !is_same<"chunked">(value);
     } else if (is_same<"expect">(name)) {
         framing_.expect.add(is_same<"100-continue">(value));
     }
@@ -298,7 +331,7 @@ bool HttpParser::parse_length(std::string_view value, Request& request) {
 // `end` is where the empty line begins.
 std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* end,
                                                                     Request& request) {
-    auto& [host, length, coding, expect, close, keep_alive] = framing_;
+    auto& [host, length, coding, expect, close, keep_alive, other_coding] = framing_;
     const bool is_1_0 = request.version == Version::http_1_0;
     if (is_1_0) {
         // Needs no Host, knows no expectations (RFC 9110 §10.1.1), closes unless asked to stay.
@@ -306,12 +339,13 @@ std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* 
         expect = {};
         close |= !keep_alive;
     }
-    // RFC 9112 §3.2: exactly one Host.
+    // RFC 9112 §3.2: exactly one Host; an empty one where there is none to name.
     if (malformed_ || !host.seen || !host.good || !length.good) return reject(Status::bad_request);
     if (coding.seen) {
-        // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests.
-        if (length.seen || is_1_0) return reject(Status::bad_request);
-        return reject(coding.good ? Status::length_required : Status::not_implemented);
+        // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests;
+        // and only after a last coding that is chunked is it known where a body ends.
+        if (length.seen || is_1_0 || !coding.good) return reject(Status::bad_request);
+        return reject(other_coding ? Status::not_implemented : Status::length_required);
     }
     if (request.content_length > max_body) return reject(Status::content_too_large);
     if (!expect.good) return reject(Status::expectation_failed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstdint>
 #include <utility>
 
 namespace web {
@@ -43,20 +44,43 @@ bool is_target(std::string_view text) {
     return !text.empty();
 }
 
-// RFC 3986 §3.2.2 and §3.2.3: a registered name or address, perhaps a port.
-bool is_host(std::string_view text) {
-    constexpr std::string_view marks = "-._~%!$&'()*+,;=:[]";
-    for (const char c : text) {
-        if (!is_alphanumeric(c) && !marks.contains(c)) return false;
-    }
-    return true;
-}
-
 bool is_digits(std::string_view text) {
     for (const char c : text) {
         if (!std::isdigit(static_cast<unsigned char>(c))) return false;
     }
     return !text.empty();
+}
+
+// RFC 3986 §3.2.2: a name, or an address of IPv4. The comma, which is allowed there, is how two
+// Host fields look that somebody joined (RFC 9110 §5.3).
+bool is_name(std::string_view text) {
+    constexpr std::string_view marks = "-._~%!$&'()*+;=";
+    for (const char c : text) {
+        if (!is_alphanumeric(c) && !marks.contains(c)) return false;
+    }
+    return !text.empty();
+}
+
+// RFC 3986 §3.2.2: an address of IPv6, in brackets.
+bool is_address(std::string_view text) {
+    const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF:.", 1);
+    return text.size() > 2 && text[0] == '[' && end == text.size() - 1 && text[end] == ']';
+}
+
+// RFC 3986 §3.2.3: digits, perhaps none. TCP has no port above 65535.
+bool is_port(std::string_view text) {
+    std::uint16_t port;
+    const char* end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, port);
+    return text.empty() || (error == std::errc{} && stopped == end);
+}
+
+// RFC 9110 §7.2: a host, perhaps a colon and a port.
+bool is_authority(std::string_view text) {
+    const std::size_t colon = text.find(':', text.find(']') + 1);
+    const std::string_view host = text.substr(0, colon);
+    if (!is_name(host) && !is_address(host)) return false;
+    return colon == npos || is_port(text.substr(colon + 1));
 }
 
 Method find_method(std::string_view name) {
@@ -91,7 +115,7 @@ ParseResult parse_target(std::string_view target, Request& request) {
     if (SameName()(target.substr(0, scheme.size()), scheme)) {
         target.remove_prefix(scheme.size());
         const std::size_t end = std::min(target.find_first_of("/?"), target.size());
-        if (end == 0 || !is_host(target.substr(0, end))) return reject(Status::bad_request);
+        if (!is_authority(target.substr(0, end))) return reject(Status::bad_request);
         target.remove_prefix(end);
     } else if (target[0] != '/' && target != "*") {
         return reject(Status::bad_request);
@@ -132,24 +156,26 @@ Found find_header(const Request& request, std::string_view name) {
     return found;
 }
 
-// RFC 9112 §3.2: exactly one Host in HTTP/1.1.
+// RFC 9112 §3.2: exactly one Host in HTTP/1.1; an empty one where there is none to name.
 ParseResult check_host(const Request& request) {
     const auto [count, host] = find_header(request, "host");
     const bool needed = request.version == Version::http_1_1;
     if (count > 1 || (needed && count == 0)) return reject(Status::bad_request);
-    if (!is_host(host)) return reject(Status::bad_request);
+    if (!host.empty() && !is_authority(host)) return reject(Status::bad_request);
     return {};
 }
 
 // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, is how requests are
-// smuggled.
+// smuggled; and only after a last coding that is chunked is it known where a body ends.
 ParseResult check_transfer_encoding(const Request& request) {
     const auto [count, coding] = find_header(request, "transfer-encoding");
     if (count == 0) return {};
     if (find_header(request, "content-length").count > 0) return reject(Status::bad_request);
     if (request.version == Version::http_1_0) return reject(Status::bad_request);
-    if (count == 1 && SameName()(coding, "chunked")) return reject(Status::length_required);
-    return reject(Status::not_implemented);
+    const std::string_view last = trim(coding.substr(coding.rfind(',') + 1));
+    if (count > 1 || !SameName()(last, "chunked")) return reject(Status::bad_request);
+    const bool alone = last.size() == coding.size();
+    return reject(alone ? Status::length_required : Status::not_implemented);
 }
 
 // RFC 9112 §6.2: digits and nothing else, once.

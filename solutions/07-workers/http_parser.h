@@ -56,9 +56,10 @@ private:
         Once expect;
         bool close = false;
         bool keep_alive = false;
+        bool other_coding = false;  // than a single `chunked`
     };
 
-    void follow(std::string_view buffer, Request& request);
+    void begin_at(const char* bytes);
     ParseResult end_request_line(std::string_view line, Request& request);
     Status too_long() const {
         return fields_ == 0 ? Status::uri_too_long : Status::fields_too_large;

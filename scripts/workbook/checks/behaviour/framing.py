@@ -181,6 +181,30 @@ def hosts() -> Iterator[Case]:
         ("host-with-backslash", b"Host: local\\host\r\n"),
     ]:
         yield row(what, get(fields=fields), BAD, "RFC 9112 §3.2")
+    for what, host in [
+        ("two-hosts-joined", b"a,b"),
+        ("no-host-but-a-port", b":80"),
+        ("port-out-of-range", b"x:65536"),
+        ("port-far-out-of-range", b"x:99999"),
+        ("port-of-many-digits", b"x:18446744073709551696"),
+        ("port-with-a-letter", b"x:8o"),
+        ("port-with-a-sign", b"x:+80"),
+        ("two-ports", b"x:1:2"),
+        ("two-colons", b"x::80"),
+        ("v6-not-closed", b"[::1"),
+        ("v6-not-opened", b"::1]"),
+        ("v6-without-brackets", b"::1"),
+        ("v6-of-nothing", b"[]"),
+        ("v6-of-other-letters", b"[::g]"),
+        ("v6-in-two-brackets", b"[[::1]]"),
+        ("v6-then-a-name", b"[::1]x"),
+        ("v6-with-a-port-out-of-range", b"[::1]:65536"),
+        ("brackets-in-a-name", b"x[::1]"),
+    ]:
+        yield row(f"host-{what}", get(fields=b"Host: " + host + b"\r\n"), BAD,
+                  "RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3")
+        yield row(f"absolute-form-{what}", get(b"http://" + host + b"/"), BAD,
+                  "RFC 9110 §4.2.1, RFC 3986 §3.2.2, §3.2.3")
     yield row("host-twice-in-1.0", get(fields=HOST + HOST, version=b"HTTP/1.0"), BAD,
               "RFC 9112 §3.2")
     yield row("host-missing-with-absolute-form",

@@ -47,7 +47,7 @@ LINE_FAULTS = (
 LARGE = Fault("large-fields", FIELDS_TOO_LARGE, b"X: " + b"v" * MAX_FIELDS + b"\r\n")
 FRAMINGS = (  # two of them are another fault
     Fault("chunked", LENGTH_REQUIRED, b"Transfer-Encoding: chunked\r\n"),
-    Fault("unknown-coding", NOT_IMPLEMENTED, b"Transfer-Encoding: gzip\r\n"),
+    Fault("unknown-coding", NOT_IMPLEMENTED, b"Transfer-Encoding: gzip, chunked\r\n"),
     Fault("length-over", TOO_LARGE, b"Content-Length: 99999999999\r\n"),
 )
 FIELD_FAULTS = (
