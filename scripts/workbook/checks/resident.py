@@ -1,4 +1,6 @@
-"""Judges what a client holds in memory that was served and is silent."""
+"""Judges what a client holds in memory that is silent: after an answer, in a head, and when it has
+its last answer and does not close.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,11 @@ from workbook.common.errors import UserError
 from workbook.measure import crowd
 
 
+BECOMES = {"resident": crowd.served, "resident-in-a-head": crowd.stopped_in_a_head,
+           "resident-lingering": crowd.lingers}
+LINGER = ("--limits", "60,30,10,60,1")  # as long as it takes
+
+
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     yield from (_verdict(subject, check) for check in wanted)
 
@@ -19,8 +26,9 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
     if sys.platform != "linux":
         return Verdict(check.name, "skip", "only Linux tells a process's own memory from shared")
     try:
-        with subject.watch.doing("looking at the memory of idle clients"):
-            value = crowd.resident_bytes(subject.builds[RELEASE])
+        with subject.watch.doing("looking at the memory of silent clients"):
+            value = crowd.resident_bytes(subject.builds[RELEASE], crowd.MANY, *LINGER,
+                                         becomes=BECOMES[check.key])
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value,

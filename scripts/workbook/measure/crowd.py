@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -53,27 +53,50 @@ def read_answers(connected: socket.socket, count: int) -> None:
                         "make the behaviour checks pass first")
 
 
-def resident_bytes(binary: Path, many: int = MANY) -> int:
-    """Resident memory of its own for each client that had an answer and is silent: the growth from
+def served(connected: socket.socket) -> None:
+    ask_all([connected], 1)
+
+
+def stopped_in_a_head(connected: socket.socket) -> None:
+    served(connected)
+    connected.sendall(SHORT[:20])
+
+
+def lingers(connected: socket.socket) -> None:
+    """It was refused, has read that and the end, and does not close."""
+    connected.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    while connected.recv(65_536):
+        pass
+
+
+def resident_bytes(binary: Path, many: int = MANY, *arguments: str,
+                   becomes: Callable[[socket.socket], None] = served) -> int:
+    """Resident memory of its own for each client that has become silent in one way: the growth from
     a few of them to many, so that what is there once is left out. Linux only.
 
     The median of three: where on a page an allocation begins differs from run to run.
     """
-    return round(median(_growth(binary, many) for _ in range(3)) / (many - FEW))
+    return round(median(_growth(binary, many, arguments, becomes) for _ in range(3))
+                 / (many - FEW))
 
 
-def _growth(binary: Path, many: int) -> int:
-    with running(binary, "--threads", "1") as server, ExitStack() as stack:
-        _ask_in_turn(connect(server, FEW, stack))
+def _growth(binary: Path, many: int, arguments: Sequence[str],
+            becomes: Callable[[socket.socket], None]) -> int:
+    with running(binary, "--threads", "1", *arguments) as server, ExitStack() as stack:
+        _in_turn(connect(server, FEW, stack), becomes)
         before = server.own_bytes()
-        _ask_in_turn(connect(server, many - FEW, stack))
+        _in_turn(connect(server, many - FEW, stack), becomes)
         return server.own_bytes() - before
 
 
-def _ask_in_turn(connected: Sequence[socket.socket]) -> None:
-    """One after another: how many buffers a crowd needs at once is another question."""
-    for each in connected:
-        ask_all([each], 1)
+def _in_turn(connected: Sequence[socket.socket], becomes: Callable[[socket.socket], None]) -> None:
+    """One after another: how many buffers a crowd needs at once is another question. The first one's
+    page comes when the server has seen them all.
+    """
+    first, *others = connected
+    for each in others:
+        becomes(each)
+    served(first)
 
 
 def kevents(binary: Path, clients: int, rounds: int) -> float:

@@ -232,6 +232,16 @@ class Client:
         self._end = "vanished"
 
 
+def readable(clients: Iterable[Client], patience_s: float) -> list[Client]:
+    """Those for whom something has come, once that is so. Not by select(2), which knows only the
+    first thousand descriptors.
+    """
+    poller, known = select.poll(), {client.fileno(): client for client in clients}
+    for number in known:
+        poller.register(number, select.POLLIN)
+    return [known[number] for number, _ in poller.poll(patience_s * 1000)]
+
+
 def connect(address: tuple[str, int], timeout_s: float = 5.0) -> socket.socket:
     """A plain connection, for who counts or watches: its faults are OSErrors."""
     client = socket.create_connection(address, timeout=timeout_s)
@@ -288,7 +298,7 @@ def exchange_many(address: tuple[str, int], steps: Sequence[Step], timeout_s: fl
         while (waiting and sum(client.answered for client in clients) < enough
                and time.monotonic() < deadline):
             left_s = max(0.0, deadline - time.monotonic())
-            for client in select.select(waiting, [], [], left_s)[0]:
+            for client in readable(waiting, left_s):
                 client.receive()
                 if client.ended:
                     client.close()

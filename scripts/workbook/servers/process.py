@@ -104,6 +104,11 @@ class Server:
             return psutil.Process(self.pid).num_threads()
         return 0
 
+    def cores(self) -> list[set[int]]:
+        """Those that each of its threads may use. Linux only."""
+        threads = os.listdir(f"/proc/{self.pid}/task")
+        return [os.sched_getaffinity(int(thread)) for thread in threads]
+
     def ask_to_stop(self) -> None:
         """SIGTERM."""
         with suppress(ProcessLookupError):

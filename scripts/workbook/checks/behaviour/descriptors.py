@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -10,7 +9,7 @@ from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected, must_r
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import Case, Unmet
 from workbook.checks.behaviour.visitors import OF_ALL, OF_KEPT, Visitor, page_still_comes, visit
-from workbook.servers.client import Await, Client
+from workbook.servers.client import Await, Client, readable
 from workbook.servers.process import Server
 
 FEW_DESCRIPTORS = 64
@@ -65,7 +64,7 @@ def fewer_descriptors_than_clients(server: Server) -> None:
 def receive_until_quiet(clients: list[Client]) -> None:
     """Until nobody has been answered for a while: who comes first is the server's choice."""
     patience_s = PATIENCE_S
-    while ready := select.select([c for c in clients if not c.ended], [], [], patience_s)[0]:
+    while ready := readable([c for c in clients if not c.ended], patience_s):
         patience_s = 0.5
         for client in ready:
             client.receive()

@@ -54,7 +54,7 @@ def ipv6(server: Server) -> None:
     except OSError:
         raise Unable("this system has no IPv6 loopback") from None
     try:
-        with _again(server, "--host", "::1") as other:
+        with again(server, "--host", "::1") as other:
             if other.host != "[::1]":
                 raise Unmet(f"it says that it listens on {other.address}")
             with connect(("::1", other.port), PATIENCE_S) as client:
@@ -84,14 +84,15 @@ def out_of_threads(server: Server) -> None:
         raise Unmet("it did not end" if code is None else _told(code, out, err))
 
 
-def _again(server: Server, *arguments: str) -> AbstractContextManager[Server]:
+def again(server: Server, *arguments: str, wrapper: Sequence[str] = (),
+          ) -> AbstractContextManager[Server]:
     """Another of the same; of an option that is given twice the last one counts."""
-    return running(Path(server.command[0]), *server.command[1:], *arguments)
+    return running(Path(server.command[0]), *server.command[1:], *arguments, wrapper=wrapper)
 
 
 def _threads(server: Server, count: int) -> int:
     """How many it has when it has been ready for a while."""
-    with _again(server, "--threads", str(count)) as other:
+    with again(server, "--threads", str(count)) as other:
         time.sleep(0.3)
         return other.threads()
 
