@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from workbook.checks import registry
 from workbook.checks.model import BASE, RELEASE, Check, Subject, Verdict
@@ -53,7 +53,8 @@ def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str =
               for preset in needed if preset != BASE}
     if before and BASE in needed:
         builds[BASE] = build.build_server(before.solution_dir, RELEASE)
-    return Subject(chapter, source, builds, pattern, watch or Watch())
+    return Subject(chapter, source, builds, pattern, watch or Watch(),
+                   lambda preset: build.build_program(source, preset, chapter.program))
 
 
 def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
@@ -125,8 +126,10 @@ def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
 
 
 def _reason(board: _Board, check: Check) -> str:
-    """Why a check cannot be judged, with what would help; empty if it can."""
-    before = [other.name for other in board.checks
+    """Why a check cannot be judged, with what would help; empty if it can. It waits for some of
+    those that stand before it.
+    """
+    before = [other.name for other in takewhile(lambda other: other != check, board.checks)
               if check.after and other.is_of(check.after) or not check.decides and other.decides]
     judged = [verdict for name in before if (verdict := board.known(name))]
     if any(_unmet(verdict) for verdict in judged if registry.named(verdict.name).is_of(check.after)):
@@ -138,4 +141,4 @@ def _reason(board: _Board, check: Check) -> str:
 def _unmet(verdict: Verdict) -> bool:
     """Also where cases were not asked, because the server kept on dying."""
     return verdict.status == "fail" or (
-        verdict.status == "skip" and registry.named(verdict.name).cases is not None)
+        verdict.status == "skip" and "cases" in verdict.figures)

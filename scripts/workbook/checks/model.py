@@ -47,6 +47,7 @@ class Subject:
     builds: Mapping[str, Path]  # the program, by preset; BASE is absent where nothing comes before
     pattern: str = "*"  # of the cases that are run
     watch: Watch = field(default_factory=Watch)
+    make: Callable[[str], Path] | None = None  # builds it by another preset, for who asks for it
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from workbook.checks.behaviour import (
     deadlines,
     descriptors,
     echo,
+    elsewhere,
     exhaustion,
     framing,
     keep_alive,
@@ -58,7 +59,7 @@ from workbook.measure import costs
 
 AT_ONCE = " when sixteen come at once"
 
-CHECKS: tuple[Check, ...] = (
+GROUPS = (
     group("requests", "routes, methods and versions", requests.cases),
     group("framing", "malformed requests", framing.cases),
     group("limits", "limits of lines, fields and bodies", limits.cases),
@@ -79,8 +80,14 @@ CHECKS: tuple[Check, ...] = (
     group("many-clients", "a thousand idle neighbours", many_clients.cases, level=5),
     group("workers", "clients shared out among workers", workers.cases, level=7),
     group("deadlines", "clients that outstay their welcome", deadlines.cases, level=5),
+)
+
+CHECKS: tuple[Check, ...] = (
+    *GROUPS,
     told.check(),
     echo.check(),
+    elsewhere.under_sanitizers(GROUPS),
+    elsewhere.on_kqueue(GROUPS),
     Check("seam.connection", "system calls of the connection", seam.judge, level=5),
     counted.check(costs.SYSCALLS),
     counted.check(costs.ALLOCATIONS),

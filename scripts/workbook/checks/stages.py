@@ -42,14 +42,15 @@ def current(found: Iterable[Stage]) -> Part | None:
 
 def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) -> list[str]:
     """Of these checks, those that must hold from the end of a part on; a cost without a budget
-    tells nothing of that.
+    tells nothing of that, and what waits for all behaviour does so for the last part.
     """
     parts.find(chapter, until)
     here = {name for part in chapter.parts[:until] for name in part.judged}
     later = {name for part in chapter.parts[until:] for name in part.judged} - here
     decides = (check for check in map(registry.named, chosen) if check.decides)
     return [check.name for check in decides if check.name not in later
-            and (not check.is_of("cost") or check.key in chapter.cost)]
+            and (not check.is_of("cost") or check.key in chapter.cost)
+            and (check.after != "behaviour" or until == len(chapter.parts))]
 
 
 def unmet(found: Iterable[Stage]) -> list[str]:

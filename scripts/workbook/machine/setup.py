@@ -107,6 +107,7 @@ def has_library(name: str) -> bool:
                for found in Path(directory).glob(pattern))
 
 
+SANITIZERS = "sanitizers"
 NEEDS: dict[str, Need] = {
     "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
     "compiler": Need(
@@ -115,7 +116,7 @@ NEEDS: dict[str, Need] = {
         ("clang-{llvm}", "lld-{llvm}", "llvm-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
          "libclang-rt-{llvm}-dev"),
         ("llvm",)),
-    "sanitizers": Need("clang's sanitizers and fuzzer", _has_sanitizers,
+    SANITIZERS: Need("clang's sanitizers and fuzzer", _has_sanitizers,
                        ("clang-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
                         "libclang-rt-{llvm}-dev")),
     "cmake": _program("cmake", brew="cmake"),
@@ -199,12 +200,24 @@ def in_container(arguments: str) -> str:
 
 
 def lacking(program: str) -> str:
-    """Why a program that counts cannot be used here, with what would help; empty if it can."""
+    """Why a program that counts, or the compiler's sanitizers, cannot be used here, with what would
+    help; empty if it can.
+    """
+    if program == SANITIZERS:
+        return "" if sanitizes() else f"this compiler has no sanitizers: {COMMAND} setup"
     if shutil.which(program):
         return ""
     if _is_debian():
         return f"{program} is not installed: {COMMAND} setup"
     return f"this system has no {program}; in a container: {in_container('check N')}"
+
+
+@cache
+def sanitizes() -> bool:
+    """Whether the compiler can link a program with the address sanitizer."""
+    command = [str(compiler() or "c++"), "-fsanitize=address,undefined", "-x", "c++", "-",
+               "-o", os.devnull]
+    return subprocess.run(command, input=b"int main() {}", capture_output=True).returncode == 0
 
 
 def _is_debian() -> bool:

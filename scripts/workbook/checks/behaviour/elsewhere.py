@@ -1,0 +1,56 @@
+"""The same cases once more, asked of the same sources in another build: under the sanitizers, and
+on the kernel interface that the machine does not have. Cases with a server of their own are left
+out: most of them watch what it uses, and that differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from workbook.checks.behaviour import judge as behaviour
+from workbook.checks.behaviour.rows import Case
+from workbook.checks.model import KQUEUE, Check, Subject, Verdict
+from workbook.common.errors import UserError
+from workbook.course.chapters import SERVER
+
+AFTER = "behaviour"  # what fails here as well as there is told once
+BECAUSE = "the same cases again"
+
+
+def under_sanitizers(groups: Sequence[Check]) -> Check:
+    """The registry's entry: all of these groups."""
+    return _check("sanitizers", "the same cases under the address and undefined-behaviour "
+                  "sanitizers", "asan", groups, tool="sanitizers")
+
+
+def on_kqueue(groups: Sequence[Check]) -> Check:
+    """The registry's entry: these groups, on Linux, where kqueue is a library of ours."""
+    return replace(_check("kqueue", "the same cases on kqueue", KQUEUE, groups), level=5)
+
+
+def _check(what: str, words: str, preset: str, groups: Sequence[Check], tool: str = "") -> Check:
+    name = f"behaviour.{what}"
+
+    def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+        if preset == KQUEUE and sys.platform != "linux":
+            yield Verdict(name, "skip", "this system's own kqueue was asked already")
+            return
+        try:
+            with subject.watch.doing(f"building {preset}"):
+                assert subject.make
+                program = subject.make(preset)
+        except UserError as error:
+            yield Verdict(name, "fail", error.message.splitlines()[0], error.message)
+            return
+        yield from behaviour.run(subject, wanted, program, subject.chapter.level)
+
+    def cases() -> Iterator[Case]:
+        for group in groups:
+            for case in group.cases() if group.cases else ():
+                if not case.alone:
+                    yield replace(case, name=f"{case.name}@{what}", check=name)
+
+    return Check(name, words, judge, builds=(), tool=tool, after=AFTER, because=BECAUSE, cases=cases,
+                 program=f"{SERVER} by {preset}")
