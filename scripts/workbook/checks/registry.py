@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbook.checks import allocator, clock, counted, kevents, resident, seam
+from workbook.checks import allocator, clock, counted, futexes, kevents, resident, seam
 from workbook.checks.behaviour import (
     bodies,
     connections,
@@ -103,6 +103,8 @@ CHECKS: tuple[Check, ...] = (
     Check("cost.kevents", "calls of kevent", kevents.judge, unit="calls of kevent",
           per="new client", level=6, builds=(KQUEUE,), tool="valgrind",
           after="behaviour.keep-alive"),
+    Check("cost.futexes", "calls of futex", futexes.judge, unit="calls of futex", level=7,
+          tool="strace", after="behaviour.keep-alive"),
     Check("build.allocator", "an allocator other than the C library's", allocator.judge, level=8),
     Check("speed", "requests a second beside the starting point", clock.judge,
           builds=(RELEASE, BASE), after="behaviour", because="a wrong answer is never fast",

@@ -121,6 +121,23 @@ def kevents(binary: Path, clients: int, rounds: int) -> float:
     return sum(calls) / (rounds * clients)
 
 
+def futexes(binary: Path, clients: int, rounds: int) -> float:
+    """Calls of futex(2) for each request that four threads serve, start and end among them. Each
+    round's requests are sent at once. strace holds a thread up at each of its calls: whoever makes
+    one under a lock has it for long, and on a single core too the others come and wait.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "calls")
+        with running(binary, "--threads", "4", wrapper=[
+                "strace", "-f", "-qq", "-o", str(report)]) as server, ExitStack() as stack:
+            connected = connect(server, clients, stack)
+            for _ in range(rounds):
+                ask_all(connected, 1)
+            server.stop()
+        calls = re.findall(r"^\d+ +futex\(", report.read_text(errors="replace"), re.M)
+    return len(calls) / (rounds * clients)
+
+
 def _come_and_go(server: Server, clients: int) -> None:
     """All ask, and later leave, while the server sleeps: so it finds them together."""
     process = psutil.Process(server.pid)
