@@ -90,8 +90,8 @@ def _growth(binary: Path, many: int, arguments: Sequence[str],
 
 
 def _in_turn(connected: Sequence[socket.socket], becomes: Callable[[socket.socket], None]) -> None:
-    """One after another: how many buffers a crowd needs at once is another question. The first one's
-    page comes when the server has seen them all.
+    """One after another: how many buffers a crowd needs at once is another question. The first
+    one's page comes when the server has seen them all.
     """
     first, *others = connected
     for each in others:

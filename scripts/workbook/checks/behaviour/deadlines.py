@@ -68,8 +68,8 @@ def cases() -> Iterator[Case]:
     yield _limited("lingers-byte-by-byte", Limits(linger=SHORT_S), "a client sends a bad request, "
                    "reads 400 and the end, and goes on sending a byte four times a second", late,
                    lingers)
-    yield _limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, of "
-                   f"1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
+    yield _limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, "
+                   f"of 1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
                    does_not_read)
     turns = int(STAYS_S / NOW_AND_THEN.seconds)
     drips = tuple(step for byte in body[:turns] for step in (bytes([byte]), NOW_AND_THEN))
@@ -156,5 +156,5 @@ def reads_bit_by_bit(server: Server) -> None:
 
 def _must_be_whole(received: Received, expect: bytes) -> None:
     if received.data != expect:
-        raise Unmet(f"after {received.seconds:.1f} s {len(received.data):,} of {len(expect):,} bytes "
-                    f"had come, and the connection was {received.end}")
+        raise Unmet(f"after {received.seconds:.1f} s {len(received.data):,} of {len(expect):,} "
+                    f"bytes had come, and the connection was {received.end}")

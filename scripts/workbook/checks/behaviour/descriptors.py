@@ -19,7 +19,8 @@ MORE_CLIENTS = 70
 
 
 def cases() -> Iterator[Case]:
-    for what, visitors, level in [("given-back", OF_ALL, 1), ("given-back-after-a-reset", OF_KEPT, 5)]:
+    for what, visitors, level in [("given-back", OF_ALL, 1),
+                                  ("given-back-after-a-reset", OF_KEPT, 5)]:
         yield alone(what, "close(2)",
                     f"the server may have {FEW_DESCRIPTORS} descriptors; one after another come "
                     + "; ".join(f"{MORE_CLIENTS} clients each of which {visitor.does}"

@@ -21,9 +21,10 @@ def cases() -> Iterator[Case]:
         ("answer-unread", "does not read its answer, of 1 MiB", unread, 1),
         ("answer-unread-and-no-more-said", "does not read its answer, of 1 MiB, and has said that "
          "it will send no more", (*unread, HalfClose()), 1),
-        ("refused", "has read that it was refused, and does not close", (get(fields=b""), Await(BAD)),
-         1),
-        ("answered", "has read its last answer, and does not close", (get(), Await(PAGE_ANSWER)), 1),
+        ("refused", "has read that it was refused, and does not close",
+         (get(fields=b""), Await(BAD)), 1),
+        ("answered", "has read its last answer, and does not close",
+         (get(), Await(PAGE_ANSWER)), 1),
         ("answered-and-no-more-said", "has said that it will send no more and read its answer, and "
          "does not close", (get(), HalfClose(), Await(PAGE_ANSWER)), 1),
         ("between-requests", "has had an answer", (GET[0], Await(GET[1])), 5),

@@ -24,8 +24,8 @@ def cases() -> Iterator[Case]:
         yield alone(f"{name.lower()}-and-nobody-there", "signal(7)", f"nobody is connected; {name}",
                     f"the server ends ({END_S:g} s are allowed), with 0",
                     partial(nobody_there, name=name))
-    yield alone("in-the-first-head", "signal(7)", f"a client sends {CUT} bytes of a request, and no "
-                "more; SIGTERM",
+    yield alone("in-the-first-head", "signal(7)", f"a client sends {CUT} bytes of a request, and "
+                "no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
                 in_the_first_head)
     for what, readers, level in [("a-reader-that-rests", 1, 1),

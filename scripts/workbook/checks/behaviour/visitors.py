@@ -1,4 +1,4 @@
-"""Clients that come one after another, each gone before the next: they must leave nothing behind."""
+"""Clients that come one after another, each gone before the next: they leave nothing behind."""
 
 from __future__ import annotations
 
