@@ -187,7 +187,7 @@ def test_who_sips_waits_in_between(serve: Callable[[Serve], tuple[str, int]]) ->
 
 
 def test_threads_that_serve_nobody_are_told() -> None:
-    (case,) = cases.select(7, ["behaviour.workers"])
+    (case,) = cases.select(7, ["behaviour.workers"], "workers/four-serve")
     served, idle = {str(i): 1000 for i in range(4)}, {"3": 10}
     assert suite._judge_workers(case, {}, served) is None
     assert suite._judge_workers(case, {}, {}) is None  # where no /proc tells
