@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.course import chapters, parts, starters
+from workbook.course import chapters, parts, progress, starters
 from workbook.measure import trace
 from workbook.verbs.cli import app
 
@@ -93,6 +93,16 @@ def test_damaged_progress_names_its_file(hotpath: Hotpath, tiny: Path) -> None:
     (tiny / ".hotpath").mkdir()
     (tiny / ".hotpath/progress.json").write_text('{"01-a": ')
     assert_refused(hotpath("list", root=tiny), ".hotpath/progress.json", "rm ")
+
+
+def test_a_narrow_terminal_keeps_every_column(capsys: pytest.CaptureFixture[str],
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    progress.show([{"chapter": "02-fewer-syscalls", "title": "A server that is merely correct",
+                    "minutes": 75, "status": "passed", "passed": "2026-01-31", "medal": "silver",
+                    "part": None}])
+    table = capsys.readouterr().out
+    assert all(word in table for word in ("min.", "75", "passed 2026-01-31, silver"))
 
 
 def test_hints_come_one_after_the_other(hotpath: Hotpath, tiny: Path) -> None:

@@ -19,6 +19,15 @@ CALLS = "namespace web { int receive_some(int); int f() { return receive_some(1)
 WAITS = "#include <poll.h>\nint wait() { return ::poll(nullptr, 0, 1); }\n"
 SLEEPS = ("#include <thread>\n#include <chrono>\n"
           "void nap(int n) { std::this_thread::sleep_for(std::chrono::seconds(n)); }\n")
+ASKS = ("#include <chrono>\n"
+        "long now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }\n")
+ASKS_C = "#include <ctime>\nlong now() { return ::time(nullptr); }\n"
+LOCKS = ("#include <mutex>\nstd::mutex one;\n"
+         "void lock() { std::lock_guard guard(one); }\n")
+SIGNALLED = ("#include <condition_variable>\nstd::condition_variable all;\n"
+             "void wait(std::unique_lock<std::mutex>& lock) { all.wait(lock); }\n")
+YIELDS = "#include <thread>\nvoid give_way() { std::this_thread::yield(); }\n"
+PRINTS = '#include <cstdio>\nvoid tell(int n) { std::fprintf(stderr, "%d", n); }\n'
 FORTIFIED = ("#include <sys/socket.h>\nlong g(int fd, char* p, unsigned long n) {\n"
              "    char own[16];\n    (void)p;\n    return ::recv(fd, own, n, 0) + own[0];\n}\n")
 
@@ -42,13 +51,14 @@ def look(build: Path) -> Verdict:
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("connection, called", [
     (PURE, None), (CALLS, "web::receive_some"), (WAITS, "poll"), (SLEEPS, ""),
-    (FORTIFIED, "recv"),
+    (FORTIFIED, "recv"), (ASKS, "std::"), (ASKS_C, "time"), (LOCKS, ""), (SIGNALLED, "std::"),
+    (YIELDS, "sched_yield"), (PRINTS, "fprintf"),
 ])
 def test_an_object_tells_what_it_calls(tmp_path: Path, compiler: str, connection: str,
                                        called: str | None) -> None:
     verdict = judged(tmp_path, compiler, connection, "-D_FORTIFY_SOURCE=2")
     if called is None:
-        assert verdict.status == "pass" and verdict.summary.endswith("receives nor waits")
+        assert verdict.status == "pass" and verdict.summary.endswith("waits nor asks a clock")
     else:
         assert verdict.status == "fail" and verdict.summary.startswith(
             f"connection.cpp calls {called}")

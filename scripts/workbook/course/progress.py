@@ -87,8 +87,8 @@ def show(rows: list[dict[str, Any]]) -> None:
     colours = {"passed": "green", "to do": "dim"}
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("chapter", no_wrap=True)
-    table.add_column("title", no_wrap=True)
-    table.add_column("min.", justify="right")
+    table.add_column("title")
+    table.add_column("min.", justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
     for row in rows:
         when = f" {row['passed']}" if row["status"] == "passed" else ""
