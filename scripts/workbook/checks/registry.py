@@ -69,7 +69,7 @@ GROUPS = (
     group("connections", "clients that stop, say too much or vanish", connections.cases),
     group("rest", "processor time while nothing moves", rest.cases),
     group("descriptors", "descriptors, that they come back and run out", descriptors.cases),
-    group("memory", "memory when clients have gone", memory.cases),
+    group("memory", "memory of clients that read nothing or have gone", memory.cases),
     group("exhaustion", "bodies that there is no memory for", exhaustion.cases),
     group("start", "a start, and one that fails", start.cases),
     group("stop", "an end that lets clients finish", stop.cases),
