@@ -12,12 +12,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from workbook.checks.behaviour.kept import GET
-from workbook.checks.behaviour.rows import Alone, Case, Unmet
+from workbook.checks.behaviour.rows import Alone, Case, Unable, Unmet
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
 PATIENCE_S = 8.0
 END_S = 4.0  # a server that is being stopped gives its clients one second
+SANITIZED = 1 << 40  # bytes of address space
 LOOK_S = 0.5
 MUCH = 0.1  # of a processor: one that rests needs a hundredth, one that spins all it can get
 
@@ -44,6 +45,12 @@ def have_the_page(clients: list[Client], sent: bytes = GET[0]) -> None:
         client.perform((sent, Await(GET[1])))
         if client.ended:
             raise Unmet("a client was not answered, or closed after its first answer")
+
+
+def must_be_plain(server: Server) -> None:
+    """Not built with a sanitizer, which keeps what was freed and maps terabytes."""
+    if server.address_space() > SANITIZED:
+        raise Unable("a sanitizer uses memory of its own")
 
 
 def must_end(server: Server, signal_name: str = "SIGTERM") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from workbook.checks.behaviour.alone import alone, connected
+from workbook.checks.behaviour.alone import alone, connected, must_be_plain
 from workbook.checks.behaviour.rows import MIB, Case, Unmet, get
 from workbook.checks.behaviour.visitors import OF_ALL, Visitor, visit
 from workbook.servers.process import Server
@@ -32,6 +32,7 @@ def cases() -> Iterator[Case]:
 
 
 def comes_back(server: Server, visitor: Visitor) -> None:
+    must_be_plain(server)
     visit(server, visitor, FIRST)
     before = server.own_bytes()
     visit(server, visitor, CLIENTS)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone
+from workbook.checks.behaviour.alone import PATIENCE_S, alone, must_be_plain
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
 from workbook.common import children
 from workbook.common.errors import UserError
@@ -19,7 +19,6 @@ from workbook.servers.process import Server, running
 FEW_THREADS, MORE_THREADS = 2, 5
 TOO_MANY_THREADS = 64
 ROOM_KB = 64 * 1024  # for the stacks of some of them: 8 MiB each
-SANITIZED = 1 << 40  # the address space of a process under a sanitizer
 
 
 def cases() -> Iterator[Case]:
@@ -73,9 +72,8 @@ def threads_as_asked(server: Server) -> None:
 
 
 def out_of_threads(server: Server) -> None:
+    must_be_plain(server)
     room = server.address_space() // 1024 + ROOM_KB
-    if room * 1024 > SANITIZED:
-        raise Unable("a sanitizer takes all the memory that it may have")
     code, out, err = _started_in_vain(server, "--threads", str(TOO_MANY_THREADS), wrapper=(
         "sh", "-c", f'ulimit -v {room} || exit 77; exec "$@"', "sh"))
     if code == 77:
