@@ -87,6 +87,16 @@ def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
     file.write_text('{"02-b": {"passed": "2025-01-31", "failing": true}}')
     table = hotpath("list", root=tiny).stdout
     assert "passed, now failing" in table and "0 of 4 passed" in table
+    file.write_text('{"02-b": {"passed": "2025-01-31", "code": "of other code"}}')
+    assert "passed, changed since" in hotpath("list", root=tiny).stdout
+
+
+def test_check_lists_its_cases(hotpath: Hotpath) -> None:
+    said = hotpath("check", "5", "--list", "--case", "half-a-request*").stdout
+    assert "behaviour.stop" in said and "stop/half-a-request-for-ever signal(7)" in said
+    assert "behaviour.cuts" not in said and "cost.syscalls" not in said
+    assert "cost.syscalls" in hotpath("check", "5", "--list").stdout
+    assert_refused(hotpath("check", "5", "--list", "--case", "nowhere"), "no case is called")
 
 
 def test_damaged_progress_names_its_file(hotpath: Hotpath, tiny: Path) -> None:

@@ -270,6 +270,13 @@ def test_without_goals_there_is_no_medal_and_the_reason_is_told(
     assert asked["goal"] == 1.0 and asked["load_name"] == "plain"
 
 
+def test_an_interval_without_meaning_is_not_told(chapter: Chapter,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    wild = replace(compared(0.01, "INCONCLUSIVE"), high=12.0)
+    found, _ = clocked(chapter, monkeypatch, wild)
+    assert found.summary.startswith("this machine is too busy to compare with the starting point; ")
+
+
 def test_our_own_ratio_is_read_from_the_recorded_ladder(chapter: Chapter, tmp_path: Path) -> None:
     def server(baseline: float | None, headers: float) -> dict[str, object]:
         return {"phases": {"baseline": {"requests_per_second": baseline},

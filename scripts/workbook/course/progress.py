@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from typing import Any
@@ -19,7 +20,7 @@ def mark_passed(chapter: Chapter, medal: str | None = None) -> None:
     the clock gives none the next time: that may be the machine's fault.
     """
     won = {"medal": medal} if medal else {}
-    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, **won)
+    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, code=_digest(chapter), **won)
 
 
 def mark_failing(chapter: Chapter) -> None:
@@ -62,13 +63,26 @@ def _hints(part: Part | None) -> str:
 
 
 def status(chapter: Chapter) -> str:
-    """passed, passed before reset, passed, now failing, begun (the starter was edited) or to do."""
+    """passed, passed before reset, passed, now failing, passed, changed since, begun (the starter was
+    edited) or to do.
+    """
     pristine = starters.is_pristine(chapter)
     if not passed(chapter):
         return "to do" if pristine else "begun"
     if pristine:
         return "passed before reset"
-    return "passed, now failing" if _load()[chapter.name].get("failing") else "passed"
+    known = _load()[chapter.name]
+    if known.get("failing"):
+        return "passed, now failing"
+    same = known.get("code", _digest(chapter)) == _digest(chapter)
+    return "passed" if same else "passed, changed since"
+
+
+def _digest(chapter: Chapter) -> str:
+    """What the reader's code is at this moment."""
+    mine = starters.sources(chapter.starter_dir)
+    return hashlib.sha256(b"".join(name.encode() + b"\0" + text for name, text in mine.items())
+                          ).hexdigest()
 
 
 def part(chapter: Chapter) -> int | None:

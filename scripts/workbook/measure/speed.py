@@ -19,6 +19,7 @@ from workbook.measure.compare import Comparison
 
 LADDER = RESULTS / "ladder.json"
 PHASES = {"plain": "baseline", "headers": "headers"}  # the recorded phase with this load
+TOO_WIDE = 4.0  # from one end of an interval to the other: it says nothing
 LOADS = {"plain": "", "headers": " with large headers"}
 
 
@@ -46,9 +47,11 @@ def medal(chapter: Chapter, compared: Comparison) -> str | None:
 
 def told(chapter: Chapter, compared: Comparison) -> str:
     """The clock's word in a line."""
+    solution = ours(chapter, recorded(chapter))
+    if compared.high > TOO_WIDE * compared.low:
+        return f"this machine is too busy to compare with the starting point; {solution}"
     return (f"{compared.ratio:.2f} × the starting point{LOADS[chapter.speed_load]} "
-            f"({compared.low:.2f} to {compared.high:.2f}): {_verdict(chapter, compared)}; "
-            + ours(chapter, recorded(chapter)))
+            f"({compared.low:.2f} to {compared.high:.2f}): {_verdict(chapter, compared)}; {solution}")
 
 
 def ours(chapter: Chapter, ratio: float | None) -> str:

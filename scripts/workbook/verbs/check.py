@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.text import Text
 
-from workbook.checks import check, stages
+from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases
 from workbook.checks.stages import Stage
 from workbook.checks.watch import Watch
@@ -47,6 +48,21 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         verdicts.show_rest(console, chapter, solution, judged, whole,
                            time.monotonic() - started, part)
     return 0 if passed else 1
+
+
+def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
+    """Print what is looked at, in words, with the cases and where they come from. UserError if the
+    pattern names none of them. Cases that are asked again elsewhere are listed once.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    names = check.wanted(only)
+    found = cases.select(chapter.level, names, pattern)
+    for entry in registry.of(chapter, names):
+        mine = [case for case in found if case.check == entry.name and "@" not in case.name]
+        if mine or pattern == "*":
+            console.print(Text(entry.name, style="bold"), Text(entry.words))
+        for case in mine:
+            console.print(Text(f"  {case.name}"), Text(case.reference, style="dim"))
 
 
 def _remember(chapter: Chapter, judged: list[Stage], passed: bool, whole: bool,

@@ -140,11 +140,14 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
           part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
                                                    help="What must hold at the end of this part.")]
           = None,
+          listed: Annotated[bool, flag("--list", "Only list the checks and their cases.")] = False,
           as_json: JsonOption = False) -> None:
     """Judge your code: behaviour, counted costs, speed."""
     from workbook.course.chapters import find
     from workbook.verbs import check as module
 
+    if listed:
+        return module.list_cases(find(chapter), case or "*", only or ())
     raise typer.Exit(module.run(find(chapter), solution=solution, case=case, only=only or (),
                                 as_json=as_json, part=part))
 
