@@ -23,6 +23,7 @@ A block directive stands alone on its line:
     {{#table phases 02-fewer-syscalls}}  the stress test, beside the checkpoint's before it
     {{#table published}}            the published ratios beside ours, every step
     {{#table published 02-fewer-syscalls}}  one step's: ratio to the step before it
+    {{#table older}}                the older published test, requests a second beside ours
     {{#table experiment closing}}   the rows and columns of book/results/closing.json
     {{#table machine}}              where the recorded figures come from
     {{#chart ladder}}               a chart of workbook.figures.charts, inlined

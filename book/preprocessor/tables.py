@@ -44,7 +44,8 @@ class Tables:
     def make(self, kind: str, names: Sequence[str]) -> str:
         """The table called `kind`; `names` is empty or one checkpoint."""
         whole: dict[str, Callable[[], str]] = {
-            "ladder": self._ladder, "published": self._published, "machine": self._machine}
+            "ladder": self._ladder, "published": self._published, "older": self._older,
+            "machine": self._machine}
         single: dict[str, Callable[[str], str]] = {
             "costs": self._costs, "calls": self._calls, "phases": self._phases,
             "published": self._published_step, "experiment": self._experiment}
@@ -129,6 +130,24 @@ class Tables:
                 for phase, label in PHASES.items()]
         head = [f"Beside {self._title(before)}", "Published", "Ours"]
         return self._table(head, rows, self._published_source())
+
+    def _older(self) -> str:
+        """The older test: requests per second as published, of four steps, and ours."""
+        published = look_up(load(self._results / "published.json"), "older")
+        found = load(self._results / "older.json")
+        columns, rows = look_up(found, "columns"), []
+        for name, ours in look_up(found, "rows").items():
+            cells = [self._title(name)]
+            for phase in columns:
+                theirs = published.get(name, {})
+                mark = "†" if phase == "body" and "refused_percent" in theirs else ""
+                cells += [_cell(Figure(theirs.get(phase)), missing="–") + mark,
+                          self._noted(figure(ours, phase), name)]
+            rows.append(cells)
+        top = "<th></th>" + "".join(f'<th colspan="2">{label}</th>' for label in columns.values())
+        caption = f"{look_up(found, 'what')} † Nearly all answers were refusals."
+        return self._table(["", *(["published", "ours"] * len(columns))], rows, caption, top,
+                           machine=look_up(found, "machine"))
 
     def _experiment(self, name: str) -> str:
         """The table of `record`'s small experiments; its texts are HTML already."""

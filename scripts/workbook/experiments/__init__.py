@@ -35,6 +35,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "together": part2.together,
     "hot-path": part2.hot_path,
     "parts": part2.parts_of_hot_path,
+    "older": top.older,
     "builds": top.builds,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
@@ -65,4 +66,6 @@ def _print(file: Path, found: Finding) -> None:
     """The figures as they were kept."""
     print(f"{shown(file)}:")
     for key, row in found.rows.items():
-        print(f"  {key}: " + ", ".join(f"{column} {row[column]:,}" for column in found.columns))
+        print(f"  {key}: " + ", ".join(
+            f"{column} " + ("–" if row[column] is None else f"{row[column]:,}")
+            for column in found.columns))

@@ -20,7 +20,7 @@ from workbook.experiments.tools import (
     rush,
     solution,
 )
-from workbook.measure import costs, crowd, stress
+from workbook.measure import costs, crowd, load, stress
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase
 from workbook.servers import build
@@ -36,6 +36,25 @@ LOADS = {
 RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
         Phase("heavy", "heavy", 100, 3))
 IDLE_CLIENTS = 8000
+
+
+def older() -> Finding:
+    """What does every step make of the published climb's older test?"""
+    stress.raise_descriptor_limit()
+    form = stress.FORMS["older"]
+    rows: Rows = {}
+    for name in CLIMB:
+        with load.serving(solution(name)) as server:
+            results = list(stress.measure(server, form.phases(), form.rest_s))
+        rows[name] = {"label": name} | {
+            result.phase: result.requests_per_second and round(result.requests_per_second, 1)
+            for result in results} | {
+            "reason": "; ".join(f"{result.phase}: {result.reason}" for result in results
+                                if result.reason)}
+    return Finding(
+        "Requests/s of 400 clients, once, 10 s each: <code>GET /</code>; the same with a field of "
+        "64 kB; <code>POST /sink</code> of 10 MB with that field.",
+        {"plain": "Plain", "header": "Large header", "body": "And a large body"}, rows)
 
 
 def floor() -> Finding:

@@ -178,7 +178,7 @@ def _descriptors() -> Iterator[Finding]:
         yield Finding("descriptors", MISSING, found, "raise the hard limit: ulimit -Hn 65536 as "
                       "root, or --ulimit nofile=65536:65536 for a container")
     elif hard != resource.RLIM_INFINITY and hard < 10500:
-        yield Finding("descriptors", WARN, f"{found}: stress --full is scaled down",
+        yield Finding("descriptors", WARN, f"{found}: stress --form full is scaled down",
                       "raise the hard limit to 65536 to run it in full size")
     else:
         yield Finding("descriptors", OK, found)

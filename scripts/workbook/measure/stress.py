@@ -1,10 +1,10 @@
-"""Four phases of load on one server: warm-up, baseline, large headers, heavy bodies."""
+"""Phases of load on one server: warm-up, baseline, large headers, heavy bodies; or an older form."""
 
 from __future__ import annotations
 
 import resource
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from workbook.common.errors import UserError
 from workbook.machine.cores import cores
@@ -30,6 +30,23 @@ def full_form() -> tuple[Phase, ...]:
     """The sizes of the published climb: TDiblik, cpp-web-server."""
     return (Phase("warm-up", "plain", 1_000, 5, 8), Phase("baseline", "plain", 10_000, 10, 8),
             Phase("headers", "headers", 5_000, 10, 4), Phase("heavy", "heavy", 100, 15, 4))
+
+
+def older_form() -> tuple[Phase, ...]:
+    """What the published climb measured its first four steps with, before it had the full form."""
+    return (Phase("plain", "plain", 400, 10, 2), Phase("header", "header64k", 400, 10, 2),
+            Phase("body", "header64k-body10m", 400, 10, 2))
+
+
+@dataclass(frozen=True)
+class Form:
+    """One of the tests: its phases, and the rest between them."""
+
+    phases: Callable[[], tuple[Phase, ...]]
+    rest_s: float = FULL_REST_S
+
+
+FORMS = {"short": Form(short_form, 0.2), "full": Form(full_form), "older": Form(older_form)}
 
 
 def measure(server: Server, phases: Sequence[Phase], rest_s: float = 0.2,

@@ -264,20 +264,21 @@ def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every
         module.show(page)
 
 
-@verb(MEASURE, "stress 2 --full")
+@verb(MEASURE, "stress 2 --form full")
 def stress(chapter: ChapterArgument, solution: SolutionOption = False,
-           full: Annotated[bool, flag("--full", "Up to 10,000 clients for 40 s.")] = False,
+           form: Annotated[str, typer.Option(metavar="NAME", help="full: up to 10,000 clients for "
+                                             "40 s; older: 400 clients for 30 s.")] = "short",
            phase: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
-                                                           help="Only this one of the four.")]
+                                                           help="Only this one of the form's.")]
            = None,
            preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
                                                "event loops on that.")] = "release",
            as_json: JsonOption = False) -> None:
-    """Put the server under four phases of load."""
+    """Put the server under phases of load."""
     from workbook.course.chapters import find_server
     from workbook.verbs import stress as module
 
-    raise typer.Exit(module.run(find_server(chapter), solution=solution, full=full, as_json=as_json,
+    raise typer.Exit(module.run(find_server(chapter), solution=solution, form=form, as_json=as_json,
                                 phases=phase or (), preset=preset))
 
 

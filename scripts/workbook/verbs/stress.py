@@ -18,25 +18,28 @@ from workbook.servers import build
 from workbook.servers.process import Server
 
 
-def run(chapter: Chapter, *, solution: bool = False, full: bool = False, as_json: bool = False,
+def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_json: bool = False,
         phases: Sequence[str] = (), preset: str = "release") -> int:
-    """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the four."""
-    if unknown := set(phases) - set(stress.NAMES):
+    """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the form's."""
+    if form not in stress.FORMS:
+        raise UserError(f"there is no form {form}", "use one of: " + ", ".join(stress.FORMS))
+    every, rest_s = stress.FORMS[form].phases(), stress.FORMS[form].rest_s
+    names = [phase.name for phase in every]
+    if unknown := set(phases) - set(names):
         raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
-                        "use one of: " + ", ".join(stress.NAMES))
+                        "use one of: " + ", ".join(names))
     if preset not in build.presets():
         raise UserError(f"there is no preset {preset}", "use one of: " + ", ".join(build.presets()))
     directory = chapter.directory(solution)
     binary = build.build_server(directory, preset)
-    wanted = [phase for phase in (stress.full_form() if full else stress.short_form())
-              if not phases or phase.name in phases]
+    wanted = [phase for phase in every if not phases or phase.name in phases]
     fitted, remark = stress.fit(wanted, stress.raise_descriptor_limit())
     if remark:
         print(remark, file=sys.stderr)
     with load.serving(binary) as server:
-        results = _with_progress(server, fitted, stress.FULL_REST_S if full else 0.2)
+        results = _with_progress(server, fitted, rest_s)
     if as_json:
-        print(json.dumps(_report(shown(directory), preset, full, fitted, results), indent=2))
+        print(json.dumps(_report(shown(directory), preset, form, fitted, results), indent=2))
     else:
         name = shown(directory) if preset == "release" else f"{shown(directory)} ({preset})"
         report.print_phases(name, fitted, results)
@@ -58,13 +61,13 @@ def _with_progress(server: Server, phases: Sequence[Phase], rest_s: float) -> li
     return results
 
 
-def _report(name: str, preset: str, full: bool, phases: Sequence[Phase],
+def _report(name: str, preset: str, form: str, phases: Sequence[Phase],
             results: Sequence[PhaseResult]) -> dict[str, Any]:
     return {
         "kind": "stress",
         "server": name,
         "preset": preset,
-        "form": "full" if full else "short",
+        "form": form,
         "machine": facts.collect(),
         "phases": {result.phase: {"connections": phase.connections, **result.to_json()}
                    for phase, result in zip(phases, results, strict=True)},
