@@ -11,10 +11,10 @@ from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure
 
 
-def check(measure: Measure, level: int = 1, when: str = "") -> Check:
+def check(measure: Measure, level: int = 1, when: str = "", per: str = "request") -> Check:
     """The registry's entry for a measure."""
     return Check(f"cost.{measure.name}", measure.unit + when, judge, unit=measure.unit,
-                 level=level, builds=(MEASURE,), tool=measure.tool.program,
+                 per=per, level=level, builds=(MEASURE,), tool=measure.tool.program,
                  after="behaviour.requests", measure=measure)
 
 

@@ -92,6 +92,7 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.SYSCALLS),
     counted.check(costs.ALLOCATIONS),
     counted.check(costs.INSTRUCTIONS),
+    counted.check(costs.CLOSING_ALLOCATIONS, level=6, per="client that asks once and leaves"),
     counted.check(costs.PIPELINED_SYSCALLS, level=5, when=AT_ONCE),
     counted.check(costs.PIPELINED_INSTRUCTIONS, level=5, when=AT_ONCE),
     Check("cost.resident", "resident bytes", resident.judge, unit="resident bytes",

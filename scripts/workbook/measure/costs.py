@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,13 +58,14 @@ class Measure:
 
     `figures` are its names in results, the measure's own first, with what each counts. A single
     one is the sum of all that the tool reports; several are reported by name. `depth` is how many
-    requests are sent at once.
+    requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
     tool: Tool
     figures: Mapping[str, str]
     depth: int = 1
+    kept: bool = True
 
     @property
     def figure(self) -> str:
@@ -112,10 +113,9 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
     lacking = {measure.name: setup.lacking(measure.tool.program) for measure in measures}
     costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
-    sent = request or (KEPT if level >= KEEP_ALIVE_LEVEL else CLOSING)
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
         runs = {(measure.name, times): pool.submit(
-            _run, measure, start, level, sent, times, Path(scratch, f"{measure.name}-{times}"))
+            _run, measure, start, level, request, times, Path(scratch, f"{measure.name}-{times}"))
             for measure in able for times in (2 * REQUESTS, REQUESTS)}
         try:
             for measure in able:
@@ -150,12 +150,12 @@ def _per_request(once: Counter[str], twice: Counter[str], measure: Measure) -> d
 
 
 def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]], level: int,
-         request: bytes, times: int, report: Path) -> Counter[str]:
+         request: bytes | None, times: int, report: Path) -> Counter[str]:
     """Totals of one run of the server under the tool, being asked so many `times`."""
-    tool = measure.tool
+    tool, kept = measure.tool, measure.kept and level >= KEEP_ALIVE_LEVEL
     try:
         with start(wrapper=tool.wrapper(report)) as server:
-            _ask(server, request, times, measure.depth, keep_alive=level >= KEEP_ALIVE_LEVEL)
+            _ask(server, request or (KEPT if kept else CLOSING), times, measure.depth, kept)
             ended = server.stop()
     except UserError as error:
         if "ptrace" in error.message:
@@ -238,6 +238,9 @@ PIPELINED_SYSCALLS = Measure("pipelined-syscalls", STRACE,
                              {"syscalls_pipelined": "system calls"}, DEPTH)
 PIPELINED_INSTRUCTIONS = Measure("pipelined-instructions", CALLGRIND,
                                  {"instructions_pipelined": "instructions"}, DEPTH)
+CLOSING_ALLOCATIONS = Measure("closing-allocations", replace(
+    MEMCHECK, read=lambda report: Counter(allocations=_read_memcheck(report)["allocations"])),
+    {"allocations_closing": "heap allocations"}, kept=False)
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
-MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS)
+MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS)
 LABELS = {name: what.capitalize() for measure in ALONE for name, what in measure.figures.items()}
