@@ -93,6 +93,12 @@ def test_too_few_descriptors_for_a_stress_test(hotpath: Hotpath) -> None:
     assert_refused(told, "descriptor limit of 40", "ulimit -n")
 
 
+def test_an_unknown_form_or_phase_of_the_stress_test(hotpath: Hotpath) -> None:
+    assert_refused(hotpath("stress", "2", "--form", "long"), "no form long", "short, full, older")
+    told = hotpath("stress", "2", "--form", "older", "--phase", "heavy")
+    assert_refused(told, "no phase heavy", "plain, header, body")
+
+
 def test_too_few_descriptors_for_a_check(hotpath: Hotpath) -> None:
     told = hotpath("check", "2", "--solution", "--only", "behaviour", descriptors=40)
     assert_refused(told, "Too many open files", "ulimit -n")

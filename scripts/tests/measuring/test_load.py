@@ -349,6 +349,15 @@ def test_full_size_is_the_published_one() -> None:
     assert sizes == [(8, 1000, 5), (8, 10_000, 10), (4, 5000, 10), (4, 100, 15)]
 
 
+def test_the_older_form_is_as_published_and_what_it_sends_is_served() -> None:
+    phases = stress.older_form()
+    assert [(p.threads, p.connections, p.seconds) for p in phases] == [(2, 400, 10)] * 3
+    with load.serving(build.build_server(SOLUTIONS / "02-fewer-syscalls")) as server:
+        for phase in phases:
+            result = load.run_phase(server, Phase(phase.name, phase.script, 1, 1))
+            assert result.requests_per_second, result.reason
+
+
 def test_fitted_to_the_descriptor_limit() -> None:
     fitted, remark = stress.fit(stress.full_form(), 4096)
     assert [phase.connections for phase in fitted] == [1000, 4032, 4032, 100]
