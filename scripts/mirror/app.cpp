@@ -7,7 +7,6 @@
 #include <format>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace web {
@@ -44,14 +43,23 @@ std::vector<std::string> lines_of(const auto& request) {
 class Mirror final : public Handler {
 public:
     void respond(const Request& request, Response& response) override {
+        response.content_type("text/plain; charset=utf-8");
+        if (request.path == "/sizeof(Request)") {
+            response.body(std::to_string(sizeof(Request)));
+        } else {
+            response.body(told_of(request));
+        }
+    }
+
+private:
+    static std::string told_of(const Request& request) {
         std::string told = std::format("{} path {} query {} version {} length {} body {}\n",
                                        static_cast<int>(request.method), request.path,
                                        request.query, static_cast<int>(request.version),
                                        request.content_length, request.body);
         for (const std::string& line : lines_of(request))
             told += line;
-        response.content_type("text/plain; charset=utf-8");
-        response.body(std::move(told));
+        return told;
     }
 };
 

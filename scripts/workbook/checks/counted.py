@@ -37,8 +37,9 @@ def verdict(subject: Subject, check: Check, counted: Costs) -> Verdict:
     value = counted[check.measure]
     if value is None:
         return Verdict(check.name, "skip", counted.skipped[check.measure.name])
-    at_once = f", {check.measure.depth} at once" if check.measure.depth > 1 else ""
-    judged = budgets.verdict(check, subject.chapter, value, at_once)
+    depth = check.measure.depth
+    when = f", {depth} at once" if depth > 1 else check.words.removeprefix(check.unit)
+    judged = budgets.verdict(check, subject.chapter, value, when)
     _explain(judged, check.measure, counted)
     return judged
 

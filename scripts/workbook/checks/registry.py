@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbook.checks import allocator, clock, counted, futexes, kevents, resident, seam
+from workbook.checks import allocator, clock, counted, futexes, kevents, layout, resident, seam
 from workbook.checks.behaviour import (
     bodies,
     connections,
@@ -52,12 +52,13 @@ from workbook.checks.behaviour import (
     workers,
 )
 from workbook.checks.behaviour.judge import group
-from workbook.checks.model import BASE, KQUEUE, RELEASE, Check
+from workbook.checks.model import BASE, KQUEUE, MEASURE, RELEASE, Check
 from workbook.common.errors import UserError
 from workbook.course.chapters import Chapter
 from workbook.measure import costs
 
 AT_ONCE = " when sixteen come at once"
+AN_ECHO = " to echo 200 kB that come in pieces"
 
 GROUPS = (
     group("requests", "routes, methods and versions", requests.cases),
@@ -95,6 +96,12 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.CLOSING_ALLOCATIONS, level=6, per="client that asks once and leaves"),
     counted.check(costs.PIPELINED_SYSCALLS, level=5, when=AT_ONCE),
     counted.check(costs.PIPELINED_INSTRUCTIONS, level=5, when=AT_ONCE),
+    counted.check(costs.BODY_BYTES, level=3, when=AN_ECHO),
+    counted.check(costs.BODY_INSTRUCTIONS, level=3, when=AN_ECHO),
+    counted.check(costs.COOKIE_INSTRUCTIONS, level=6, when=" with a cookie of 4 KiB"),
+    counted.check(costs.PIECES_INSTRUCTIONS, level=5, when=" of 60 kB that comes by the kilobyte"),
+    Check("cost.layout", "bytes of its fixed part", layout.judge, unit="bytes", per="Request",
+          level=3, builds=(MEASURE,), after="behaviour.requests"),
     Check("cost.resident", "resident bytes", resident.judge, unit="resident bytes",
           per="silent client", level=5),
     Check("cost.resident-in-a-head", "resident bytes", resident.judge, unit="resident bytes",

@@ -37,6 +37,9 @@ FIELDS = (b"Host: localhost:8080\r\n"
           b"Upgrade-Insecure-Requests: 1\r\n")
 CLOSING = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: close\r\n\r\n"
 KEPT = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: keep-alive\r\n\r\n"
+BODY = (b"POST /echo HTTP/1.1\r\n" + FIELDS + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000)
+COOKIE = b"GET / HTTP/1.1\r\n" + FIELDS + b"Cookie: " + b"c" * 4096 + b"\r\n\r\n"
+LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class Measure:
     `figures` are its names in results, the measure's own first, with what each counts. A single
     one is the sum of all that the tool reports; several are reported by name. `depth` is how many
     requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
+    A measure may have a request of its own, and cut it: then the server has each piece before the
+    next is sent.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -66,6 +71,8 @@ class Measure:
     figures: Mapping[str, str]
     depth: int = 1
     kept: bool = True
+    request: bytes = b""
+    piece: int = 0
 
     @property
     def figure(self) -> str:
@@ -99,8 +106,9 @@ def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = 
     """Count what a server built with the preset `measure` does for one request: ALONE, or in these
     respects.
 
-    `request` must get the answer 200; by default it is a browser's GET /, on a closing connection
-    below level 5 and on one kept open from there. Raises UserError if the server fails.
+    `request` must get the answer 200; by default it is the measure's own or a browser's GET /, on a
+    closing connection below level 5 and on one kept open from there. Raises UserError if the server
+    fails.
     """
     arguments = ("--threads", "1") if level >= 4 else ()
     return count_started(partial(running, binary, *arguments), level=level,
@@ -155,7 +163,8 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
     tool, kept = measure.tool, measure.kept and level >= KEEP_ALIVE_LEVEL
     try:
         with start(wrapper=tool.wrapper(report)) as server:
-            _ask(server, request or (KEPT if kept else CLOSING), times, measure.depth, kept)
+            sent = request or measure.request or (KEPT if kept else CLOSING)
+            _ask(server, sent, times, measure, kept)
             ended = server.stop()
     except UserError as error:
         if "ptrace" in error.message:
@@ -166,21 +175,29 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
     return tool.read(report.read_text(errors="replace"))
 
 
-def _ask(server: Server, request: bytes, times: int, depth: int, keep_alive: bool) -> None:
+def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_alive: bool) -> None:
     """The same requests, `depth` at once, answered before the next are sent."""
     if not keep_alive:
         for _ in range(times):
             with connect((server.host, server.port), PATIENCE_S) as client:
-                client.sendall(request)
+                _send(server, client, request, measure.piece)
                 _judge(server, b"".join(iter(lambda: client.recv(65_536), b"")))
         return
     with connect((server.host, server.port), PATIENCE_S) as client:
         for _ in range(times):
-            client.sendall(request * depth)
-            for answer in answers(client, depth):
+            _send(server, client, request * measure.depth, measure.piece)
+            for answer in answers(client, measure.depth):
                 _judge(server, answer, kept=True)
         client.shutdown(socket.SHUT_WR)
         client.recv(1)  # until the server has closed as well: that is part of every run
+
+
+def _send(server: Server, client: socket.socket, request: bytes, piece: int) -> None:
+    """All at once, or in pieces, the next when the server has taken this one and waits for more."""
+    for start in range(0, len(request), piece or len(request)):
+        client.sendall(request[start:start + (piece or len(request))])
+        if piece:
+            server.sleeps(PATIENCE_S)
 
 
 def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
@@ -222,10 +239,15 @@ def _read_callgrind(report: str) -> Counter[str]:
     return Counter(instructions=int(re.findall(r"^(?:totals|summary): (\d+)", report, re.M)[-1]))
 
 
+def _read_bytes(report: str) -> Counter[str]:
+    return Counter(bytes=_read_memcheck(report)["alloc_bytes"])
+
+
 STRACE = Tool("strace", lambda report: ["strace", "-f", "-s", "0", "-o", str(report)],
               _read_strace, stray=1)  # where memory is mapped differs each time
 MEMCHECK = Tool("valgrind", lambda report: [
     "valgrind", "--tool=memcheck", "--leak-check=no", f"--log-file={report}"], _read_memcheck)
+MEMCHECK_BYTES = replace(MEMCHECK, read=_read_bytes)
 CALLGRIND = Tool("valgrind", lambda report: [
     "valgrind", "--tool=callgrind", "--log-file=/dev/null", f"--callgrind-out-file={report}"],
     _read_callgrind)
@@ -241,6 +263,15 @@ PIPELINED_INSTRUCTIONS = Measure("pipelined-instructions", CALLGRIND,
 CLOSING_ALLOCATIONS = Measure("closing-allocations", replace(
     MEMCHECK, read=lambda report: Counter(allocations=_read_memcheck(report)["allocations"])),
     {"allocations_closing": "heap allocations"}, kept=False)
+BODY_BYTES = Measure("body", MEMCHECK_BYTES, {"body_bytes": "bytes allocated"},
+                     request=BODY, piece=65_536)
+BODY_INSTRUCTIONS = Measure("body-instructions", CALLGRIND, {"body_instructions": "instructions"},
+                            request=BODY, piece=65_536)
+COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "instructions"},
+                              request=COOKIE)
+PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
+                              request=LONG_HEAD, piece=1024)
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
-MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS)
+MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS, BODY_BYTES,
+            BODY_INSTRUCTIONS, COOKIE_INSTRUCTIONS, PIECES_INSTRUCTIONS)
 LABELS = {name: what.capitalize() for measure in ALONE for name, what in measure.figures.items()}

@@ -109,6 +109,22 @@ class Server:
         threads = os.listdir(f"/proc/{self.pid}/task")
         return [os.sched_getaffinity(int(thread)) for thread in threads]
 
+    def sleeps(self, patience_s: float) -> bool:
+        """Wait until none of its threads has anything to do; False if they have by then. What has
+        been sent to it before was received then. Linux only (proc_pid_stat(5)).
+        """
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            if set(self._states()) <= {"S"}:
+                return True
+        return False
+
+    def _states(self) -> Iterator[str]:
+        """Of each thread, whether it runs, sleeps …: what follows its name in brackets."""
+        for file in Path(f"/proc/{self.pid}/task").glob("*/stat"):
+            with suppress(OSError):  # one that ended while we looked
+                yield file.read_text().rpartition(") ")[2][0]
+
     def ask_to_stop(self) -> None:
         """SIGTERM."""
         with suppress(ProcessLookupError):

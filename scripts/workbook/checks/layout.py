@@ -1,0 +1,32 @@
+"""Judges how large a Request is, which the mirror of the reader's sources tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from workbook.checks import budgets
+from workbook.checks.behaviour.rows import get
+from workbook.checks.behaviour.told import PROGRAM
+from workbook.checks.model import MEASURE, Check, Subject, Verdict
+from workbook.common.errors import UserError
+from workbook.servers.client import exchange
+from workbook.servers.process import running
+
+PATIENCE_S = 5.0
+
+
+def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    yield from (_verdict(subject, check) for check in wanted)
+
+
+def _verdict(subject: Subject, check: Check) -> Verdict:
+    try:
+        with running(subject.builds[MEASURE].with_name(PROGRAM)) as mirror:
+            answer = exchange((mirror.host, mirror.port), (get(b"/sizeof(Request)"),), PATIENCE_S)
+            size = answer.data.rpartition(b"\r\n\r\n")[2]
+            if not size.isdigit():
+                raise UserError("the server did not tell the size of its Request",
+                                "make the behaviour checks pass first")
+    except UserError as error:
+        return budgets.missing(check, subject.chapter, error)
+    return budgets.verdict(check, subject.chapter, int(size))
