@@ -304,6 +304,18 @@ def test_what_is_unmet_is_asked_for_once_more(program: Callable[..., Path]) -> N
     assert failure.problem == "it came late"
 
 
+def test_what_is_wrong_is_not_asked_for_again(program: Callable[..., Path]) -> None:
+    pids: list[int] = []
+
+    def wrong_once(server: Server) -> None:
+        pids.append(server.pid)
+        if len(pids) == 1:
+            raise rows.Wrong("another's answer")
+
+    (failure,) = suite.run(program(), [alone_case(wrong_once)], level=1).failures
+    assert failure.problem == "another's answer" and len(pids) == 1
+
+
 def test_what_the_machine_lacks_is_no_failure(program: Callable[..., Path]) -> None:
     def lacks(server: Server) -> None:
         raise rows.Unable("no such network")

@@ -71,6 +71,10 @@ class Unmet(Exception):
     """What came, or was seen, instead of what was expected."""
 
 
+class Wrong(Unmet):
+    """The same, where no busy machine can be the reason: it is not asked for again."""
+
+
 class Unable(Exception):
     """What this machine lacks for a case."""
 

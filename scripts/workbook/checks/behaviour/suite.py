@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from workbook.checks.behaviour.rows import Case, Unable, Unmet
+from workbook.checks.behaviour.rows import Case, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.measure.stress import raise_descriptor_limit
@@ -282,25 +282,27 @@ def _alone(command: Sequence[Any], case: Case) -> Failure | None:
             unmet, ended = _perform_alone(command, case)
         except UserError as error:
             return Failure(case, error.message)
-        if words := _end_problem(ended, unmet or BAD_END):
+        if words := _end_problem(ended, str(unmet or BAD_END)):
             return Failure(case, words)
         if not unmet:
             return None
-    return Failure(case, unmet)
+        if isinstance(unmet, Wrong):
+            break
+    return Failure(case, str(unmet))
 
 
-def _perform_alone(command: Sequence[Any], case: Case) -> tuple[str, Ended]:
+def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, Ended]:
     """What was not as it should be, if anything, and how the server ended."""
     assert case.alone
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
-    unmet = ""
+    unmet = None
     with running(*command, *case.alone.arguments, wrapper=wrapper,
                  environment=case.alone.environment) as server:
         try:
             case.alone.perform(server)
         except Unmet as problem:
-            unmet = str(problem)
+            unmet = problem
         return unmet, server.stop()
 
 
