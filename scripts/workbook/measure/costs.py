@@ -12,7 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -193,11 +193,15 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
 
 
 def _send(server: Server, client: socket.socket, request: bytes, piece: int) -> None:
-    """All at once, or in pieces, the next when the server has taken this one and waits for more."""
-    for start in range(0, len(request), piece or len(request)):
-        client.sendall(request[start:start + (piece or len(request))])
-        if piece:
-            server.sleeps(PATIENCE_S)
+    """All at once, or in pieces, the next when the server has taken this one and waits for more.
+    Whether it closes before it has all is seen from its answer.
+    """
+    size = piece or len(request)
+    with suppress(ConnectionError):
+        for start in range(0, len(request), size):
+            client.sendall(request[start:start + size])
+            if piece:
+                server.sleeps(PATIENCE_S)
 
 
 def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
