@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbook.checks.behaviour.alone import END_S, alone, connected, have_the_page, must_end
+from workbook.checks.behaviour.deadlines import Limits
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet, echoed, get, noise, post
 from workbook.servers.client import Await, Pause
@@ -16,7 +17,7 @@ from workbook.servers.process import Server
 CUT = 20  # where a request is cut in two
 IDLE = 40  # so many that every worker has some of them
 READERS = 12
-REST = Pause(0.5)  # of a reader: less than the second that it has
+REST = Pause(0.5)  # of a reader: less than the time that it has
 
 
 def cases() -> Iterator[Case]:
@@ -28,13 +29,17 @@ def cases() -> Iterator[Case]:
                 "no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
                 in_the_first_head)
-    for what, readers, level in [("a-reader-that-rests", 1, 1),
-                                 (f"{READERS}-readers-that-rest", READERS, 5)]:
+    longer = Limits(stop=4).option()  # for many on a busy machine
+    for what, readers, level, arguments in [
+        ("a-reader-that-rests", 1, 1, ()),
+        (f"{READERS}-readers-that-rest", READERS, 5, longer),
+    ]:
         yield alone(what, "signal(7)", f"{readers} clients, one after another, have sent 300 kB to "
                     "/echo and read the first bytes of the answer; SIGTERM; after "
                     f"{REST.seconds:g} s they read the rest",
                     "all the bytes come; the server ends with 0",
-                    partial(readers_that_rest, readers=readers), level=level)
+                    partial(readers_that_rest, readers=readers), level=level,
+                    arguments=arguments)
     half = f"a client has its page and sends {CUT} bytes of its next request"
     yield alone("half-a-request", "RFC 9112 §9.6",
                 f"{half}, {IDLE} others have theirs and are idle; SIGTERM; when the idle ones are "
