@@ -104,6 +104,9 @@ function(hotpath_server)
     if(CMAKE_BUILD_TYPE STREQUAL "Measure")
         hotpath_mirror()
     endif()
+    if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
+        hotpath_poller()
+    endif()
 endfunction()
 
 # The server's objects with another application: see scripts/mirror/app.cpp.
@@ -117,4 +120,15 @@ function(hotpath_mirror)
     target_include_directories(${mirror} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_options(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
     target_link_libraries(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
+endfunction()
+
+# The checkpoint's kqueue backend alone: see scripts/poller/poller_test.cpp.
+function(hotpath_poller)
+    hotpath_target(poller poller)
+    hotpath_program(poller
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../poller/poller_test.cpp
+        poller_kqueue.cpp
+    )
+    target_include_directories(${poller} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_options(${poller} PRIVATE -Wl,--wrap=kevent)
 endfunction()

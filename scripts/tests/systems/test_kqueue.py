@@ -2,7 +2,6 @@
 
 The promises are kqueue_test.cpp's, which is built here plain and under the sanitizers, and then
 against the library with one fault planted at a time: the check that the fault is for must fail.
-In the same way poller_test.cpp is for the pollers that keep their changes for the next wait.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import programs
 import pytest
 from sample import sampled
 
+from workbook.checks import poller
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.machine.cores import available_cpus
@@ -34,8 +34,7 @@ LAYER_BUILD = BUILD / "kqueue-layer"
 EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
 BATCHING = [path for path in EVENT_LOOPS if "changes_;" in (path / "poller.h").read_text()]
 WITH_THREADS = [path for path in EVENT_LOOPS if "std::thread" in (path / "server.cpp").read_text()]
-POLLER_TEST = Path(__file__).parent / "poller"
-POLLER_BUILD = BUILD / "poller-test"
+POLLER_TEST = SCRIPTS / "poller"
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
@@ -151,43 +150,8 @@ def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
 
 @once(BATCHING, "poller_kqueue.cpp")
 def test_changes_wait_for_the_next_wait(solution: Path) -> None:
-    done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "asan",
-                         "-DHOTPATH_SANITIZE=address,undefined", f"-DCHECKPOINT={solution}"))
+    done = checked(programs.solution(solution.name, "kqueue-asan").with_name(poller.PROGRAM))
     assert done.returncode == 0 and not done.stderr, done.stderr
-
-
-POLLER_FAULTS = (
-    fault("full-list", "what does not fit is dropped", "poller_kqueue.cpp",
-          "while (!left.empty());", "while (false);"),
-    Fault("unwatched-all", "more changes than room for their errors", "poller_kqueue.cpp", (
-        ("std::array<Event, batch> changes;", "std::array<Event, 4096> changes;"),
-        ("std::min(left.size(), batch)", "std::min<std::size_t>(left.size(), 4096)"))),
-    fault("unwatched", "errors are ignored", "poller_kqueue.cpp",
-          "return event.data != EBADF && event.data != ENOENT;", "return event.data < 0;"),
-    fault("unwatched", "the unwatched are told of for ever", "poller_kqueue.cpp",
-          "unwatched_.clear();", ""),
-    fault("closed", "a closed one is told of", "poller_kqueue.cpp",
-          "return event.data != EBADF && event.data != ENOENT;", "return event.data != 0;"),
-    fault("number-used-again", "a change adds what is not there", "poller_kqueue.cpp",
-          "interest, EV_ENABLE}", "interest, EV_ADD | EV_ENABLE}"),
-    fault("number-used-again", "the kernel is told again each time", "poller_kqueue.cpp",
-          "changes_.clear();", ""),
-    fault("one-call", "the kernel is told at once", "poller_kqueue.cpp",
-          "changes_.push_back({fd, interest, EV_ADD});",
-          "changes_.push_back({fd, interest, EV_ADD}); wait(std::chrono::milliseconds(0));"),
-    fault("removed", "the last change comes first", "poller_kqueue.cpp",
-          "unwatched_.clear();", "unwatched_.clear();\n    std::ranges::reverse(changes_);"),
-)
-
-
-@pytest.mark.parametrize("fault", POLLER_FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
-def test_a_fault_of_a_poller_is_caught(fault: Fault) -> None:
-    copy = POLLER_BUILD / "faults"
-    shutil.copytree(BATCHING[-1], copy, dirs_exist_ok=True)
-    with planted(fault, BATCHING[-1], copy):
-        done = checked(built("poller-test", POLLER_TEST, POLLER_BUILD / "faulty",
-                             f"-DCHECKPOINT={copy}"), fault.check)
-    assert done.returncode == 1 and f"FAILED {fault.check}:" in done.stderr, done.stdout
 
 
 NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
@@ -206,11 +170,11 @@ def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
 
 def with_no_memory(fault: Fault) -> Path:
     """The last server with this fault, on a layer that refuses some clients."""
-    copy = POLLER_BUILD / "no-memory"
+    copy = BUILD / "no-memory"
+    for directory in (LAYER, build.SUPPORT, POLLER_TEST, BATCHING[-1]):
+        shutil.copytree(directory, copy / directory.relative_to(ROOT), dirs_exist_ok=True)
     layer, support, checkpoint = (copy / directory.relative_to(ROOT)
                                   for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
-    for source, target in ((LAYER, layer), (build.SUPPORT, support), (BATCHING[-1], checkpoint)):
-        shutil.copytree(source, target, dirs_exist_ok=True)
     with planted(NO_MEMORY, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
         return build.isolated(checkpoint, "kqueue", copy / "build",
                               {"HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF"})

@@ -25,7 +25,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbook.checks import allocator, clock, counted, futexes, kevents, layout, resident, seam
+from workbook.checks import (
+    allocator,
+    clock,
+    counted,
+    futexes,
+    kevents,
+    layout,
+    poller,
+    resident,
+    seam,
+)
 from workbook.checks.behaviour import (
     bodies,
     connections,
@@ -90,6 +100,8 @@ CHECKS: tuple[Check, ...] = (
     elsewhere.under_sanitizers(GROUPS),
     elsewhere.on_kqueue(GROUPS),
     Check("seam.connection", "system calls of the connection", seam.judge, level=5),
+    Check("seam.poller", "changes that wait for the next call of kevent", poller.judge, level=6,
+          builds=(KQUEUE,)),
     counted.check(costs.SYSCALLS),
     counted.check(costs.ALLOCATIONS),
     counted.check(costs.INSTRUCTIONS),

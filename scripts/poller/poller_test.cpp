@@ -1,7 +1,7 @@
 // What a poller on kqueue owes its worker when it tells the kernel of changes with the next wait.
 //
-//   poller-test           every check
-//   poller-test list      those whose names contain "list"
+//   poller           every check
+//   poller list      those whose names contain "list"
 
 #include <fcntl.h>
 #include <sys/event.h>
