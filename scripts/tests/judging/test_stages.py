@@ -17,6 +17,7 @@ from workbook.course import progress
 from workbook.course.chapters import Chapter, Part, all_chapters, find
 from workbook.servers.client import Received
 from workbook.verbs import check as verb
+from workbook.verbs import verdicts
 
 from conftest import Hotpath, assert_refused
 
@@ -156,6 +157,16 @@ def test_machines_are_told_too(chapter: Chapter, judged: Judged,
             if c["name"] == "cost.instructions"] == [
         (1, 9000, "pass"), (2, 5000, "fail"), (3, 3000, "fail")]
     assert "part" not in report["checks"][0]
+
+
+def test_a_part_tells_where_it_is_read_of(chapter: Chapter, judged: Judged,
+                                          capsys: pytest.CaptureFixture[str],
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
+    judged(*found(8000, requests=True, cuts=True))
+    verb.run(replace(chapter, sections={"cost.instructions": "#cost", "behaviour.requests": "#all"}))
+    said = capsys.readouterr().out
+    assert "read      page#all\n            page#two\n" in said and "#cost" not in said
 
 
 def test_a_chapter_without_parts_has_none(hotpath: Hotpath) -> None:

@@ -62,9 +62,9 @@ def show_rest(console: Console, chapter: Chapter, solution: bool, judged: list[S
               seconds: float, until: int | None = None) -> None:
     """What helps with those that fail: of parts, with the first not finished; then the outcome."""
     here = stages.current(judged)
-    failed = [verdict for stage in judged for verdict in stage.failed
-              if not stage.part or not here or stage.part.number <= here.number]
-    _show_failures(console, chapter, solution, failed)
+    stages_here = [stage for stage in judged
+                   if not stage.part or not here or stage.part.number <= here.number]
+    _show_failures(console, chapter, solution, stages_here)
     console.print(_outcome(chapter, solution, judged, whole, until),
                   Text(f"({seconds:.0f} s)", style="dim"))
     if whole and not stages.unmet(judged) and not stages.undecided(judged) and not solution:
@@ -134,8 +134,9 @@ def _next(chapter: Chapter) -> str:
 
 
 def _show_failures(console: Console, chapter: Chapter, solution: bool,
-                   failed: list[Verdict]) -> None:
+                   judged: list[Stage]) -> None:
     """The first few cases in full, the rest counted; then the pages that help."""
+    failed = [verdict for stage in judged for verdict in stage.failed]
     _show_cases(console, chapter, solution,
                 [failure for verdict in failed for failure in verdict.failures])
     for note in dict.fromkeys(verdict.note for verdict in failed if "\n" in verdict.note):
@@ -147,7 +148,8 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
             _show_heading(console, verdict.name, verdict.summary)
             _show_rows(console, _explain_figures(chapter, solution, verdict))
     console.print()
-    if pages := dict.fromkeys(_read(chapter, verdict.name) for verdict in failed):
+    if pages := dict.fromkeys(
+            _read(chapter, stage, verdict) for stage in judged for verdict in stage.failed):
         _show_rows(console, {"read": "\n".join(pages)})
         console.print()
 
@@ -216,9 +218,10 @@ def _flag(solution: bool) -> str:
     return " --solution" if solution else ""
 
 
-def _read(chapter: Chapter, check: str) -> str:
-    """The page that helps with a check."""
-    return _page(chapter, chapter.sections.get(check, ""))
+def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> str:
+    """The page that helps with a check: where its part is told, if one turns it green."""
+    section = chapter.sections.get(verdict.name, "")
+    return _page(chapter, stage.part.anchor if stage.part else section)
 
 
 def _page(chapter: Chapter, anchor: str) -> str:
@@ -244,6 +247,6 @@ def _as_json(chapter: Chapter, solution: bool, stage: Stage, verdict: Verdict) -
     return {
         "name": verdict.name, "status": verdict.status, "summary": verdict.summary,
         **({"part": stage.part.number} if stage.part else {}),
-        "note": verdict.note, "read": _read(chapter, verdict.name), **verdict.figures,
+        "note": verdict.note, "read": _read(chapter, stage, verdict), **verdict.figures,
         "failures": [{"case": failure.case.name, "reference": failure.case.reference,
                       **_explain(chapter, solution, failure)} for failure in verdict.failures]}
