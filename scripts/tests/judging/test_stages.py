@@ -164,7 +164,8 @@ def test_a_part_tells_where_it_is_read_of(chapter: Chapter, judged: Judged,
                                           monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
     judged(*found(8000, requests=True, cuts=True))
-    verb.run(replace(chapter, sections={"cost.instructions": "#cost", "behaviour.requests": "#all"}))
+    sections = {"cost.instructions": "#cost", "behaviour.requests": "#all"}
+    verb.run(replace(chapter, sections=sections))
     said = capsys.readouterr().out
     assert "read      page#all\n            page#two\n" in said and "#cost" not in said
 
