@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -91,8 +90,8 @@ inline std::uint64_t hash_of(std::string_view text) {
 inline void report(std::string_view text, const Verdict& verdict) {
     static const bool wanted = std::getenv("HOTPATH_VERDICTS") != nullptr;
     if (!wanted) return;
-    std::printf("%016" PRIx64 " %016" PRIx64 " %.60s\n", hash_of(text), hash_of(verdict),
-                verdict.c_str());
+    const auto hashed = [](std::string_view bytes) -> unsigned long long { return hash_of(bytes); };
+    std::printf("%016llx %016llx %.60s\n", hashed(text), hashed(verdict), verdict.c_str());
 }
 
 }  // namespace fuzz
