@@ -53,10 +53,10 @@ public:
 
 private:
     static std::string told_of(const Request& request) {
-        std::string told = std::format("{} path {} query {} version {} length {} body {}\n",
-                                       static_cast<int>(request.method), request.path,
-                                       request.query, static_cast<int>(request.version),
-                                       request.content_length, request.body);
+        std::string told =
+            std::format("{} path {} query {} version {} length {} body {}\n",
+                        static_cast<int>(request.method), request.path, request.query,
+                        static_cast<int>(request.version), request.content_length, request.body);
         for (const std::string& line : lines_of(request))
             told += line;
         return told;

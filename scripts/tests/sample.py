@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from workbook.checks.behaviour.rows import Case
 
 KEPT = 24  # of each kind of place
-MEMORY = "behaviour.memory"  # left out: a sanitizer keeps what was freed for a while
 SEED = int(os.environ.get("HOTPATH_SEED") or random.SystemRandom().randrange(10**6))
 
 
@@ -27,7 +26,6 @@ def sampled(cases: Sequence[Case]) -> list[Case]:
     for case in cases:
         if place := re.fullmatch(r"(.+)-at-\d+(?:-of-\d+)?", case.name):
             kinds[place[1]].append(case)
-    cases = [case for case in cases if case.check != MEMORY]
     left_out = {case.name for kind, alike in kinds.items()
                 for case in _left_out(kind, alike)}
     return [case for case in cases if case.name not in left_out]
