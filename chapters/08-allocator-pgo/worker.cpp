@@ -84,6 +84,7 @@ void Worker::run_once() {
             serve(*client);
         }
     }
+    // TODO(8): and with it goes back to the system what this thread has freed and jemalloc keeps.
     if (now_ >= next_sweep_) drop_overdue();
     // Not before: a descriptor closed within the batch could be reused within the batch.
     if (!dropped_.empty()) {

@@ -6,6 +6,7 @@ cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
 cmake_path(GET parent FILENAME tree)
 set(server ${tree}-${checkpoint}-server)
 
+set(allocator other)
 set(HOTPATH_ALLOCATOR jemalloc CACHE STRING "jemalloc, mimalloc or system")
 set_property(CACHE HOTPATH_ALLOCATOR PROPERTY STRINGS jemalloc mimalloc system)
 if(HOTPATH_SANITIZE)
@@ -19,14 +20,15 @@ elseif(NOT HOTPATH_ALLOCATOR STREQUAL "system")
             "cmake -DHOTPATH_ALLOCATOR=system …"
         )
     endif()
-    # Nothing calls it by name, so a linker that leaves out what is not needed would leave it out.
     if(HOTPATH_ALLOCATOR STREQUAL "jemalloc")
-        target_sources(${server} PRIVATE jemalloc.cpp)
+        set(allocator jemalloc)
     endif()
+    # Nobody calls mimalloc by name: a linker that leaves out what is not needed would leave it out.
     target_link_libraries(${server} PRIVATE
         -Wl,--push-state,--no-as-needed ${HOTPATH_LIB_${HOTPATH_ALLOCATOR}} -Wl,--pop-state
     )
 endif()
+target_sources(${server} PRIVATE allocator_${allocator}.cpp)
 
 option(HOTPATH_LTO "Optimise across source files" ON)
 if(HOTPATH_LTO AND CMAKE_BUILD_TYPE MATCHES "Release|Measure" AND NOT HOTPATH_SANITIZE)

@@ -3,6 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "allocator.h"
+
 namespace web {
 namespace {
 
@@ -84,7 +86,10 @@ void Worker::run_once() {
             serve(*client);
         }
     }
-    if (now_ >= next_sweep_) drop_overdue();
+    if (now_ >= next_sweep_) {
+        drop_overdue();
+        give_back_memory();
+    }
     // Not before: a descriptor closed within the batch could be reused within the batch.
     if (!dropped_.empty()) {
         dropped_.clear();

@@ -6,7 +6,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from workbook.experiments.tools import (
     HOT,
     LOOP,
     OPTIMISED,
+    PLAINLY,
     REST_S,
     THREADS,
     WORKERS,
@@ -39,6 +40,7 @@ from workbook.experiments.tools import (
     rush,
     solution,
     sweep,
+    variant,
 )
 from workbook.machine import setup
 from workbook.measure import costs, crowd, fairness, ladder, pgo, stress
@@ -49,8 +51,10 @@ from workbook.servers.process import Server, running
 
 HEAVY = Phase("heavy", "heavy", connections=32, seconds=2)
 PLAIN = Phase("plain", "plain", connections=64, seconds=1)
-AS_IT_COMES = "oversize_threshold:8388608"  # what jemalloc.cpp sets otherwise
-WITH_A_THREAD = f"{AS_IT_COMES},background_thread:true,dirty_decay_ms:500"
+AS_IT_COMES = "oversize_threshold:8388608,dirty_decay_ms:10000"  # allocator_jemalloc.cpp has others
+WITH_A_THREAD = "oversize_threshold:8388608,background_thread:true,dirty_decay_ms:500"
+NOTHING_LARGE = "oversize_threshold:1000000,dirty_decay_ms:10000"
+ASKS = "worker.cpp", "        give_back_memory();\n"
 THRESHOLD_FIXED = "glibc.malloc.mmap_threshold=131072"  # where it begins, and else rises from
 NOTHING_TRIMMED = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
 
@@ -213,11 +217,23 @@ def allocators() -> Finding:
     """What does another allocator change for small requests, large bodies, and memory?"""
     setup.ensure(["jemalloc", "mimalloc"])
     sides = {"system": ("the system’s", "system", ""),
-             "untuned": ("jemalloc as it comes", "jemalloc", AS_IT_COMES),
-             "thread": ("jemalloc with a thread", "jemalloc", WITH_A_THREAD),
-             "jemalloc": ("jemalloc with our setting", "jemalloc", ""),
+             "untuned": ("jemalloc as it comes", "unasked", AS_IT_COMES),
+             "thread": ("jemalloc with a thread", "unasked", WITH_A_THREAD),
+             "nothing": ("jemalloc that keeps nothing large", "unasked", NOTHING_LARGE),
+             "jemalloc": ("jemalloc that we ask", "jemalloc", ""),
              "mimalloc": ("mimalloc", "mimalloc", "")}
-    binaries = {name: optimised(name, {"HOTPATH_ALLOCATOR": name}) for _, name, _ in sides.values()}
+    with _unasked() as unasked:
+        return _allocators(sides, {"unasked": unasked} | {
+            name: optimised(name, {"HOTPATH_ALLOCATOR": name})
+            for name in ("system", "jemalloc", "mimalloc")})
+
+
+def _unasked() -> AbstractContextManager[Path]:
+    """08 with jemalloc, and nobody who asks it to give memory back."""
+    return variant(OPTIMISED, *ASKS, "", "measure", PLAINLY)
+
+
+def _allocators(sides: Mapping[str, tuple[str, str, str]], binaries: Mapping[str, Path]) -> Finding:
     plain = in_turn({key: Way(label, partial(_configured, conf, one_worker(binaries[name])), PLAIN)
                      for key, (label, name, conf) in sides.items()}, rounds=7)
     rushes: dict[str, list[Rush]] = {key: [] for key in sides}
@@ -266,13 +282,17 @@ def giving_back() -> Finding:
     sides = {"system": ("the system’s", "system", {}),
              "fixed": ("its threshold fixed", "system", {"GLIBC_TUNABLES": THRESHOLD_FIXED}),
              "kept": ("nothing trimmed", "system", {"GLIBC_TUNABLES": NOTHING_TRIMMED}),
-             "untuned": ("jemalloc as it comes", "jemalloc", {"MALLOC_CONF": AS_IT_COMES}),
-             "jemalloc": ("jemalloc with our setting", "jemalloc", {})}
+             "untuned": ("jemalloc as it comes", "unasked", {"MALLOC_CONF": AS_IT_COMES}),
+             "nothing": ("jemalloc that keeps nothing large", "unasked",
+                         {"MALLOC_CONF": NOTHING_LARGE}),
+             "jemalloc": ("jemalloc that we ask", "jemalloc", {})}
     rows: Rows = {}
-    for key, (label, name, environment) in sides.items():
-        binary = optimised(name, {"HOTPATH_ALLOCATOR": name})
-        with patch.dict(os.environ, environment):
-            rows[key] = {"label": label, **_giving_back(binary, clients, waves)}
+    with _unasked() as unasked:
+        binaries = {"unasked": unasked} | {name: optimised(name, {"HOTPATH_ALLOCATOR": name})
+                                           for name in ("system", "jemalloc")}
+        for key, (label, name, environment) in sides.items():
+            with patch.dict(os.environ, environment):
+                rows[key] = {"label": label, **_giving_back(binaries[name], clients, waves)}
     return Finding(
         f"08 without LTO and profile, one worker. {clients} clients, each with a body of 1 to 9.4 "
         f"MB that all have begun before one ends; {waves} times. For a body, counted; and what is "
@@ -301,14 +321,9 @@ def _waves(binary: Path, clients: int, waves: int) -> Counter[str]:
             for _ in range(waves):
                 crowd.post_together(connected, sizes)
             time.sleep(REST_S)
-            seen = {"faults": _page_faults(server.pid), "after": server.resident_bytes()}
+            seen = {"faults": server.page_faults(), "after": server.resident_bytes()}
             server.stop()
         return tool.read(report.read_text(errors="replace")) + Counter(seen)
-
-
-def _page_faults(pid: int) -> int:
-    """Those for which nothing had to be read from a disk (proc_pid_stat(5), minflt)."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
 def compilers() -> Finding:

@@ -33,6 +33,7 @@ USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
 Rows = dict[str, dict[str, Any]]
 REST_S = 2
+PLAINLY = {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}  # how 08 is built that it can be counted
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -101,7 +102,8 @@ def one_worker(binary: Path) -> Callable[[], AbstractContextManager[Server]]:
 
 
 @contextmanager
-def variant(checkpoint: str, file: str, old: str | None, new: str) -> Iterator[Path]:
+def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str = "release",
+            settings: Mapping[str, str] | None = None) -> Iterator[Path]:
     """The server of a solution in which `old` was replaced, or a whole file if it is None."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch, checkpoint)
@@ -111,7 +113,7 @@ def variant(checkpoint: str, file: str, old: str | None, new: str) -> Iterator[P
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
                             f"expects: it should have once\n{old}", "mend the experiment")
         (copy / file).write_text(new if old is None else text.replace(old, new), encoding="utf-8")
-        yield build.isolated(copy, build_dir=Path(scratch, "build"))
+        yield build.isolated(copy, preset, Path(scratch, "build"), settings)
 
 
 def solution(checkpoint: str, preset: str = "release") -> Path:
@@ -125,7 +127,7 @@ def address_of(server: Server) -> tuple[str, int]:
 def optimised(name: str, settings: dict[str, str]) -> Path:
     """08 built for counting, without LTO and profile unless `settings` say so."""
     return build.isolated(SOLUTIONS / OPTIMISED, "measure", BUILD / "experiments" / name,
-                          {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF", **settings})
+                          PLAINLY | settings)
 
 
 def costs_of(checkpoint: str, request: bytes, *measures: Measure) -> costs.Costs:

@@ -88,6 +88,11 @@ class Server:
             return 1024 * sum(map(int, re.findall(r"^Anonymous: +(\d+) kB", rollup, re.M)))
         return self.resident_bytes()
 
+    def page_faults(self) -> int:
+        """Those so far for which nothing was read from a disk (proc_pid_stat(5), minflt); OSError
+        where the system does not tell."""
+        return int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[7])
+
     def address_space(self) -> int:
         """All that it has asked for, used or not; 0 if it ended."""
         import psutil

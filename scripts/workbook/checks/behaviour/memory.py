@@ -1,13 +1,24 @@
-"""Memory comes back when clients have gone, and who does not read gets little of it."""
+"""Memory comes back when clients have gone, and is there for the next body; who does not read gets
+little of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from time import monotonic, sleep
 
-from workbook.checks.behaviour.alone import alone, connected, must_be_plain
-from workbook.checks.behaviour.rows import MIB, Case, Unmet, get
+from workbook.checks.behaviour.alone import (
+    LOOK_S,
+    alone,
+    connected,
+    have_the_page,
+    must_be_plain,
+)
+from workbook.checks.behaviour.kept import GET, sink
+from workbook.checks.behaviour.rows import MIB, Case, Unable, Unmet, get
 from workbook.checks.behaviour.visitors import OF_ALL, Visitor, visit
+from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
 FIRST = 500  # who take what is there for good
@@ -16,6 +27,11 @@ GREEDY = 8
 ASKED = 10 * MIB  # more than kernels keep for a connection
 ENOUGH = 384 * 1024  # bytes: for buffers in both directions; the answers to 64 KiB would be more
 QUIET_S = 0.2  # a socket that takes nothing for so long is full
+BODY = 8 * MIB
+BODIES = 16
+IDLE_S = 10.0
+TURNS = 20
+PAGE = 4096  # the smallest there is: with larger ones fewer faults do
 LEAST = 64  # bytes: less than what is kept of a client, more than chance adds
 
 
@@ -29,6 +45,15 @@ def cases() -> Iterator[Case]:
     yield alone("pipelines-unread", "tcp(7)",
                 f"{GREEDY} clients send all the requests that they can, and read no answer",
                 f"the server holds less than {ENOUGH // 1024} KiB for each", unread, level=6)
+    yield alone("rush-of-bodies", "jemalloc(3), arena.<i>.purge",
+                f"{BODIES} clients get the page; then all send a body of {BODY // MIB} MiB at once, "
+                "have their answers and stay",
+                f"within {IDLE_S:g} s of rest the server has no body's memory left",
+                rush_of_bodies, level=8)
+    yield alone("body-after-body", "jemalloc(3), opt.dirty_decay_ms",
+                f"a client sends {TURNS} bodies of {BODY // MIB} MiB, one after another",
+                "the server finds at least half of their pages in its memory", body_after_body,
+                level=8)
 
 
 def comes_back(server: Server, visitor: Visitor) -> None:
@@ -52,3 +77,46 @@ def unread(server: Server) -> None:
         held = (server.own_bytes() - before) / GREEDY
     if held >= ENOUGH:
         raise Unmet(f"it held {held / 1024:,.0f} KiB for each")
+
+
+def rush_of_bodies(server: Server) -> None:
+    must_be_plain(server)
+    sent, answer = sink(bytes(BODY))
+    with connected(server, BODIES) as clients:
+        have_the_page(clients)
+        before = server.own_bytes()
+        for client in clients:
+            client.perform((sent[:-1],))
+        for client in clients:
+            has(client, sent[-1:], answer, after=GET[1])
+        deadline = monotonic() + IDLE_S
+        while (left := server.own_bytes() - before) >= BODY:
+            if monotonic() > deadline:
+                raise Unmet(f"it had still {left / MIB:.0f} MiB more after {IDLE_S:g} s")
+            sleep(LOOK_S)
+
+
+def body_after_body(server: Server) -> None:
+    must_be_plain(server)
+    sent, answer = sink(bytes(BODY))
+    before = page_faults(server)
+    with connected(server, 1) as (client,):
+        for turn in range(TURNS):
+            has(client, sent, answer, after=turn * answer)
+    faults = (page_faults(server) - before) / TURNS
+    if faults > BODY / PAGE / 2:
+        raise Unmet(f"each cost {faults:,.0f} page faults")
+
+
+def has(client: Client, sent: bytes, answer: bytes, after: bytes) -> None:
+    """An answer, after those that it had before."""
+    client.perform((sent, Await(after + answer)))
+    if client.ended:
+        raise Unmet("a client was not answered, or closed after its answer")
+
+
+def page_faults(server: Server) -> int:
+    try:
+        return server.page_faults()
+    except OSError:
+        raise Unable("only Linux tells how many pages a program faulted in") from None
