@@ -254,8 +254,8 @@ def _allocators(sides: Mapping[str, tuple[str, str, str]], binaries: Mapping[str
         f"bytes. Timed: {PLAIN.connections} clients that ask for the page, the median of seven "
         f"rounds in turn; {HEAVY.connections} clients with bodies of 1 to 9.4 MB, and the resident "
         f"memory at their peak and {REST_S} s after them, the medians of three.",
-        {"page": "GET /: instructions", "plain_us": "GET /: µs", "us": "Heavy: µs", "peak": "MiB, peak", "after": "MiB, after"},
-        rows)
+        {"page": "GET /: instructions", "plain_us": "GET /: µs", "us": "Heavy: µs",
+         "peak": "MiB, peak", "after": "MiB, after"}, rows)
 
 
 def _page(binary: Path, conf: str) -> int:
