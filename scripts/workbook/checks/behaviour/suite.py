@@ -25,7 +25,8 @@ from workbook.servers.process import Ended, Server, running
 
 BLAMED = "behaviour.connections"  # for an end that is not well
 SERVERS = 4  # share the cases: nearly all of a case is waiting
-MAX_HANGS = 3
+NEIGHBOUR_S = 0.01  # for each more time, of all together
+MAX_HANGS = 8
 MAX_DEATHS = 3
 BAD_END = "it did not end well after SIGTERM"
 
@@ -309,8 +310,8 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
 def perform(case: Case, address: tuple[str, int]) -> Failure | None:
     """One case against a running server; None if it holds."""
     with ExitStack() as stack:
+        deadline = time.monotonic() + case.timeout_s + NEIGHBOUR_S * len(case.neighbours)
         for steps in case.neighbours:
-            deadline = time.monotonic() + case.timeout_s
             stack.enter_context(Client(address, deadline)).perform(steps)
         answers = _ask(case, address)
     wrong = [received for received in answers if not _is_right(case, received)]
