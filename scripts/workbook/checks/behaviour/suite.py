@@ -77,11 +77,12 @@ class Result:
 
 def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case]:
     """Those that hold at a level; UserError if the pattern names none of them. A pattern without a
-    slash is one for names within their group.
+    slash is one for names within their group; one without @ is not for what is asked elsewhere.
     """
     whole = pattern if "/" in pattern else f"*/{pattern}"
     holding = [case for case in cases if case.holds_at(level)]
-    found = [case for case in holding if fnmatchcase(case.name, whole)]
+    found = [case for case in holding if fnmatchcase(case.name, whole)
+             and (pattern == "*" or ("@" in case.name) == ("@" in pattern))]
     if not found and pattern != "*":
         names = [case.name for case in holding]
         asked = pattern.strip("*")
