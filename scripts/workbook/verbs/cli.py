@@ -375,8 +375,8 @@ def test(context: typer.Context,
     module.ensure(module.FOR_AUTHORS)
     module.ensure_test_packages()
     some = any(Path(argument.partition("::")[0]).exists() for argument in context.args)
-    # Many of them wait, so two go on at once, each with a group of tests: see tests/turns.py.
-    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "2", "--dist", "loadgroup",
+    # Many of them wait, so three go on at once, each with a group of tests: see tests/turns.py.
+    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "3", "--dist", "loadgroup",
                              "--no-loadscope-reorder"]
     if long:
         os.environ["HOTPATH_LONG"] = "1"
