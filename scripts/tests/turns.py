@@ -1,8 +1,8 @@
 """Which tests follow each other in one process, and which run while no other does.
 
-Three processes take groups of tests, the long ones first. A group is a file, for its tests share what
-they build; where chapters share nothing, it is a chapter (`of_chapter`). What judges by the clock
-is marked `alone`: it comes last, and runs while the other processes wait.
+Three processes take groups of tests, the long ones first. A group is a file, for its tests share
+what they build; where chapters share nothing, it is a chapter (`of_chapter`). What judges by the
+clock is marked `alone`: it comes last, and runs while the other processes wait.
 """
 
 from __future__ import annotations
