@@ -68,6 +68,7 @@ def comes_back(server: Server, visitor: Visitor) -> None:
 
 def unread(server: Server) -> None:
     """The shortest requests, for their answers are many times as long."""
+    must_be_plain(server)
     requests = get(fields=b"Host:a\r\n")
     requests *= ASKED // len(requests)
     with connected(server, GREEDY, narrow=True) as clients:
