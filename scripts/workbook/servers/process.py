@@ -20,6 +20,7 @@ from workbook.common.paths import shown
 
 READY = re.compile(rb"^listening on http://([^\s/]+):(\d+)\s*$", re.M)
 PATIENCE_S = 5.0
+PF_EXITING = 0x4  # linux/sched.h
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,15 @@ class Server:
 
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    def is_ending(self) -> bool:
+        """Whether it has begun to end (Linux: PF_EXITING of proc_pid_stat(5), which is set before
+        its sockets are closed); elsewhere False.
+        """
+        with suppress(OSError, ValueError, IndexError):
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+            return int(fields[6]) & PF_EXITING != 0
+        return False
 
     def cpu_s(self) -> float:
         """The processor time that it has used, its own and the kernel's for it; 0 if it ended."""

@@ -27,6 +27,7 @@ BLAMED = "behaviour.connections"  # for an end that is not well
 SERVERS = 4  # share the cases: nearly all of a case is waiting
 NEIGHBOUR_S = 0.01  # for each more time, of all together
 MAX_HANGS = 8
+END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
 BAD_END = "it did not end well after SIGTERM"
 
@@ -129,6 +130,7 @@ class _Work:
     """What is still to be run, and how the rest went: shared by threads that have a server each."""
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None]) -> None:
+        self._order = {case.name: place for place, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
         self.groups = {check: Group(check, size) for check, size in self._open.items()}
         self.together = deque(case for case in cases if not case.alone)
@@ -201,6 +203,7 @@ class _Work:
                 check != self._blamed or ended.done()))
             if self._broken:
                 raise self._broken
+        self.groups[check].failures.sort(key=lambda failure: self._order[failure.case.name])
         return self.groups[check]
 
     def look(self, done: Future[Any]) -> None:
@@ -254,15 +257,13 @@ def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case |
 
 
 def _died(server: Server, failure: Failure) -> bool:
-    """A process ends a moment after its sockets do; if too late to be seen here, the next case is
-    refused.
+    """A process ends a moment after its sockets do. If that is too late to be seen here, the next
+    case is refused.
     """
-    received = failure.received
-    if received and received.end == "timeout":
-        return not server.alive()
-    nothing_came = not received or received.end == "refused" or not received.data
-    patience = 0.5 if nothing_came else 0.01
-    return server.ends(patience)
+    if server.is_ending():
+        return server.ends(END_S)
+    refused = failure.received is not None and failure.received.end == "refused"
+    return server.ends(0.5 if refused else 0.002)
 
 
 def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future[Any]) -> None:
