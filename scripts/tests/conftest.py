@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
+from workbook.machine import network
 
 from scratch import make_parted, make_tiny
 
@@ -87,6 +88,7 @@ def site() -> Path:
 @pytest.fixture
 def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test that leaves a process running; all that it starts inherits a mark."""
+    network.prefix()  # holds a network for as long as we live
     mark = str(uuid.uuid4())
     monkeypatch.setenv(MARK, mark)
     yield

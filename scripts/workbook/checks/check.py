@@ -18,7 +18,7 @@ from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.course import chapters
 from workbook.course.chapters import Chapter
-from workbook.machine import setup
+from workbook.machine import network, setup
 from workbook.servers import build
 
 
@@ -72,7 +72,7 @@ def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[V
     groups = [list(together) for _, together in groupby(
         registry.of(subject.chapter, names), lambda check: check.judge)]
     board = _Board(check for together in groups for check in together)
-    with subject.watch.on(), ThreadPoolExecutor(len(groups) or 1) as pool:
+    with network.own(), subject.watch.on(), ThreadPoolExecutor(len(groups) or 1) as pool:
         try:
             for together in groups:
                 pool.submit(_fill, board, subject, together).add_done_callback(

@@ -8,13 +8,18 @@ waiting to try again. A network namespace has no firewall, and nobody else's con
 from __future__ import annotations
 
 import atexit
+import ctypes
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 TABLE = Path("/proc/sys/net/netfilter")
+CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 # Brings `lo` up (netdevice(7)), says so, and keeps the namespace until our end of the pipe closes.
 HOLDER = """\
@@ -39,6 +44,25 @@ def prefix() -> tuple[str, ...]:
         if pid := _hold(make):
             return ("nsenter", f"--target={pid}", *enter, "--")
     return ()
+
+
+@contextmanager
+def own() -> Iterator[None]:
+    """This thread, and the threads and programs that it starts, are on our own loopback until the
+    block ends (setns(2)). Only root may; others stay where they are.
+    """
+    entered = prefix() if os.geteuid() == 0 else ()
+    target = next((part.partition("=")[2] for part in entered if part.startswith("--target=")), "")
+    if not target:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as before, open(f"/proc/{target}/ns/net") as network:
+        libc.setns(network.fileno(), CLONE_NEWNET)
+        try:
+            yield
+        finally:
+            libc.setns(before.fileno(), CLONE_NEWNET)
 
 
 def room() -> float:

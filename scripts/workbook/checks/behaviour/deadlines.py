@@ -32,7 +32,7 @@ ENOUGH_S = 2  # for who does something four times a second
 STAYS_S = 4.0  # so long, if he is not cut off
 NOW_AND_THEN = Pause(0.25)
 EARLY_S = 0.9
-BIT = 40_000  # more than must be free before a full socket takes more
+BIT = 400_000  # more than must be free before a full socket takes more
 SERVED = "it is served to the end"
 LEAVES_S = 3.5  # the limit, a second until the sweep, and time for a busy machine
 

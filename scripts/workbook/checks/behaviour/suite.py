@@ -19,6 +19,7 @@ from typing import Any
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
@@ -98,7 +99,8 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
 def run(binary: Path, cases: Sequence[Case], level: int) -> Result:
     """How all the groups went. Never raises for the server's faults."""
     started = time.monotonic()
-    groups = {group.check: group for group in as_known(binary, cases, level)}
+    with network.own():
+        groups = {group.check: group for group in as_known(binary, cases, level)}
     return Result(groups, time.monotonic() - started)
 
 
