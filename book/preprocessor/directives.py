@@ -129,7 +129,8 @@ class Page:
     def _block(self, mark: str, name: str, arguments: str) -> str:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
-            "#step": self._step, "#part": self._part, "#table": self._table, "#chart": self._chart, "#diagram": self._diagram,
+            "#step": self._step, "#part": self._part, "#table": self._table,
+            "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
         }

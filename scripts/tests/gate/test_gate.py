@@ -1,8 +1,8 @@
 """The gate of every chapter: its starter, its solution and its planted mistakes.
 
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
-touched. A chapter's copy turns from its starter into one part, its solution and one mutant after the
-other, which builds only what that changes. A chapter is a group of its own (see turns.py).
+touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
+the other, which builds only what that changes. A chapter is a group of its own (see turns.py).
 """
 
 from __future__ import annotations

@@ -132,7 +132,8 @@ def _reason(board: _Board, check: Check) -> str:
     before = [other.name for other in takewhile(lambda other: other != check, board.checks)
               if check.after and other.is_of(check.after) or not check.decides and other.decides]
     judged = [verdict for name in before if (verdict := board.known(name))]
-    if any(_unmet(verdict) for verdict in judged if registry.named(verdict.name).is_of(check.after)):
+    if any(registry.named(verdict.name).is_of(check.after) and _unmet(verdict)
+           for verdict in judged):
         because = f"{check.because}: " if check.because else ""
         return f"{because}waits until {check.after} passes"
     return setup.lacking(check.tool) if check.tool else ""

@@ -22,7 +22,8 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     if sys.platform == "linux":
         status, summary, said = _ask(subject.builds[KQUEUE].with_name(PROGRAM))
     else:
-        status, summary, said = "skip", "it is asked on Linux, where kqueue is a library of ours", ""
+        status, said = "skip", ""
+        summary = "it is asked on Linux, where kqueue is a library of ours"
     note = f"{summary}\n{said}" if status == "fail" else ""
     yield from (Verdict(check.name, status, summary, note) for check in wanted)
 

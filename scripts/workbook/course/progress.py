@@ -63,8 +63,8 @@ def _hints(part: Part | None) -> str:
 
 
 def status(chapter: Chapter) -> str:
-    """passed, passed before reset, passed, now failing, passed, changed since, begun (the starter was
-    edited) or to do.
+    """“passed”, “passed before reset”, “passed, now failing”, “passed, changed since”, “begun”
+    (the starter was edited) or “to do”.
     """
     pristine = starters.is_pristine(chapter)
     if not passed(chapter):

@@ -49,20 +49,21 @@ def prefix() -> tuple[str, ...]:
 @contextmanager
 def own() -> Iterator[None]:
     """This thread, and the threads and programs that it starts, are on our own loopback until the
-    block ends (setns(2)). Only root may; others stay where they are.
+    block ends (setns(2)). Only root may; others, and who is refused, stay where they are.
     """
-    entered = prefix() if os.geteuid() == 0 else ()
-    target = next((part.partition("=")[2] for part in entered if part.startswith("--target=")), "")
+    command = prefix() if os.geteuid() == 0 else ()
+    target = next((part.partition("=")[2] for part in command if part.startswith("--target=")), "")
     if not target:
         yield
         return
-    libc = ctypes.CDLL(None, use_errno=True)
+    setns = ctypes.CDLL(None).setns  # Python has it from 3.12 on
     with open("/proc/thread-self/ns/net") as before, open(f"/proc/{target}/ns/net") as network:
-        libc.setns(network.fileno(), CLONE_NEWNET)
+        entered = setns(network.fileno(), CLONE_NEWNET) == 0
         try:
             yield
         finally:
-            libc.setns(before.fileno(), CLONE_NEWNET)
+            if entered:
+                setns(before.fileno(), CLONE_NEWNET)
 
 
 def room() -> float:

@@ -87,7 +87,8 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
             judgement = stats.judge(rounds, goal)
             if judgement.verdict != stats.INCONCLUSIVE:
                 break
-    return _comparison(_name(shown(a)), _name(shown(b)), rounds, goal, judgement, time.monotonic() - started)
+    return _comparison(_name(shown(a)), _name(shown(b)), rounds, goal, judgement,
+                       time.monotonic() - started)
 
 
 @contextmanager

@@ -51,7 +51,8 @@ def told(chapter: Chapter, compared: Comparison) -> str:
     if compared.high > TOO_WIDE * compared.low:
         return f"this machine is too busy to compare with the starting point; {solution}"
     return (f"{compared.ratio:.2f} × the starting point{LOADS[chapter.speed_load]} "
-            f"({compared.low:.2f} to {compared.high:.2f}): {_verdict(chapter, compared)}; {solution}")
+            f"({compared.low:.2f} to {compared.high:.2f}): {_verdict(chapter, compared)}; "
+            + solution)
 
 
 def ours(chapter: Chapter, ratio: float | None) -> str:

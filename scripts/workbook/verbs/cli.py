@@ -413,8 +413,8 @@ def sync(chapter: Annotated[str | None, typer.Argument(
 def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                       help="More make the figures surer.")] = None,
            only: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
-                                                          help="Only the ladder, or this experiment.")] = None
-           ) -> None:
+                                                          help="The ladder, or an experiment.")]
+           = None) -> None:
     """Measure the figures that the book shows: the ladder and the chapters' experiments."""
     from workbook import experiments
     from workbook.verbs import record as module

@@ -184,7 +184,8 @@ def half_close(server: Server) -> None:
 
 def resets(server: Server) -> None:
     """A send after a reset is an error, and a signal besides if the client had sent all."""
-    sizes = (0, *(30_000 * n for n in range(1, 12)), MIB)  # one of them is more than is taken at once
+    # One of them is more than is taken at once.
+    sizes = (0, *(30_000 * n for n in range(1, 12)), MIB)
     for size, before in product(sizes * 6, ((), (HalfClose(),))):
         with connected(server, 1, narrow=True) as (client,):
             client.offer(noise(size), 0.02)

@@ -52,5 +52,5 @@ def _check(what: str, words: str, preset: str, groups: Sequence[Check], tool: st
                 if not case.alone:
                     yield replace(case, name=f"{case.name}@{what}", check=name)
 
-    return Check(name, words, judge, builds=(), tool=tool, after=AFTER, because=BECAUSE, cases=cases,
-                 program=f"{SERVER} by {preset}")
+    return Check(name, words, judge, builds=(), tool=tool, after=AFTER, because=BECAUSE,
+                 cases=cases, program=f"{SERVER} by {preset}")

@@ -34,8 +34,8 @@ def cases() -> Iterator[Case]:
                   neighbours=tuple((sent, Pause(0.05)) for sent in neighbours), copies=24,
                   enough=enough, timeout_s=3.0)
     yield alone("different-bodies-at-once", "POSIX.1-2017, XBD 4.12",
-                f"{CLIENTS} clients echo a body each, of another size, and the server finds them all "
-                f"waiting; {ROUNDS} times", "each gets its own body back", different_bodies)
+                f"{CLIENTS} clients echo a body each, of another size, and the server finds all "
+                f"of them waiting; {ROUNDS} times", "each gets its own body back", different_bodies)
 
 
 def different_bodies(server: Server) -> None:
