@@ -16,7 +16,8 @@
 
 namespace web {
 class BufferPool;
-}
+class Date;
+}  // namespace web
 
 namespace {
 
@@ -39,8 +40,24 @@ struct OfAPool {
     Connection connection{*handler, pool};
 };
 
-using Client = std::conditional_t<std::is_constructible_v<Connection, web::Handler&>,
-                                  OnItsOwn<Connection>, OfAPool<web::BufferPool>>;
+/// From chapter 9 on every answer has the time.
+template <typename Pool, typename Time>
+struct AtATime {
+    AtATime() { date.set({}); }
+
+    Pool pool;
+    Time date;
+    std::unique_ptr<web::Handler> handler = web::make_app();
+    Connection connection{*handler, pool, date};
+};
+
+template <typename C, typename Pool, typename Time>
+using ClientOf =
+    std::conditional_t<std::is_constructible_v<C, web::Handler&>, OnItsOwn<C>,
+                       std::conditional_t<std::is_constructible_v<C, web::Handler&, Pool&>,
+                                          OfAPool<Pool>, AtATime<Pool, Time>>>;
+
+using Client = ClientOf<Connection, web::BufferPool, web::Date>;
 
 /// What a socket does that takes some of the output, then some more.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {
