@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "date.h"
+#include "file.h"
+#include "media_type.h"
+#include "representation.h"
+#include "status.h"
+
+namespace web {
+
+/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+inline constexpr std::string_view service_unavailable =
+    "HTTP/1.1 503 Service Unavailable\r\n"
+    "Content-Length: 0\r\n"
+    "Connection: close\r\n"
+    "\r\n";
+
+/// One answer: the application fills it in, the connection sends it.
+class Response {
+public:
+    /// The most bytes that a head can have.
+    static constexpr std::size_t max_head = 384;
+
+    void status(Status status) { status_ = status; }
+
+    void content_type(MediaType type) { content_type_ = type; }
+
+    /// A body that the response keeps.
+    void body(std::string text);
+
+    /// A body that lives as long as the program: a literal.
+    void body_reference(std::string_view bytes) { body_ = bytes; }
+
+    /// The body of the request that is being answered. It is sent from where it is.
+    void request_body(std::string_view bytes) {
+        body_ = bytes;
+        has_request_body_ = true;
+    }
+
+    /// A file is the body. It is sent from where it is, too.
+    void file(FileRange range) { file_ = std::move(range); }
+
+    /// Which form of a file it is.
+    void representation(const Representation& of) { representation_ = of; }
+
+    /// The client has this version already: nothing but fields.
+    void not_modified(const Representation& of);
+
+    /// The answer to a request that is not served: a page that names the status.
+    void error(Status status);
+
+    /// What is there can be had, and nothing else be done with it.
+    void method_not_allowed();
+
+    /// What was asked for is there now: a path, and perhaps a query.
+    void redirect(std::string_view location);
+
+    /// A range that begins behind the end of so many bytes.
+    void range_not_satisfiable(std::uint64_t size);
+
+    /// The most bytes that format_head() writes.
+    std::size_t head_room() const {
+        return max_head + more_fields_.size() + (representation_ ? Representation::max_fields : 0);
+    }
+
+    /// Writes status line and fields and returns where they end. `connection` is a field line, or
+    /// nothing.
+    char* format_head(char* out, const Date& date, std::string_view connection) const;
+
+    std::string_view body() const { return body_; }
+
+    FileRange& file() { return file_; }
+
+    bool has_request_body() const { return has_request_body_; }
+
+private:
+    void more_field(std::string_view name, std::string_view value);
+
+    MediaType content_type_;
+    std::string_view body_;
+    std::string_view more_fields_;
+    FileRange file_;
+    std::optional<Representation> representation_;
+    std::string kept_;
+    std::string kept_field_;
+    Status status_ = Status::ok;
+    bool has_request_body_ = false;
+};
+
+}  // namespace web
