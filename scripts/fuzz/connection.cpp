@@ -16,7 +16,7 @@
 
 namespace web {
 class BufferPool;
-class Date;
+class Opening;
 }  // namespace web
 
 namespace {
@@ -43,12 +43,10 @@ struct OfAPool {
 /// From chapter 9 on every answer has the time.
 template <typename Pool, typename Time>
 struct AtATime {
-    AtATime() { date.set({}); }
-
     Pool pool;
-    Time date;
+    Time opening;
     std::unique_ptr<web::Handler> handler = web::make_app();
-    Connection connection{*handler, pool, date};
+    Connection connection{*handler, pool, opening};
 };
 
 template <typename C, typename Pool, typename Time>
@@ -57,7 +55,7 @@ using ClientOf =
                        std::conditional_t<std::is_constructible_v<C, web::Handler&, Pool&>,
                                           OfAPool<Pool>, AtATime<Pool, Time>>>;
 
-using Client = ClientOf<Connection, web::BufferPool, web::Date>;
+using Client = ClientOf<Connection, web::BufferPool, web::Opening>;
 
 /// What a socket does that takes some of the output, then some more.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {

@@ -69,11 +69,4 @@ std::unique_ptr<Handler> make_app() {
     return std::make_unique<Mirror>();
 }
 
-/// From chapter 9 on a directory is named, whose files are not served here.
-std::unique_ptr<Handler> make_app(const std::string&);
-
-std::unique_ptr<Handler> make_app(const std::string&) {
-    return std::make_unique<Mirror>();
-}
-
 }  // namespace web

@@ -79,9 +79,9 @@ bool Connection::sent(std::size_t count) {
         output_.consume(count);
         return false;
     }
-    sent_large_body(count - output_.size());
+    count -= output_.size();
     pool_->give_back(std::move(output_));
-    if (has_large_body()) return false;
+    if (has_large_body() && !sent_large_body(count)) return false;
     if (!head_whole_) body_.reset();
     if (input_) {
         answer_requests();
@@ -90,11 +90,16 @@ bool Connection::sent(std::size_t count) {
     return true;
 }
 
-void Connection::sent_large_body(std::size_t count) {
-    if (file_.size == 0) return echo_.remove_prefix(count);
-    file_.offset += static_cast<off_t>(count);
-    file_.size -= count;
-    if (file_.size == 0) file_ = {};
+// True if that was all of it. A file is closed then.
+bool Connection::sent_large_body(std::size_t count) {
+    if (file_.size == 0) {
+        echo_.remove_prefix(count);
+    } else {
+        file_.offset += static_cast<off_t>(count);
+        file_.size -= count;
+        if (file_.size == 0) file_ = {};
+    }
+    return !has_large_body();
 }
 
 void Connection::return_empty(Buffer& buffer) {
@@ -158,7 +163,7 @@ void Connection::append(const Response& response, std::string_view connection) {
     if (request_.method == Method::head) body = {};
     if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
     const std::span<char> room = output_.room(response.head_room() + body.size());
-    char* end = response.format_head(room.data(), *date_, connection);
+    char* end = response.format_head(room.data(), *opening_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - room.data()));
 }

@@ -26,39 +26,28 @@ void Response::body(std::string text) {
     body_ = kept_;
 }
 
-void Response::error(Status status) {
+void Response::error(Status status, std::string field) {
     status_ = status;
     content_type_ = "text/html; charset=utf-8";
-    body(page_of(status));
-}
-
-// RFC 9110 §15.5.6: the answer says what can be done.
-void Response::method_not_allowed() {
-    error(Status::method_not_allowed);
-    more_fields_ = "Allow: GET, HEAD\r\n";
-}
-
-void Response::redirect(std::string location) {
-    error(Status::moved_permanently);
-    location_ = "Location: " + std::move(location) + "\r\n";
-    more_fields_ = location_;
+    field_size_ = field.size();
+    kept_ = std::move(field) + page_of(status);
+    body_ = std::string_view(kept_).substr(field_size_);
 }
 
 // std::format reads its format string at run time; here every piece is a copy.
-char* Response::format_head(char* out, const Date& date, std::string_view connection) const {
+char* Response::format_head(char* out, const Opening& opening, std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) {
-        append(status_line(Status::ok));  // a length that the compiler knows: two moves, no call
+        append(opening.of_ok());  // a length that the compiler knows: a few moves, no call
     } else {
         append(status_line(status_));
+        append(opening.fields());
     }
-    append(date.field());
-    append("X-Content-Type-Options: nosniff\r\nContent-Type: ");
     append(content_type_.text());
     append("\r\nContent-Length: ");
     out = std::to_chars(out, out + 20, body_.size() + file_.size).ptr;
     append("\r\n");
-    if (!more_fields_.empty()) append(more_fields_);
+    if (field_size_ > 0) append({kept_.data(), field_size_});
     if (!connection.empty()) append(connection);
     append("\r\n");
     return out;

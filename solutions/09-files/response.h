@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "date.h"
 #include "file.h"
 #include "media_type.h"
+#include "opening.h"
 #include "status.h"
 
 namespace web {
@@ -44,21 +44,18 @@ public:
     /// A file is the body. It is sent from where it is, too.
     void file(FileRange range) { file_ = std::move(range); }
 
-    /// The answer to a request that is not served: a page that names the status.
-    void error(Status status);
+    /// The answer to a request that is not served: a page that names the status; and what else the
+    /// client has to know, as a field line.
+    void error(Status status, std::string field = {});
 
-    /// What is there can be had, and nothing else be done with it.
-    void method_not_allowed();
-
-    /// What was asked for is there now: a path, and perhaps a query.
-    void redirect(std::string location);
+    Status status() const { return status_; }
 
     /// The most bytes that format_head() writes.
-    std::size_t head_room() const { return max_head + more_fields_.size(); }
+    std::size_t head_room() const { return max_head + field_size_; }
 
     /// Writes status line and fields and returns where they end. `connection` is a field line, or
     /// nothing.
-    char* format_head(char* out, const Date& date, std::string_view connection) const;
+    char* format_head(char* out, const Opening& opening, std::string_view connection) const;
 
     std::string_view body() const { return body_; }
 
@@ -69,10 +66,9 @@ public:
 private:
     MediaType content_type_;
     std::string_view body_;
-    std::string_view more_fields_;
     FileRange file_;
-    std::string kept_;
-    std::string location_;
+    std::string kept_;            // perhaps a field line, then the body
+    std::size_t field_size_ = 0;  // of that line
     Status status_ = Status::ok;
     bool has_request_body_ = false;
 };
