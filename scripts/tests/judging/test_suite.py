@@ -37,7 +37,7 @@ def test_the_table_has_a_row_for_everything() -> None:
                                               if check.cases}
     for case in table:
         assert case.reference and case.name.isprintable() and " " not in case.name
-        assert case.alone if not case.expect else not case.alone
+        assert bool(case.expect) + bool(case.alone) + bool(case.talk) == 1
         assert case.check.removeprefix("behaviour.") in (
             case.name.partition("/")[0], case.name.partition("@")[2])
 

@@ -40,6 +40,7 @@ from workbook.checks import (
 from workbook.checks.behaviour import (
     bodies,
     changing_files,
+    codings,
     connections,
     cuts,
     deadlines,
@@ -56,6 +57,7 @@ from workbook.checks.behaviour import (
     paths,
     pipelining,
     requests,
+    ranges,
     rest,
     root,
     slow_clients,
@@ -64,6 +66,7 @@ from workbook.checks.behaviour import (
     stop,
     threads,
     told,
+    validators,
     workers,
 )
 from workbook.checks.behaviour.judge import group
@@ -101,6 +104,9 @@ GROUPS = (
     group("changing-files", "files that change while they are sent", changing_files.cases,
           level=9),
     group("root", "the folder that is served", root.cases, level=9),
+    group("validators", "versions that a client has already", validators.cases, level=10),
+    group("ranges", "parts of files", ranges.cases, level=10),
+    group("codings", "coded forms of files", codings.cases, level=10),
 )
 
 CHECKS: tuple[Check, ...] = (

@@ -21,6 +21,8 @@ IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
 USUAL_ORDER = (b"content-type", b"content-length", b"location", b"allow", b"connection")
 PAGE_TYPE, TEXT_TYPE = b"text/html; charset=utf-8", b"text/plain; charset=utf-8"
 MOST_OF_A_PAGE = 1024
+# What an answer may say of the file that it is of, from chapter 10 on.
+OF_A_FILE = re.compile(rb"^(?:Last-Modified|ETag|Accept-Ranges|Vary): [^\r\n]*\r\n", re.M)
 CLOCK_S = 3.0  # by which a date may be off: it is made once a second, perhaps on a busy machine
 
 
@@ -35,7 +37,7 @@ class Head(NamedTuple):
 
 
 def plain(data: bytes) -> bytes:
-    """These answers without Date and X-Content-Type-Options, errors as text. What is not as it
+    """These answers without Date, X-Content-Type-Options and what they say of a file, errors as text. What is not as it
     should be stays as it is."""
     if NOSNIFF not in data:
         return data
@@ -75,7 +77,7 @@ def _told(data: bytes, head: Head) -> tuple[bytes, int]:
     fields, dates = DATE.subn(b"", head.fields, count=1)
     if not dates or NOSNIFF not in fields:
         return data[head.start:head.end], head.end
-    fields = fields.replace(NOSNIFF, b"", 1)
+    fields = OF_A_FILE.sub(b"", fields.replace(NOSNIFF, b"", 1))
     body, end = b"", head.end
     if page := _error_page(data, head):
         text = b"%d %s\n" % (head.status, head.reason)

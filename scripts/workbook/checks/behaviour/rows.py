@@ -95,6 +95,17 @@ class Alone:
 
 
 @dataclass(frozen=True)
+class Talk:
+    """Requests of which one depends on an answer to another, with a server that others ask too: in
+    words, and by a function of its address that raises Unmet.
+    """
+
+    done: str
+    expected: str
+    perform: Callable[[tuple[str, int]], None]
+
+
+@dataclass(frozen=True)
 class Case:
     """One row. `expect` lists every answer that is right: almost always one.
 
@@ -116,6 +127,7 @@ class Case:
     rooted: bool = False  # asked of a server that serves the folder of site.py
     timeout_s: float = 5.0
     alone: Alone | None = None  # instead of steps and answers
+    talk: Talk | None = None  # the same
 
     def holds_at(self, level: int) -> bool:
         return self.level <= level and (self.until is None or level <= self.until)

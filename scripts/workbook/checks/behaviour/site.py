@@ -14,6 +14,8 @@ from workbook.checks.behaviour.rows import BYTES, HTML, MIB, TEXT, noise
 
 INDEX = b"<!doctype html>\n<title>Index</title>\n<link rel=stylesheet href=style.css>\n"
 LARGE = 3 * MIB + 17
+MODIFIED_S = 784_111_777  # Sun, 06 Nov 1994 08:49:37 GMT, of dated.txt and dated.bin
+MODIFIED_NS = MODIFIED_S * 10**9 + 123_456_789
 SECRET = b"nobody may have this\n"
 
 TYPES = {  # by extension; the charset of what is text is ours to say (RFC 9110 §8.3.2)
@@ -58,6 +60,21 @@ ODD_NAMES: dict[str, bytes] = {  # as they are asked for: as they are called
 NO_UTF_8 = "no-%FF%FE-utf8.txt", b"no-\xff\xfe-utf8.txt"  # what macOS does not have in its names
 
 
+FORMS = {"gzip": ".gz", "br": ".br", "zstd": ".zst"}
+FORMED = {  # what there are coded forms of: in which codings
+    "all.html": ("br", "zstd", "gzip"),
+    "gzip.css": ("gzip",),
+    "br.js": ("br",),
+    "two.json": ("gzip", "zstd"),
+    "plain.txt": (),
+}
+
+
+def form_of(name: str, coding: str) -> bytes:
+    """The bytes of a coded form. To a server they are bytes as any others."""
+    return f"{name} in {coding}: ".encode() + noise(100 + len(coding))
+
+
 def text_of(name: bytes) -> bytes:
     """What is in a file of that name."""
     return b"this is " + name + b"\n"
@@ -92,6 +109,13 @@ def _make_files(root: Path) -> None:
         (root / name).write_bytes(text_of(name.encode()))
     for size in SIZES:
         (root / sized(size)).write_bytes(noise(size))
+    for name, codings in FORMED.items():
+        (root / name).write_bytes(text_of(name.encode()))
+        for coding in codings:
+            (root / (name + FORMS[coding])).write_bytes(form_of(name, coding))
+    for name in ("dated.txt", "dated.bin"):
+        (root / name).write_bytes(text_of(name.encode()))
+        os.utime(root / name, ns=(MODIFIED_NS, MODIFIED_NS))
     for name in (*ODD_NAMES.values(), NO_UTF_8[1]):
         with suppress(OSError):  # the last one on macOS
             Path(os.fsdecode(bytes(root) + b"/" + name)).write_bytes(text_of(name))

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from workbook.checks.behaviour import site
-from workbook.checks.behaviour.rows import Case, Unable, Unmet, Wrong
+from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.machine import network
@@ -332,8 +332,18 @@ def _made(make: Callable[[Path], None], folder: Path) -> Path:
     return root
 
 
+def _talk(case: Case, talk: Talk, address: tuple[str, int]) -> Failure | None:
+    try:
+        talk.perform(address)
+    except Unmet as problem:
+        return Failure(case, str(problem))
+    return None
+
+
 def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | None:
     """One case against a running server; None if it holds."""
+    if case.talk:
+        return _talk(case, case.talk, address)
     with ExitStack() as stack:
         deadline = time.monotonic() + case.timeout_s + NEIGHBOUR_S * len(case.neighbours)
         for steps in case.neighbours:
