@@ -109,6 +109,16 @@ std::string error_head(web::Status status, std::string_view type, std::size_t si
                        web::status_line(status), type, size);
 }
 
+std::string error_page(std::string_view status) {
+    return std::format(
+        "<!doctype html>\n"
+        "<html lang=\"en\">\n"
+        "<title>{0}</title>\n"
+        "<h1>{0}</h1>\n"
+        "</html>\n",
+        status);
+}
+
 /// From chapter 9 on answers have fields that are always the same here, and errors are pages.
 std::string as_before(std::string answers) {
     using enum web::Status;
@@ -116,9 +126,7 @@ std::string as_before(std::string answers) {
     for (const web::Status status :
          {bad_request, not_found, length_required, content_too_large, uri_too_long,
           expectation_failed, fields_too_large, not_implemented, version_not_supported}) {
-        web::Response response;
-        response.error(status);
-        const std::string page(response.body());
+        const std::string page = error_page(web::status_text(status));
         const std::string text = std::format("{}\n", web::status_text(status));
         replace_all(answers, error_head(status, "text/html", page.size()),
                     error_head(status, "text/plain", text.size()));
