@@ -61,6 +61,7 @@ void Connection::end_of_input() {
 void Connection::out_of_memory() {
     pool_->give_back(std::move(input_));
     body_.reset();
+    file_ = {};
     if (last_answered_) return end_of_input();
     last_answered_ = true;
     echo_ = service_unavailable;
@@ -145,18 +146,15 @@ void Connection::begin_body() {
 }
 
 void Connection::answer() {
-    Response response;
+    Response response(file_);
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
-    if (response.file().size > 0 && request_.method != Method::head) {
-        file_ = std::move(response.file());
-    }
     last_answered_ = last;
     next_request();
 }
 
-// A body that has memory of its own goes out from there; anything else is soon copied.
+// A file, and a body that has memory of its own, go out from there; anything else is soon copied.
 void Connection::append(const Response& response, std::string_view connection) {
     if (!output_) output_ = pool_->take();
     std::string_view body = response.body();
@@ -166,6 +164,7 @@ void Connection::append(const Response& response, std::string_view connection) {
     char* end = response.format_head(room.data(), *opening_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - room.data()));
+    if (request_.method == Method::head || file_.size == 0) file_ = {};
 }
 
 void Connection::next_request() {
@@ -178,7 +177,7 @@ void Connection::next_request() {
 }
 
 void Connection::refuse(Status status) {
-    Response response;
+    Response response(file_);
     response.error(status);
     append(response, "Connection: close\r\n");
     last_answered_ = true;

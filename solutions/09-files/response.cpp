@@ -37,17 +37,17 @@ void Response::error(Status status, std::string field) {
 // std::format reads its format string at run time; here every piece is a copy.
 char* Response::format_head(char* out, const Opening& opening, std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
-    if (status_ == Status::ok) {
+    if (status_ == Status::ok) [[likely]] {
         append(opening.of_ok());  // a length that the compiler knows: a few moves, no call
     } else {
         append(status_line(status_));
+        append({kept_.data(), field_size_});
         append(opening.fields());
     }
     append(content_type_.text());
     append("\r\nContent-Length: ");
-    out = std::to_chars(out, out + 20, body_.size() + file_.size).ptr;
+    out = std::to_chars(out, out + 20, body_.size() + file_->size).ptr;
     append("\r\n");
-    if (field_size_ > 0) append({kept_.data(), field_size_});
     if (!connection.empty()) append(connection);
     append("\r\n");
     return out;

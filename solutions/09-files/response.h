@@ -25,6 +25,9 @@ public:
     /// The most bytes that a head can have.
     static constexpr std::size_t max_head = 384;
 
+    /// `file` is empty and gets the file that is the body, if there is one.
+    explicit Response(FileRange& file) : file_(&file) {}
+
     void status(Status status) { status_ = status; }
 
     void content_type(MediaType type) { content_type_ = type; }
@@ -42,7 +45,7 @@ public:
     }
 
     /// A file is the body. It is sent from where it is, too.
-    void file(FileRange range) { file_ = std::move(range); }
+    void file(FileRange range) { *file_ = std::move(range); }
 
     /// The answer to a request that is not served: a page that names the status; and what else the
     /// client has to know, as a field line.
@@ -59,14 +62,12 @@ public:
 
     std::string_view body() const { return body_; }
 
-    FileRange& file() { return file_; }
-
     bool has_request_body() const { return has_request_body_; }
 
 private:
     MediaType content_type_;
     std::string_view body_;
-    FileRange file_;
+    FileRange* file_;
     std::string kept_;            // perhaps a field line, then the body
     std::size_t field_size_ = 0;  // of that line
     Status status_ = Status::ok;
