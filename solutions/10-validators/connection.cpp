@@ -61,6 +61,7 @@ void Connection::end_of_input() {
 void Connection::out_of_memory() {
     pool_->give_back(std::move(input_));
     body_.reset();
+    file_ = {};
     if (last_answered_) return end_of_input();
     last_answered_ = true;
     echo_ = service_unavailable;
@@ -79,9 +80,9 @@ bool Connection::sent(std::size_t count) {
         output_.consume(count);
         return false;
     }
-    sent_large_body(count - output_.size());
+    count -= output_.size();
     pool_->give_back(std::move(output_));
-    if (has_large_body()) return false;
+    if (has_large_body() && !sent_large_body(count)) return false;
     if (!head_whole_) body_.reset();
     if (input_) {
         answer_requests();
@@ -90,11 +91,16 @@ bool Connection::sent(std::size_t count) {
     return true;
 }
 
-void Connection::sent_large_body(std::size_t count) {
-    if (file_.size == 0) return echo_.remove_prefix(count);
-    file_.offset += static_cast<off_t>(count);
-    file_.size -= count;
-    if (file_.size == 0) file_ = {};
+// True if that was all of it. A file is closed then.
+bool Connection::sent_large_body(std::size_t count) {
+    if (file_.size == 0) {
+        echo_.remove_prefix(count);
+    } else {
+        file_.offset += static_cast<off_t>(count);
+        file_.size -= count;
+        if (file_.size == 0) file_ = {};
+    }
+    return !has_large_body();
 }
 
 void Connection::return_empty(Buffer& buffer) {
@@ -140,27 +146,25 @@ void Connection::begin_body() {
 }
 
 void Connection::answer() {
-    Response response;
+    Response response(file_);
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
-    if (response.file().size > 0 && request_.method != Method::head) {
-        file_ = std::move(response.file());
-    }
     last_answered_ = last;
     next_request();
 }
 
-// A body that has memory of its own goes out from there; anything else is soon copied.
+// A file, and a body that has memory of its own, go out from there; anything else is soon copied.
 void Connection::append(const Response& response, std::string_view connection) {
     if (!output_) output_ = pool_->take();
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
     if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
     const std::span<char> room = output_.room(response.head_room() + body.size());
-    char* end = response.format_head(room.data(), *date_, connection);
+    char* end = response.format_head(room.data(), *opening_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - room.data()));
+    if (request_.method == Method::head || file_.size == 0) file_ = {};
 }
 
 void Connection::next_request() {
@@ -173,7 +177,7 @@ void Connection::next_request() {
 }
 
 void Connection::refuse(Status status) {
-    Response response;
+    Response response(file_);
     response.error(status);
     append(response, "Connection: close\r\n");
     last_answered_ = true;

@@ -11,11 +11,11 @@
 
 #include "buffer.h"
 #include "buffer_pool.h"
-#include "date.h"
 #include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
+#include "opening.h"
 #include "request.h"
 #include "response.h"
 
@@ -51,8 +51,8 @@ struct Output {
 class Connection {
 public:
     /// All three must outlive the connection.
-    Connection(Handler& handler, BufferPool& pool, const Date& date)
-        : handler_(&handler), pool_(&pool), date_(&date) {}
+    Connection(Handler& handler, BufferPool& pool, const Opening& opening)
+        : handler_(&handler), pool_(&pool), opening_(&opening) {}
 
     Wants wants() const;
 
@@ -88,11 +88,11 @@ private:
     static constexpr std::size_t max_unsent = 64 * 1024;
 
     Wait waits_for() const;
-    bool has_large_body() const { return !echo_.empty() || file_.size > 0; }
+    bool has_large_body() const { return (echo_.size() | file_.size) > 0; }
     bool may_answer() const {
         return !last_answered_ && !has_large_body() && output_.size() < max_unsent;
     }
-    void sent_large_body(std::size_t count);
+    bool sent_large_body(std::size_t count);
     void answer_requests();
     void return_empty(Buffer& buffer);
     bool read_head();
@@ -104,7 +104,7 @@ private:
 
     Handler* handler_;
     BufferPool* pool_;
-    const Date* date_;
+    const Opening* opening_;
     // Lent by the pool while they hold something: a client that waits costs nobody a buffer.
     Buffer input_;
     Buffer output_;

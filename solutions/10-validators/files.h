@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "fd.h"
 #include "file.h"
+#include "range.h"
 
 namespace web {
 
@@ -22,8 +24,12 @@ struct OpenFile {
     File file;
     FileVersion version;
 
-    /// All of it.
-    FileRange take() { return {std::move(file), 0, static_cast<std::size_t>(version.size)}; }
+    /// Part of it, or all of it.
+    FileRange take(const std::optional<ByteRange>& part) {
+        const ByteRange range = part.value_or(ByteRange{0, version.size});
+        return {std::move(file), static_cast<off_t>(range.first),
+                static_cast<std::size_t>(range.size)};
+    }
 };
 
 /// The regular files beneath one directory. Belongs to one thread.

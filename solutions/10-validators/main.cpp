@@ -12,6 +12,7 @@
 #include <string>
 
 #include "app.h"
+#include "file_handler.h"
 #include "server.h"
 
 namespace {
@@ -108,7 +109,11 @@ std::optional<Options> parse_options(int argc, char** argv) {
 }
 
 void serve(const Options& options) {
-    const auto make_handler = [&] { return web::make_app(options.root); };
+    const auto make_handler = [&] {
+        auto app = web::make_app();
+        return options.root.empty() ? std::move(app)
+                                    : web::serve_files(options.root, std::move(app));
+    };
     web::Server server(options.server, make_handler, stopping);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;

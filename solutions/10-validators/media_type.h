@@ -17,7 +17,7 @@ public:
         static_assert(size <= max_size);
     }
 
-    constexpr std::string_view text() const { return text_; }
+    std::string_view text() const { return text_; }
 
 private:
     std::string_view text_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "date.h"
+
 namespace web {
 namespace {
 
@@ -27,10 +29,10 @@ EntityTag::EntityTag(const FileVersion& version, Coding coding) {
 }
 
 // RFC 9110 §8.8.2.1: nothing was modified later than the answer was made.
-char* Representation::format(char* out, const Date& date) const {
+char* Representation::format(char* out, const Opening& opening) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     append("Last-Modified: ");
-    out = format_date(out, std::min(version.modified(), date.time()));
+    out = format_date(out, std::min(version.modified(), opening.date()));
     append("\r\nETag: ");
     append(tag.text());
     append("\r\nAccept-Ranges: bytes\r\n");

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "coding.h"
-#include "date.h"
 #include "file.h"
+#include "opening.h"
 #include "range.h"
 
 namespace web {
@@ -36,7 +36,7 @@ struct Representation {
         : version(of), coding(in), tag(of, in) {}
 
     /// Writes its field lines and returns where they end.
-    char* format(char* out, const Date& date) const;
+    char* format(char* out, const Opening& opening) const;
 
     FileVersion version;
     Coding coding;

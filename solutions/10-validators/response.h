@@ -1,15 +1,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "date.h"
 #include "file.h"
 #include "media_type.h"
+#include "opening.h"
 #include "representation.h"
 #include "status.h"
 
@@ -28,6 +27,9 @@ public:
     /// The most bytes that a head can have.
     static constexpr std::size_t max_head = 384;
 
+    /// `file` is empty and gets the file that is the body, if there is one.
+    explicit Response(FileRange& file) : file_(&file) {}
+
     void status(Status status) { status_ = status; }
 
     void content_type(MediaType type) { content_type_ = type; }
@@ -45,51 +47,39 @@ public:
     }
 
     /// A file is the body. It is sent from where it is, too.
-    void file(FileRange range) { file_ = std::move(range); }
+    void file(FileRange range) { *file_ = std::move(range); }
 
     /// Which form of a file it is.
     void representation(const Representation& of) { representation_ = of; }
 
-    /// The client has this version already: nothing but fields.
-    void not_modified(const Representation& of);
+    /// The answer to a request that is not served: a page that names the status; and what else the
+    /// client has to know, as a field line.
+    void error(Status status, std::string field = {});
 
-    /// The answer to a request that is not served: a page that names the status.
-    void error(Status status);
-
-    /// What is there can be had, and nothing else be done with it.
-    void method_not_allowed();
-
-    /// What was asked for is there now: a path, and perhaps a query.
-    void redirect(std::string_view location);
-
-    /// A range that begins behind the end of so many bytes.
-    void range_not_satisfiable(std::uint64_t size);
+    Status status() const { return status_; }
 
     /// The most bytes that format_head() writes.
     std::size_t head_room() const {
-        return max_head + more_fields_.size() + (representation_ ? Representation::max_fields : 0);
+        return max_head + field_size_ + (representation_ ? Representation::max_fields : 0);
     }
 
     /// Writes status line and fields and returns where they end. `connection` is a field line, or
     /// nothing.
-    char* format_head(char* out, const Date& date, std::string_view connection) const;
+    char* format_head(char* out, const Opening& opening, std::string_view connection) const;
 
     std::string_view body() const { return body_; }
-
-    FileRange& file() { return file_; }
 
     bool has_request_body() const { return has_request_body_; }
 
 private:
-    void more_field(std::string_view name, std::string_view value);
+    char* format_content(char* out) const;
 
     MediaType content_type_;
     std::string_view body_;
-    std::string_view more_fields_;
-    FileRange file_;
+    FileRange* file_;
     std::optional<Representation> representation_;
-    std::string kept_;
-    std::string kept_field_;
+    std::string kept_;            // perhaps a field line, then the body
+    std::size_t field_size_ = 0;  // of that line
     Status status_ = Status::ok;
     bool has_request_body_ = false;
 };

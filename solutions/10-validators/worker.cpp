@@ -87,8 +87,7 @@ void Worker::run_once() {
         give_up(fd);
     const auto ready = poller_.wait(tick);
     now_ = Clock::now();
-    const bool second_begins = now_ >= next_second_;
-    if (second_begins) begin_second();
+    if (now_ >= next_date_) set_date();
     for (const int fd : ready) {
         if (fd == listener_.number()) {
             accept_clients();
@@ -96,7 +95,7 @@ void Worker::run_once() {
             serve(*client);
         }
     }
-    if (second_begins) {
+    if (now_ >= next_sweep_) {
         drop_overdue();
         give_back_memory();
     }
@@ -109,12 +108,12 @@ void Worker::run_once() {
 
 // The time of day is asked for once a second. In between, the loop's own clock tells when it is
 // due.
-void Worker::begin_second() {
+void Worker::set_date() {
     using namespace std::chrono;
     const auto time = system_clock::now();
     const auto second = floor<seconds>(time);
-    date_.set(second);
-    next_second_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
+    opening_.set_date(second);
+    next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
 // A client that there is no memory for is closed again, and others wait.
@@ -129,7 +128,7 @@ void Worker::accept_clients() try {
         if (index >= clients_.size()) clients_.resize(index + 1);
         dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
         clients_[index] =
-            std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_, date_));
+            std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_, opening_));
         clients_[index]->deadline = now_ + limits_.idle;
         ++client_count_;
         poller_.add(fd, Interest::receive);
@@ -187,6 +186,7 @@ void Worker::drop(Client& client) {
 }
 
 void Worker::drop_overdue() {
+    next_sweep_ = now_ + std::chrono::seconds(1);
     for (const auto& client : clients_) {
         if (client && now_ >= client->deadline) drop(*client);
     }

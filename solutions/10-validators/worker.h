@@ -57,7 +57,7 @@ private:
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run_once();
-    void begin_second();
+    void set_date();
     void accept_clients();
     void pause_accepting();
     void resume_accepting();
@@ -75,12 +75,13 @@ private:
     Fd listener_;
     Poller poller_;
     BufferPool pool_;
-    Date date_;
+    Opening opening_;
     std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch
     std::size_t client_count_ = 0;
     Clock::time_point now_;
-    Clock::time_point next_second_;
+    Clock::time_point next_date_;
+    Clock::time_point next_sweep_;
     bool accepting_ = true;
 };
 

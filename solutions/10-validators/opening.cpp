@@ -1,0 +1,12 @@
+#include "opening.h"
+
+#include "date.h"
+
+namespace web {
+
+void Opening::set_date(std::chrono::sys_seconds now) {
+    date_ = now;
+    format_date(text_ + std::string_view("HTTP/1.1 200 OK\r\nDate: ").size(), now);
+}
+
+}  // namespace web
