@@ -368,21 +368,17 @@ def test(context: typer.Context,
          = False) -> None:
     """Run the project's own tests.
 
+    What fails beside others is asked once more, alone.
     Further arguments go to pytest.
     """
     from workbook.machine import setup as module
+    from workbook.verbs import testing
 
     module.ensure(module.FOR_AUTHORS)
     module.ensure_test_packages()
-    some = any(Path(argument.partition("::")[0]).exists() for argument in context.args)
-    # Many of them wait, so three go on at once, each with a group of tests: see tests/turns.py.
-    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "3", "--dist", "loadgroup",
-                             "--no-loadscope-reorder"]
     if long:
         os.environ["HOTPATH_LONG"] = "1"
-    python = str(VENV / "bin" / "python")
-    os.execv(python, [python, "-m", "pytest", "-c", str(SCRIPTS / "tests" / "pytest.ini"),
-                      f"--rootdir={ROOT}", *tests, *context.args])
+    raise typer.Exit(testing.run(context.args))
 
 
 @verb(AUTHORS, "sync 1")
