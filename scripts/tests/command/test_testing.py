@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from workbook.common import children
 from workbook.common.paths import SCRIPTS
 from workbook.verbs import testing
 
@@ -65,3 +72,26 @@ def test_one_file_is_asked_once(scratch: Path, capfd: pytest.CaptureFixture[str]
     file = scratch / "scripts" / "tests" / "test_it.py"
     assert run(scratch, "def test_wrong(): assert False\n", str(file)) == 1
     assert "Once more" not in capfd.readouterr().out
+
+
+def test_an_interrupt_reaches_the_tests(scratch: Path, nothing_left: None) -> None:
+    (scratch / "scripts" / "tests" / "test_it.py").write_text(
+        "import pathlib, time\n"
+        "def test_long(tmp_path):\n"
+        f"    pathlib.Path({str(scratch / 'began')!r}).touch()\n"
+        "    time.sleep(200)\n")
+    command = children.start(
+        [sys.executable, "-c", "import pathlib, sys; from workbook.verbs import testing; "
+         f"sys.exit(testing.run([], pathlib.Path({str(scratch)!r})))"],
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)}, stdout=subprocess.PIPE, text=True)
+    wait_until((scratch / "began").exists)
+    command.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in command.communicate(timeout=100)[0]
+    assert command.returncode == 2  # pytest's word for it
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 100
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -7,6 +7,8 @@ named at the end either way, and does not fail the run. What fails twice does.
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,12 +42,12 @@ def run(arguments: Sequence[str], root: Path = ROOT) -> int:
 def _pytest(root: Path, *arguments: str) -> int:
     child = children.start([str(VENV / "bin" / "python"), "-m", "pytest",
                             "-c", str(_tests(root) / "pytest.ini"), f"--rootdir={root}",
-                            *arguments])
+                            *arguments], start_new_session=True)
     while True:
         try:
             return child.wait()
-        except KeyboardInterrupt:  # it has come to pytest too, which tells what it knows
-            continue
+        except KeyboardInterrupt:  # pytest and its helpers end what they began, and tell the rest
+            os.killpg(child.pid, signal.SIGINT)
 
 
 def _tests(root: Path) -> Path:
