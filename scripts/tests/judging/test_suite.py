@@ -406,4 +406,8 @@ def test_long_and_binary_data_is_abbreviated() -> None:
     text = wording.escaped(rows.noise(10_000))
     assert len(text) < 300 and "bytes›" in text
     other = rows.noise(10_000)[:5000] + b"?" + rows.noise(10_000)[5001:]
-    assert wording.around(other, rows.noise(10_000)).startswith("‹4960 bytes› … ")
+    assert wording.around(other, rows.noise(10_000)).startswith("‹4984 bytes› … ")
+    short = wording.around(other[4900:5100], rows.noise(10_000)[4900:5100])
+    assert short.startswith("‹84 bytes› … ") and short.endswith(" … ‹200 bytes in all›")
+    assert len(short) < 160
+    assert wording.around(rows.BAD, rows.PAGE_ANSWER) == wording.escaped(rows.BAD, 1300)
