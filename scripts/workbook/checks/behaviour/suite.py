@@ -30,6 +30,7 @@ NEIGHBOUR_S = 0.01  # for each more time, of all together
 MAX_HANGS = 8
 END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
+ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
 BAD_END = "it did not end well after SIGTERM"
 
 
@@ -421,7 +422,7 @@ def _end_problem(ended: Ended, what: str) -> str:
 def _last_words(ended: Ended, what: str) -> str:
     """How a process ended, with the part of its stderr that tells why."""
     lines = ended.stderr.strip().splitlines()
-    alarms = [i for i, line in enumerate(lines) if "ERROR:" in line or "runtime error:" in line]
+    alarms = [i for i, line in enumerate(lines) if any(alarm in line for alarm in ALARMS)]
     shown = lines[alarms[0]:alarms[0] + 12] if alarms else lines[-8:]
     code = ended.exit_code
     how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"
