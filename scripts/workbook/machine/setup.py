@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -107,7 +108,7 @@ def has_library(name: str) -> bool:
                for found in Path(directory).glob(pattern))
 
 
-SANITIZERS = "sanitizers"
+SANITIZERS, THREAD_SANITIZER = "sanitizers", "thread sanitizer"
 NEEDS: dict[str, Need] = {
     "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
     "compiler": Need(
@@ -205,6 +206,10 @@ def lacking(program: str) -> str:
     """
     if program == SANITIZERS:
         return "" if sanitizes() else f"this compiler has no sanitizers: {COMMAND} setup"
+    if program == THREAD_SANITIZER:
+        return "" if finds_races() else (
+            "no program runs under the thread sanitizer here: the compiler lacks it, or the system "
+            "refuses the memory layout that it needs")
     if shutil.which(program):
         return ""
     if _is_debian():
@@ -218,6 +223,19 @@ def sanitizes() -> bool:
     command = [str(compiler() or "c++"), "-fsanitize=address,undefined", "-x", "c++", "-",
                "-o", os.devnull]
     return subprocess.run(command, input=b"int main() {}", capture_output=True).returncode == 0
+
+
+@cache
+def finds_races() -> bool:
+    """Whether a program can be linked with the thread sanitizer, and runs: it wants addresses that
+    some systems and containers do not give.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        program = str(Path(scratch, "program"))
+        command = [str(compiler() or "c++"), "-fsanitize=thread", "-x", "c++", "-", "-o", program]
+        made = subprocess.run(command, input=b"int main() {}", capture_output=True)
+        return made.returncode == 0 and subprocess.run(
+            [program], capture_output=True).returncode == 0
 
 
 def _is_debian() -> bool:
