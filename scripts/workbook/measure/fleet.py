@@ -47,6 +47,7 @@ class Plan:
     seconds: int = 10
     target: str = "balancer"  # or the servers themselves
     cpus: float = 1.0  # a server's quota
+    generator_cpus: float = 1.0
     stop_signal: str = "SIGTERM"
     retries: bool = True  # the balancer's
     told: bool = True  # whether the balancer heeds that a server is about to go
@@ -58,6 +59,7 @@ class Plan:
             "HOTPATH_SECONDS": str(self.seconds),
             "HOTPATH_TARGET": self.target,
             "HOTPATH_CPUS": str(self.cpus),
+            "HOTPATH_GENERATOR_CPUS": str(self.generator_cpus),
             "HOTPATH_STOP_SIGNAL": self.stop_signal,
             "HOTPATH_RETRIES": "3" if self.retries else "0",
             "HOTPATH_RETRY_ON": "all-retryable-errors" if self.retries else "none",
@@ -100,7 +102,8 @@ def merge(outputs: Sequence[str]) -> Row:
     if not merged:
         raise UserError("no request was answered", "run the command again on a quieter machine")
     p50, p90, p99, most = numpy.quantile(
-        list(merged), [0.5, 0.9, 0.99, 1], weights=list(merged.values()), method="inverted_cdf")
+        list(merged), [0.5, 0.9, 0.99, 1], weights=list(merged.values()), method="inverted_cdf"
+    ).tolist()
     return Row(
         sum(report["requests"] for report in reports),
         sum(report["requests"] * 1e6 / report["duration_us"] for report in reports),
@@ -116,31 +119,36 @@ class Fleet:
     plan: Plan
     _seen: set[str] = field(default_factory=set)
 
-    def load(self, meanwhile: Callable[[Fleet], None] | None = None) -> Row:
-        """Have the generators ask, while something happens to the servers if it is to.
-
-        UserError if that was not over when the generators were.
+    def load(self, *events: Callable[[Fleet], None]) -> Row:
+        """Have the generators ask for as long as was planned, or until what is to happen to the
+        servers has. UserError if it had not when the time was over.
         """
         before = self._cpu_s()
         docker("service", "scale", "--detach", f"{self.name}_generator={self.plan.generators}")
-        if meanwhile:
+        if events:
             _until(lambda: self._states().count("Running") == self.plan.generators,
                    "the generators did not start")
-            time.sleep(WARM_UP_S)
-            meanwhile(self)
-            if "Running" not in self._states():
-                raise UserError("the load ended before what was to happen under it",
-                                "give it more seconds")
+            self._happen(events)
         _until(lambda: set(self._states()) <= set(DONE), "the generators did not end",
                self.plan.seconds + PATIENCE_S)
         after = self._cpu_s()
         tasks = self._tasks()
         row = merge([logs(task) for task in tasks])
-        if meanwhile:
+        if events:
             return row
         server, balancer = ((after[name] - before[name]) * 1e6 / row.requests
                             for name in ("server", "balancer"))
         return Row(**{**vars(row), "server_us": server, "balancer_us": balancer})
+
+    def _happen(self, events: Sequence[Callable[[Fleet], None]]) -> None:
+        for event in events:
+            time.sleep(WARM_UP_S)
+            event(self)
+        time.sleep(WARM_UP_S)
+        if "Running" not in self._states():
+            raise UserError("the load ended before what was to happen under it",
+                            "give it more --seconds")
+        docker("kill", "--signal", "INT", *self._containers("generator"))
 
     def update(self) -> None:
         """Replace every server by a new one, as a new version would."""
@@ -150,9 +158,11 @@ class Fleet:
                               ).strip() == "completed", "the update did not end")
 
     def kill(self) -> None:
-        """End one server at once, as a crash would."""
-        docker("kill", "--signal", "KILL", self._containers("server")[0])
-        time.sleep(WARM_UP_S)
+        """End one server at once, as a crash would, and wait for its successor."""
+        before = self._containers("server")
+        docker("kill", "--signal", "KILL", before[0])
+        _until(lambda: len(set(self._containers("server")) - {before[0]}) == len(before),
+               "the killed server was not replaced")
 
     def wait_until_ready(self) -> None:
         _until(lambda: len(self._containers("server")) == self.plan.replicas,
@@ -196,7 +206,7 @@ class Fleet:
 @contextmanager
 def deployed(server: Path, plan: Plan) -> Iterator[Fleet]:
     """A fleet of these servers, ready to be asked, until the block ends."""
-    _complain_unless_possible()
+    complain_unless_possible()
     name = f"hotpath-fleet-{uuid4().hex[:8]}"
     with ExitStack() as stack:
         stack.enter_context(_one_at_a_time())
@@ -252,7 +262,7 @@ def _succeeds(*arguments: str) -> bool:
     return False
 
 
-def _complain_unless_possible() -> None:
+def complain_unless_possible() -> None:
     if not shutil.which("docker"):
         raise UserError("there is no docker here", "install it: https://docs.docker.com/engine/")
     if not _succeeds("info", "--format", "{{.ServerVersion}}"):

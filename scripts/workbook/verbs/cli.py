@@ -288,8 +288,9 @@ def fleet(chapter: ChapterArgument, solution: SolutionOption = False,
                                                 help="Servers behind the balancer.")] = 3,
           generators: Annotated[int, typer.Option(metavar="COUNT", min=1,
                                                   help="Whose results are merged.")] = 2,
-          seconds: Annotated[int, typer.Option(metavar="SECONDS", min=1,
-                                               help="Of load; 30 or more for an update.")] = 10,
+          seconds: Annotated[int | None, typer.Option(metavar="SECONDS", min=1, show_default=False,
+                                                      help="Of load; 10, or until the event is "
+                                                      "over.")] = None,
           event: Annotated[str, typer.Option("--while", metavar="EVENT", show_default=False,
                                              help="update: all servers are replaced. kill: one "
                                              "ends at once.")] = "",
@@ -299,7 +300,8 @@ def fleet(chapter: ChapterArgument, solution: SolutionOption = False,
     from workbook.measure.fleet import Plan
     from workbook.verbs import fleet as module
 
-    plan = Plan(replicas=replicas, generators=generators, seconds=seconds)
+    plan = Plan(replicas=replicas, generators=generators, seconds=seconds or (120 if event else 10),
+                generator_cpus=0.2 if event else 1.0)  # an engine that starves replaces nothing
     raise typer.Exit(module.run(find_server(chapter), plan, solution=solution, event=event,
                                 as_json=as_json))
 

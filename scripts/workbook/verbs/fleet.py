@@ -20,7 +20,7 @@ def run(chapter: Chapter, plan: fleet.Plan, *, solution: bool, event: str, as_js
         raise UserError(f"there is no event {event}", "use one of: " + ", ".join(EVENTS))
     directory = chapter.directory(solution)
     with fleet.deployed(build.build_server(directory), plan) as stack:
-        row = stack.load(EVENTS.get(event))
+        row = stack.load(*([EVENTS[event]] if event else []))
     if as_json:
         print(json.dumps({"server": shown(directory), "plan": asdict(plan), "event": event,
                           **asdict(row), "failed": row.failed}, indent=2))
