@@ -282,6 +282,30 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
                                 phases=phase or (), preset=preset))
 
 
+@verb(MEASURE, "fleet 8 --solution --while update")
+def fleet(chapter: ChapterArgument, solution: SolutionOption = False,
+          replicas: Annotated[int, typer.Option(metavar="COUNT", min=1, max=16,
+                                                help="Servers behind the balancer.")] = 3,
+          generators: Annotated[int, typer.Option(metavar="COUNT", min=1,
+                                                  help="Whose results are merged.")] = 2,
+          seconds: Annotated[int | None, typer.Option(metavar="SECONDS", min=1, show_default=False,
+                                                      help="Of load; 10, or until the event is "
+                                                      "over.")] = None,
+          event: Annotated[str, typer.Option("--while", metavar="EVENT", show_default=False,
+                                             help="update: all servers are replaced. kill: one "
+                                             "ends at once.")] = "",
+          as_json: JsonOption = False) -> None:
+    """Load replicas behind a balancer, on Docker Swarm."""
+    from workbook.course.chapters import find_server
+    from workbook.measure.fleet import Plan
+    from workbook.verbs import fleet as module
+
+    plan = Plan(replicas=replicas, generators=generators, seconds=seconds or (120 if event else 10),
+                generator_cpus=0.2 if event else 1.0)  # an engine that starves replaces nothing
+    raise typer.Exit(module.run(find_server(chapter), plan, solution=solution, event=event,
+                                as_json=as_json))
+
+
 @verb(MEASURE, "compare 1 2 --solution")
 def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or a directory such "
                                              "as solutions/01-naive.", show_default=False)],
