@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS
 from workbook.machine import box, setup
 
-from conftest import MARK, Hotpath, assert_refused
+from conftest import Hotpath, assert_refused
 
 MB = 1_000_000
 SERVER_MB, WORKBENCH_MB = 60, 900
@@ -97,7 +96,7 @@ def fake(tmp_path: Path) -> Fake:
 
 def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
     told = hotpath("check", "2", "--in", "linux", PATH=str(tmp_path))
-    assert_refused(told, "there is no docker here", "docker.io")
+    assert_refused(told, "there is no docker here", "install Docker")
 
 
 @pytest.mark.parametrize("said, meaning, remedy", [
@@ -281,3 +280,84 @@ def test_the_behaviour_suite_and_a_short_stress(hotpath: Hotpath, images: dict[s
     assert loaded.returncode == 0, loaded.stdout[-3000:] + loaded.stderr[-3000:]
     for phase, figures in json.loads(loaded.stdout)["phases"].items():
         assert figures["requests"] > 0 and not any(figures["errors"].values()), (phase, figures)
+
+
+@pytest.fixture(scope="module")
+def clone(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader's: of somebody who is not root where root runs the tests, done with chapter 1."""
+    root = tmp_path_factory.mktemp("clone")
+    for name in ("CMakeLists.txt", "CMakePresets.json", "chapters", "docker", "scripts",
+                 "solutions"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, root / name)
+    for file in (root / "solutions" / "01-naive").glob("*.*"):
+        shutil.copy(file, root / "chapters" / "01-naive" / file.name)
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", "12345:12345", str(root)], check=True)
+    root.chmod(0o755)
+    return root
+
+
+def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int], clone: Path,
+                                       project: str) -> None:
+    """As on the host: what is right passes, what is wrong fails by the check that finds it there;
+    and what comes out is the reader's own.
+    """
+    arguments = ("check", "1", "--only", "behaviour.requests", "--only", "cost.syscalls", "--json")
+    right = hotpath(*arguments, "--in", "linux", root=clone, timeout_s=PATIENCE_S)
+    assert right.returncode == 0, right.stdout[-3000:] + right.stderr[-3000:]
+    assert json.loads(right.stdout)["passed"]
+
+    response = clone / "chapters" / "01-naive" / "response.cpp"
+    text = response.read_text()
+    response.write_text(text.replace("Content-Length: ", "Content-Length: 1"))
+    assert response.read_text() != text
+    wrong = [hotpath(*arguments, *where, root=clone, timeout_s=PATIENCE_S)
+             for where in ((), ("--in", "linux"))]
+    assert [told.returncode for told in wrong] == [1, 1], wrong
+    assert verdicts(wrong[0].stdout) == verdicts(wrong[1].stdout)
+    assert ("behaviour.requests", "fail") in verdicts(wrong[1].stdout)
+
+    assert {file.stat().st_uid for file in (clone / "build" / "in").rglob("*")} == {
+        clone.stat().st_uid}
+
+
+def verdicts(told: str) -> list[tuple[str, str]]:
+    return [(check["name"], check["status"]) for check in json.loads(told)["checks"]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_stays_when_it_is_stopped(images: dict[str, int], project: str,
+                                          number: signal.Signals) -> None:
+    """While its container runs."""
+    command = [sys.executable, "-m", "workbook", "stress", "5", "--solution", "--in", "linux",
+               "--form", "full"]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + PATIENCE_S
+        while not left(project) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (130, 128 + number), said
+    assert not left(project)
+
+
+@pytest.mark.parametrize("settings, words", [
+    ({"HOTPATH_SERVER_CPUS": "4000"}, "fewer processors than docker/compose.yaml wants"),
+    ({"HOTPATH_PORT": "taken"}, "the port of the server is taken"),
+], ids=["processors", "port"])
+def test_a_server_that_cannot_have_what_it_wants(images: dict[str, int], project: str,
+                                                 settings: dict[str, str], words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings = {name: str(other.getsockname()[1]) if value == "taken" else value
+                    for name, value in settings.items()}
+        with pytest.raises(UserError, match=words) as refused:
+            with box.serving("linux", LOOP, settings):
+                pass
+    assert refused.value.fix
+    assert not left(project)

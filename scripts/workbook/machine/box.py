@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from workbook.common import children
 from workbook.common.errors import UserError
@@ -59,9 +59,9 @@ COMPLAINTS = (
 )
 
 
-def run(system: str, arguments: Sequence[str]) -> int:
+def run(system: str, arguments: Sequence[str], output: IO[str] | None = None) -> int:
     """Run `hotpath arguments…` in a container, whose images are built first if they have to be;
-    the exit code.
+    the exit code. What it prints goes to `output`, or where ours does.
     """
     if system not in SYSTEMS:
         raise UserError(f"there is no system {system} to run in", "use one of: "
@@ -72,7 +72,8 @@ def run(system: str, arguments: Sequence[str]) -> int:
         directory.mkdir(parents=True, exist_ok=True)
     with project(system) as compose:
         verb, *rest = arguments
-        return attached([*compose.command, "run", "--rm", "-T", verb, *rest], compose.environment)
+        return attached([*compose.command, "run", "--rm", "-T", verb, *rest], compose.environment,
+                        output)
 
 
 class Project:
@@ -169,8 +170,8 @@ def tag() -> str:
 def require_engine() -> None:
     """UserError unless an engine answers, and there is a compose for it."""
     if not shutil.which("docker"):
-        raise UserError("there is no docker here", "install it (on Debian: sudo apt-get install "
-                        f"docker.io docker-compose), {AGAIN}")
+        raise UserError("there is no docker here", "install Docker with its compose, from the "
+                        f"system's packages or as Docker Desktop, {AGAIN}")
     told = _engine("info", "--format", "{{.ServerVersion}}")
     if told.returncode != 0 or not told.stdout.strip():
         raise explained(told.stderr, "the container engine does not answer")
@@ -235,12 +236,13 @@ def build(system: str, service: str, what: str, settings: Mapping[str, str] | No
                         f"mend what is said there, {AGAIN}: what is done is kept")
 
 
-def attached(command: Sequence[str], settings: Mapping[str, str]) -> int:
+def attached(command: Sequence[str], settings: Mapping[str, str],
+             output: IO[str] | None = None) -> int:
     """Run compose so that its container's output is ours; the exit code. UserError if the engine
     refused. In a session of its own: Ctrl-C reaches us alone, and who called removes the container.
     """
     child = children.start(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE, text=True, errors="replace",
+                           stdout=output, stderr=subprocess.PIPE, text=True, errors="replace",
                            start_new_session=True)
     said: list[str] = []
     try:
