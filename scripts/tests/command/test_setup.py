@@ -242,7 +242,7 @@ def test_doctor_has_a_row_for_whatever_setup_brings(monkeypatch: pytest.MonkeyPa
     found = {finding.name: finding for finding in doctor._needs()}
     assert found["wrk"].state == doctor.MISSING and found["valgrind"].state == doctor.WARN
     assert found["valgrind"].found == "not on this system: allocations are not counted"
-    assert "docker compose" in found["valgrind"].fix
+    assert "./scripts/hotpath check 2 --in linux" in found["valgrind"].fix
 
 
 @pytest.mark.parametrize("makes", ["exit 1", "echo '#!/bin/sh\nexit 66' > \"$last\""],

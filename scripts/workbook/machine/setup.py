@@ -142,6 +142,7 @@ NEEDS: dict[str, Need] = {
         "clang-format",
         lambda: any(shutil.which(f"clang-format{tail}") for tail in ("-19", "-20", "-21", "")),
         ("clang-format-{llvm}",), ("clang-format",)),
+    "debootstrap": _program("debootstrap"),
     "chromium": Need("chromium, for the book's tests", lambda: chromium() is not None,
                      ("chromium",), ("--cask", "chromium")),
 }
@@ -197,7 +198,12 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
 
 def in_container(arguments: str) -> str:
     """The command that runs `check N` or `trace N` where Linux's tools are."""
-    return f"docker compose -f docker/compose.yaml run --rm {arguments}"
+    return f"{COMMAND} {arguments} --in linux"
+
+
+def emulates_kqueue() -> bool:
+    """Whether this is the system of docker/bsd.Dockerfile, where all is built for kqueue."""
+    return sys.platform == "linux" and os.environ.get("HOTPATH_POLLER") == "kqueue"
 
 
 def lacking(program: str) -> str:

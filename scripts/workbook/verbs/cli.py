@@ -77,6 +77,8 @@ PartOption = Annotated[int | None, typer.Option("--part", metavar="K", show_defa
                                                 help="Of this part of the chapter.")]
 SolutionOption = Annotated[bool, flag("--solution", "The finished solution, not your own code.")]
 JsonOption = Annotated[bool, flag("--json", "Print JSON for a program to read.")]
+InOption = Annotated[str | None, typer.Option("--in", metavar="SYSTEM", show_default=False,
+                                              help="In a container: linux, or bsd for kqueue.")]
 
 
 def main() -> None:
@@ -105,6 +107,17 @@ def _leave(number: int, frame: object) -> None:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
+
+
+def _in_container(system: str) -> typer.Exit:
+    """The same verb with the same arguments, but for --in, was run there."""
+    from workbook.machine import box
+
+    given = list(sys.argv[1:])
+    if "--in" in given:
+        at = given.index("--in")
+        del given[at:at + 2]
+    return typer.Exit(box.run(system, [a for a in given if not a.startswith("--in=")]))
 
 
 @app.callback()
@@ -141,8 +154,10 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
                                                    help="What must hold at the end of this part.")]
           = None,
           listed: Annotated[bool, flag("--list", "Only list the checks and their cases.")] = False,
-          as_json: JsonOption = False) -> None:
+          system: InOption = None, as_json: JsonOption = False) -> None:
     """Judge your code: behaviour, counted costs, speed."""
+    if system:
+        raise _in_container(system)
     from workbook.course.chapters import find
     from workbook.verbs import check as module
 
@@ -231,8 +246,10 @@ def run(context: typer.Context, chapter: ChapterArgument,
 
 @verb(WORK, "trace 1 --solution")
 def trace(chapter: ChapterArgument, solution: SolutionOption = False,
-          as_json: JsonOption = False) -> None:
+          system: InOption = None, as_json: JsonOption = False) -> None:
     """Show the system calls of one GET / on a time line."""
+    if system:
+        raise _in_container(system)
     from workbook.course.chapters import find_server
     from workbook.machine import setup
     from workbook.measure import trace as module
@@ -273,8 +290,10 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
            = None,
            preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
                                                "event loops on that.")] = "release",
-           as_json: JsonOption = False) -> None:
+           system: InOption = None, as_json: JsonOption = False) -> None:
     """Put the server under phases of load."""
+    if system:
+        raise _in_container(system)
     from workbook.course.chapters import find_server
     from workbook.verbs import stress as module
 
@@ -346,11 +365,13 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
           rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                      help="More make the figures surer.")] = None,
           mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
-          as_json: JsonOption = False) -> None:
+          system: InOption = None, as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
     This is the main job; it takes four minutes at most.
     """
+    if system:
+        raise _in_container(system)
     from workbook.verbs import bench as module
 
     raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
