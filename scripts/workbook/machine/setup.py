@@ -21,8 +21,8 @@ from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
-FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "valgrind", "git",
-               "patch")
+FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "ss", "valgrind",
+               "git", "patch")
 FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "sanitizers", "clang-format", "chromium")
 
 
@@ -129,6 +129,8 @@ NEEDS: dict[str, Need] = {
     "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
     "strace": _program("strace", what="strace, which counts system calls",
                        without="system calls are not counted"),
+    "ss": _program("ss", apt="iproute2", what="ss, which shows the kernel's sockets",
+                   without="chapter 0's sockets are not shown"),
     "valgrind": Need("valgrind, which counts allocations and instructions",
                      lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
                      without="allocations are not counted"),
