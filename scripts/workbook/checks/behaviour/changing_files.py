@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 from workbook.checks.behaviour.alone import (
     PATIENCE_S,
     alone,
@@ -48,6 +50,7 @@ def make(root: Path) -> None:
     (root / "large.bin").write_bytes(OLD)
     (root / "other.bin").write_bytes(OLD)
     (root / "small.bin").write_bytes(SMALL)
+    (root / "empty.bin").write_bytes(b"")
 
 
 def root_of(server: Server) -> Path:
@@ -75,6 +78,10 @@ def cases() -> Iterator[Case]:
         ("descriptors-come-back", "close(2)",
          f"{TIMES} files, of all fates: sent, asked for by HEAD, missing, a directory, given up "
          "half-way", "as many descriptors are open as before", descriptors_come_back),
+        ("descriptors-of-who-stays", "close(2)",
+         "a client asks for a file, for one by HEAD, for an empty one, for one with POST, for one "
+         "that is not there, and stays", "after each answer as many descriptors are open as after "
+         "the first", descriptors_of_who_stays),
         ("memory-of-readers", "sendfile(2)",
          f"{READERS} clients read the first bytes of {LARGE // MIB} MiB each",
          f"the server's own memory grows by no more than {MORE // MIB} MiB", memory_of_readers),
@@ -159,6 +166,23 @@ def descriptors_come_back(server: Server) -> None:
         raise Unmet(f"{before} descriptors were open before, and {after} after")
 
 
+def descriptors_of_who_stays(server: Server) -> None:
+    before = 0
+    with connected(server, 1) as (client,):
+        for method, name in [("GET", "small"), ("HEAD", "large"), ("GET", "empty"),
+                             ("POST", "small"), ("GET", "nowhere"), ("HEAD", "empty")]:
+            request = f"{method} /{name}.bin HTTP/1.1\r\nHost: localhost\r\n"
+            size = len(client.received().raw)
+            client.perform((f"{request}Content-Length: 0\r\n\r\n".encode(),))
+            client.receive_in_all(size + 1)
+            server.sleeps(PATIENCE_S)
+            now = psutil.Process(server.pid).num_fds()
+            before = before or now
+            if now != before or client.ended:
+                raise Unmet(f"{before} descriptors were open after the first answer, {now} after "
+                            f"{method} /{name}.bin")
+
+
 def memory_of_requests(server: Server) -> None:
     must_be_plain(server)
     ask_for_all_fates(server, TIMES)
@@ -198,8 +222,6 @@ def ask_for_all_fates(server: Server, times: int) -> None:
 
 def settled(server: Server, wanted: int) -> int:
     """How many descriptors are open, once it is so few or has stayed the same for a while."""
-    import psutil
-
     deadline, seen = time.monotonic() + PATIENCE_S, [-1, -2, -3]
     while time.monotonic() < deadline:
         seen = [*seen[1:], psutil.Process(server.pid).num_fds()]
