@@ -38,6 +38,7 @@ struct Wants {
     bool operator==(const Wants&) const = default;
 };
 
+// TODO(9): bytes, then perhaps a file, which whoever drives the connection sends.
 /// What to send, in order.
 struct Output {
     std::span<const iovec> bytes;
@@ -47,6 +48,7 @@ struct Output {
 /// so whoever drives it decides when to receive, when to send and how long to wait.
 class Connection {
 public:
+    // TODO(9): and the Opening of the worker's answers.
     /// `handler` and `pool` must outlive the connection.
     Connection(Handler& handler, BufferPool& pool) : handler_(&handler), pool_(&pool) {}
 
@@ -103,6 +105,8 @@ private:
     Buffer output_;
     std::unique_ptr<char[]> body_;  // a body that did not come with its head
     std::size_t body_had_ = 0;
+    // TODO(9): or a file: requests wait behind it as they do behind echo_. It is closed when it was
+    // sent, or need not be (HEAD), and when memory runs out.
     std::string_view echo_;  // to be sent after output_: of body_, or a literal
     HttpParser parser_;
     Request request_;

@@ -16,6 +16,7 @@ public:
     virtual void respond(const Request& request, Response& response) = 0;
 };
 
+// TODO(9): it has to know --root: std::function.
 /// Makes a handler for each thread that serves.
 using HandlerFactory = std::unique_ptr<Handler> (*)();
 

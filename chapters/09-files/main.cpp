@@ -67,6 +67,7 @@ web::Limits parse_limits(const char* text) {
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop)};
 }
 
+// TODO(9): --root DIR, in the usage too. An empty one is a mistake of who typed it: say so.
 /// Nothing when only the usage was asked for.
 std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     const option known[] = {

@@ -18,6 +18,9 @@ inline constexpr std::string_view service_unavailable =
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:
+    // TODO(9): the body may be a FileRange, which belongs to the connection that will send it: the
+    // response is made with a reference to it. What a file's name says that it is comes from a
+    // table, so content_type() takes a MediaType.
     /// The most bytes that a head can have.
     static constexpr std::size_t max_head = 256;
 
@@ -43,6 +46,7 @@ public:
         has_request_body_ = true;
     }
 
+    // TODO(9): a small HTML page now; 301 and 405 come with a field line more.
     /// The answer to a request that is not served: the status as text.
     void error(Status status);
 

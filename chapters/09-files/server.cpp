@@ -34,6 +34,7 @@ private:
 Server::Server(const ServerOptions& options, HandlerFactory make_handler,
                std::atomic<bool>& stopping)
     : stopping_(stopping) {
+    // TODO(9): a handler may not find its --root. Make them before a port is open.
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(std::move(listener), make_handler(),

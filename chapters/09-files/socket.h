@@ -44,6 +44,9 @@ std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> in
 /// offered.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts);
 
+// TODO(9): and with at most so much of a file behind the parts: send_with_file(). If that sends
+// nothing, the file has become shorter than the answer says: IoError::failed.
+
 /// Tells the peer that nothing more will come; receiving goes on.
 void half_close(const Fd& socket);
 

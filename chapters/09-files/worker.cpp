@@ -18,6 +18,7 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
+// TODO(9): output().file too, at most 1 MiB in one call, so that others have their turn.
 // Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
 // client only: there is something else to send.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,

@@ -73,6 +73,7 @@ private:
     const std::atomic<bool>& stopping_;
     Fd listener_;
     Poller poller_;
+    // TODO(9): an Opening, whose date is set once a second: now_ tells when.
     BufferPool pool_;
     std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch
