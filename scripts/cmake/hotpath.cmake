@@ -70,8 +70,19 @@ function(hotpath_options target)
     target_link_libraries(${target} PRIVATE Threads::Threads)
 endfunction()
 
-# Linux has no kqueue of its own: ours stands in front of epoll.
+# A system may say which poller is its own, as that of docker/bsd.Dockerfile does.
+if(DEFINED ENV{HOTPATH_POLLER})
+    set(HOTPATH_POLLER $ENV{HOTPATH_POLLER} CACHE STRING "epoll or kqueue")
+endif()
+
+# Linux has no kqueue of its own: ours stands in front of epoll. Where it is installed it is a
+# library like others.
 function(hotpath_link_kqueue target)
+    find_library(HOTPATH_KQUEUE hotpath_kqueue)
+    if(HOTPATH_KQUEUE)
+        target_link_libraries(${target} PRIVATE ${HOTPATH_KQUEUE})
+        return()
+    endif()
     if(NOT TARGET hotpath_kqueue)
         set(kqueue ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../docker/bsd/kqueue)
         add_subdirectory(${kqueue} ${CMAKE_BINARY_DIR}/kqueue EXCLUDE_FROM_ALL)

@@ -76,7 +76,7 @@ def test_a_missing_tool_is_skipped_with_its_remedy(monkeypatch: pytest.MonkeyPat
     assert counted.skipped["syscalls"] == "strace is not installed: ./scripts/hotpath setup"
     monkeypatch.setattr(shutil, "which", lambda name: None)
     skipped = costs.count(Path("server")).skipped
-    assert "this system has no valgrind; in a container: docker" in skipped["allocations"]
+    assert "this system has no valgrind; in a container: ./scripts/hotpath" in skipped["allocations"]
 
 
 def test_a_system_that_forbids_tracing_is_told(monkeypatch: pytest.MonkeyPatch,

@@ -38,6 +38,8 @@ PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(cha
 
 Targets = Mapping[str, Path]
 
+pytestmark = pytest.mark.timeout(1800)  # beside others the first build takes its time
+
 
 def sources(name: str) -> list[Path]:
     """What is fuzzed: a checkpoint's parser, its connection with all that this needs, or what it

@@ -1,125 +1,363 @@
-"""The container judges a chapter: what a reader without strace and valgrind is told to run."""
+"""The ladder in containers: the images, the compose file, and `--in`, as a reader uses them.
+
+With an engine that answers, both images are built as docker/make-base offers it, from Debian's
+packages, unless there is a registry. Without one these tests are skipped, and those of the files
+and of what is said when something is missing are not.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
+import sys
 import time
+import uuid
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
-from workbook.common.paths import ROOT
-from workbook.machine import setup
+from workbook.common.errors import UserError
+from workbook.common.paths import ROOT, SCRIPTS
+from workbook.machine import box, setup
 
-DOCKER = ROOT / "docker"
-COMPOSE_FILE = DOCKER / "compose.yaml"
-PATIENCE_S = 240.0  # for all that a cold machine downloads and builds
+from conftest import Hotpath, assert_refused
 
-pytestmark = pytest.mark.timeout(PATIENCE_S + 120)
+MB = 1_000_000
+SERVER_MB, WORKBENCH_MB = 60, 900
+PATIENCE_S = 1500  # for all that a cold and busy machine fetches and builds
+READERS = ("check", "trace", "stress", "bench")
 
-
-def test_the_compose_file_says_what_it_should() -> None:
-    services = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))["services"]
-    assert set(services) == {"check", "trace", "stress", "stress-kqueue"}
-    for service in services.values():
-        assert "SYS_PTRACE" in service["cap_add"]
-        assert (DOCKER / service["build"]["context"]).resolve() == ROOT
-        assert (ROOT / service["build"]["dockerfile"]).exists()
-        for volume in service["volumes"]:
-            assert (DOCKER / volume.split(":")[0]).exists()
+pytestmark = pytest.mark.timeout(PATIENCE_S)
 
 
-@pytest.mark.parametrize("verb", ["check 2", "trace 2"])
-def test_what_a_reader_is_told_to_run_is_there(verb: str) -> None:
-    services = yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8"))["services"]
-    command = setup.in_container(verb)
-    assert command == f"docker compose -f {COMPOSE_FILE.relative_to(ROOT)} run --rm {verb}"
-    assert services[verb.split()[0]]["entrypoint"] == ["./scripts/hotpath", verb.split()[0]]
+def services() -> dict[str, dict[str, object]]:
+    return yaml.safe_load(box.COMPOSE_FILE.read_text(encoding="utf-8"))["services"]
+
+
+def test_the_compose_file_gives_no_more_than_is_needed() -> None:
+    assert set(services()) == {*READERS, "server", "load"}
+    for service in services().values():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not {"privileged", "cap_add", "pid", "devices"} & set(service)
+    for name in READERS:
+        assert services()[name]["network_mode"] == "none"
+    server, load = services()["server"], services()["load"]
+    assert server["networks"] == load["networks"] == ["wire"]
+    assert server["cpuset"] != load["cpuset"]
+
+
+def test_what_is_mounted_is_here_and_read_only() -> None:
+    for volume in services()["check"]["volumes"]:
+        if not volume.startswith("${"):
+            source, _, mode = volume.split(":")
+            assert (box.COMPOSE_FILE.parent / source).exists() and mode == "ro"
+
+
+@pytest.mark.parametrize("verb", READERS)
+def test_a_service_is_the_verb_of_its_name(verb: str) -> None:
+    assert services()[verb]["entrypoint"] == ["./scripts/hotpath", verb]
+
+
+def test_the_images_share_their_stages() -> None:
+    """What one file says the other does not say again."""
+    linux, bsd = (
+        {line.strip() for line in (ROOT / "docker" / f"{name}.Dockerfile").read_text().splitlines()
+         if line.startswith(("RUN", "COPY", "    &&", "FROM"))} for name in box.SYSTEMS)
+    assert not linux & bsd - {"COPY scripts/cmake scripts/cmake"}
+
+
+def test_a_reader_is_told_the_command() -> None:
+    assert setup.in_container("check 2") == "./scripts/hotpath check 2 --in linux"
+
+
+Fake = Callable[[str], dict[str, str]]
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Fake:
+    """A `docker` that does what a shell script says: the environment that has it first."""
+
+    def make(script: str) -> dict[str, str]:
+        program = tmp_path / "docker"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        return {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    return make
+
+
+def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
+    told = hotpath("check", "2", "--in", "linux", PATH=str(tmp_path))
+    assert_refused(told, "there is no docker here", "install Docker")
+
+
+@pytest.mark.parametrize("said, meaning, remedy", [
+    ("Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
+     "the container engine is not running", "systemctl start docker"),
+    ("Got permission denied while trying to connect to the Docker daemon socket at unix:///x",
+     "you may not use the container engine", "usermod -aG docker"),
+    ("something else altogether", "something else altogether", "mend that"),
+], ids=["not running", "no permission", "unknown"])
+def test_an_engine_that_does_not_answer(hotpath: Hotpath, fake: Fake, said: str, meaning: str,
+                                        remedy: str) -> None:
+    told = hotpath("stress", "2", "--in=bsd", **fake(f"echo '{said}' >&2; exit 1"))
+    assert_refused(told, meaning, remedy)
+
+
+# An engine that has nothing, and whatever is asked for besides.
+EMPTY = """case "$*" in
+  *ServerVersion*) echo 1 ;;
+  *RootDir*) echo / ;;
+  *version*) echo 1 ;;
+  {more}
+  *"image inspect"*) exit 1 ;;
+esac"""
+
+
+def test_no_registry(hotpath: Hotpath, fake: Fake) -> None:
+    told = hotpath("check", "2", "--in", "linux",
+                   **fake(EMPTY.format(more="pull*) echo 'no such host' >&2; exit 1 ;;")))
+    assert_refused(told, "cannot be fetched from a registry", "docker/make-base")
+
+
+@pytest.mark.parametrize("said, words", [
+    ("E: write error - write (28: No space left on device)", "the container engine's disk is full"),
+    ("g++ is not to be had", "the image is half built; this step failed:\n  Step 3/9 : RUN apt-get"),
+], ids=["disk full", "another failure"])
+def test_a_build_that_fails(hotpath: Hotpath, fake: Fake, said: str, words: str) -> None:
+    building = f"*build*) echo 'Step 3/9 : RUN apt-get'; echo '{said}'; exit 1 ;;"
+    told = hotpath("check", "2", "--in", "linux",
+                   **fake(EMPTY.format(more=f"*debian*) ;; {building}")))
+    assert_refused(told, words)
+
+
+def test_an_image_that_is_not_whole_is_built_again(hotpath: Hotpath, fake: Fake) -> None:
+    """It is there, and does not bear the label of the last layer."""
+    more = "*build*) echo 'Step 1/9 : FROM x'; exit 1 ;; *\"image inspect\"*) echo '<no value>' ;;"
+    told = hotpath("check", "2", "--in", "linux", **fake(EMPTY.format(more=more)))
+    assert_refused(told, "is only half built: building it again", "Step 1/9")
+
+
+def test_too_little_disk_is_seen_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(box, "_engine", lambda *_: subprocess.CompletedProcess([], 0, "/", ""))
+    full = shutil._ntuple_diskusage(10 << 30, 9 << 30, 1 << 30)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    with pytest.raises(UserError, match="1.0 GiB free") as refused:
+        box._require_room()
+    assert "docker system df" in refused.value.fix
+
+
+def test_a_system_that_is_none(hotpath: Hotpath) -> None:
+    assert_refused(hotpath("bench", "--in", "plan9"), "there is no system plan9", "linux, bsd")
 
 
 @pytest.fixture(scope="module")
-def compose(request: pytest.FixtureRequest) -> list[str]:
-    """Docker's compose command, with the image built; skips where that cannot be or takes long."""
-    if os.environ.get("CI") and not os.environ.get("HOTPATH_DOCKER"):
-        pytest.skip("set HOTPATH_DOCKER=1 to build the image in CI too")
-    command = [*compose_command(), "-f", str(COMPOSE_FILE)]
-    capture = request.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print("\nbuilding the image: minutes the first time, seconds later", flush=True)
-    deadline = time.monotonic() + PATIENCE_S
-    make_base(deadline)
-    built = within(deadline, [*command, "build", "check"])
-    assert built.returncode == 0, built.stdout[-4000:]
-    return command
-
-
-def compose_command() -> list[str]:
-    """The plugin, or the program that it replaced."""
-    for command in (["docker", "compose"], ["docker-compose"]):
-        if shutil.which(command[0]) and succeeds([*command, "version"]):
-            if succeeds(["docker", "info"]):
-                return command
-    pytest.skip("there is no docker with compose here, or its daemon does not answer")
-
-
-def make_base(deadline: float) -> None:
-    """Have the base image: from before, from a registry, or made of Debian's packages."""
-    image = os.environ.get("HOTPATH_BASE", "debian:trixie-slim")
-    if succeeds(["docker", "image", "inspect", image]) or within(
-            deadline, ["docker", "pull", image]).returncode == 0:
-        return
-    if os.geteuid() != 0 or not shutil.which("debootstrap"):
-        pytest.skip("no image registry can be reached, and docker/make-base needs root and "
-                    "debootstrap")
-    made = within(deadline, [str(DOCKER / "make-base")])
-    assert made.returncode == 0, made.stdout[-4000:]
-
-
-def succeeds(command: list[str]) -> bool:
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
-
-
-def within(deadline: float, command: list[str]) -> subprocess.CompletedProcess[str]:
+def engine() -> None:
+    """Skips where none answers. The image that ours begin with is there then."""
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace",
-                              timeout=max(1.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"`{' '.join(command[:4])} …` took more than {PATIENCE_S:.0f} s; "
-                    "what is done is kept for the next time")
+        box.require_engine()
+    except UserError as error:
+        pytest.skip(f"{error.message} ({error.fix})")
+    if box._engine("image", "inspect", box.BASE).returncode == 0:
+        return
+    if box._engine("pull", box.BASE).returncode == 0:
+        return
+    if os.geteuid() != 0:
+        pytest.skip("no registry can be reached, and docker/make-base needs root")
+    setup.ensure(["debootstrap"])
+    made = subprocess.run([str(ROOT / "docker" / "make-base")], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout[-2000:] + made.stderr[-2000:]
 
 
-@pytest.mark.parametrize("name", ["02-fewer-syscalls", "07-workers"])
-def test_the_container_counts(compose: list[str], name: str) -> None:
-    told = in_container(compose, "check", name, "--solution", "--only", "cost")
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert f"{name} (solution): " in told.stdout and "PASS" in told.stdout
-    assert "skip" not in told.stdout
+@pytest.fixture(scope="module")
+def images(engine: None, request: pytest.FixtureRequest) -> dict[str, int]:
+    """Both workbenches and a server of each, built; their sizes in bytes. Prints sizes and times."""
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    found = {}
+
+    def timed(what: str, make: Callable[[], object]) -> None:
+        began = time.monotonic()
+        make()
+        with capture.global_and_fixture_disabled():
+            print(f"\n{what}: {time.monotonic() - began:.0f} s", end="", flush=True)
+
+    for system in box.SYSTEMS:
+        image = f"hotpath-{system}:{box.tag()}"
+        known = "already here" if box._label(image) == system else "built"
+        timed(f"{image} ({known})", lambda system=system: box.ensure_workbench(system))
+        timed(f"{image} (built again, warm)", lambda system=system: box.build(
+            system, "check", system))
+        found[image] = size(image)
+        timed(f"a server for {system}", lambda system=system: box.ensure_server(system, LOOP))
+        server = box.ensure_server(system, LOOP)["HOTPATH_SERVER_TAG"]
+        found[f"hotpath-{system}-server:{server}"] = size(f"hotpath-{system}-server:{server}")
+    with capture.global_and_fixture_disabled():
+        print("\n" + "\n".join(f"{name}: {bytes_ / MB:.0f} MB" for name, bytes_ in found.items()),
+              flush=True)
+    return found
 
 
-def test_gcc_takes_a_profile(compose: list[str]) -> None:
-    """The compiler of the image is g++, which has one round of counting. A profile that it does not
-    find ends the build. What it saves is not asked: that is sometimes nothing.
+LOOP = "solutions/05-event-loop"
+
+
+def size(image: str) -> int:
+    return int(box._engine("image", "inspect", "--format", "{{.Size}}", image).stdout)
+
+
+def test_the_images_are_small(images: dict[str, int]) -> None:
+    assert len(images) == 4
+    for name, bytes_ in images.items():
+        assert bytes_ <= (SERVER_MB if "-server:" in name else WORKBENCH_MB) * MB, name
+
+
+@pytest.fixture
+def project(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of all that a test makes the engine make, none of which may be there at its end."""
+    name = f"hotpath-test-{uuid.uuid4().hex[:12]}"
+    monkeypatch.setenv("COMPOSE_PROJECT_NAME", name)
+    yield name
+    assert not left(name)
+
+
+def left(project: str) -> list[str]:
+    mark = f"--filter=label=com.docker.compose.project={project}"
+    return [f"{kind[0]} {found}" for kind in (["ps", "-a"], ["network", "ls"], ["volume", "ls"])
+            for found in box._engine(*kind, "-q", mark).stdout.split()]
+
+
+@pytest.mark.parametrize("system", box.SYSTEMS)
+def test_a_server_image_serves(images: dict[str, int], project: str, system: str) -> None:
+    """As nobody, on a read-only file system, without a shell, and found healthy by its engine."""
+    with box.serving(system, LOOP) as served:
+        with urllib.request.urlopen(f"http://127.0.0.1:{served.port}/", timeout=60) as answer:
+            assert answer.status == 200 and b"<html" in answer.read()
+        facts = box._inspected(served.container, ".HostConfig")
+        assert facts["ReadonlyRootfs"] and facts["CapDrop"] == ["ALL"] and not facts["CapAdd"]
+        assert os.stat(f"/proc/{served.pid}").st_uid == 65532
+        told = box._engine("exec", served.container, "sh", "-c", "true")
+        assert told.returncode != 0
+        assert box._engine("stop", "-t", "60", served.container).returncode == 0
+        assert box._inspected(served.container, ".State")["ExitCode"] == 0
+
+
+def test_a_bsd_server_knows_no_epoll(images: dict[str, int]) -> None:
+    """In the link map, which the linker writes beside it; Linux's, which has it, is the control."""
+    maps = {system: link_map(system) for system in box.SYSTEMS}
+    assert "epoll" in maps["linux"] and "kevent" not in maps["linux"]
+    assert "kevent" in maps["bsd"] and "epoll" not in maps["bsd"]
+
+
+def link_map(system: str) -> str:
+    """What the server image's own stage has written, with the layers that it is made of."""
+    built = box._engine(
+        "build", "-q", "-f", str(ROOT / "docker" / "linux.Dockerfile"), "--target", "build",
+        "--build-arg", f"BASE={box.BASE}", "--build-arg", f"CHECKPOINT={LOOP}",
+        "--build-arg", f"WORKBENCH=hotpath-{system}:{box.tag()}", str(ROOT))
+    assert built.returncode == 0, built.stdout + built.stderr
+    image = built.stdout.split()[-1]
+    told = box._engine("run", "--rm", "--network=none", "--entrypoint=cat", image, "out/server.map")
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+@pytest.mark.parametrize("system", box.SYSTEMS)
+def test_the_behaviour_suite_and_a_short_stress(hotpath: Hotpath, images: dict[str, int],
+                                                project: str, system: str) -> None:
+    judged = hotpath("check", "5", "--solution", "--only", "behaviour", "--json", "--in", system,
+                     timeout_s=PATIENCE_S)
+    assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr[-3000:]
+    assert json.loads(judged.stdout)["passed"]
+    loaded = hotpath("stress", "5", "--solution", "--json", "--in", system, timeout_s=PATIENCE_S)
+    assert loaded.returncode == 0, loaded.stdout[-3000:] + loaded.stderr[-3000:]
+    for phase, figures in json.loads(loaded.stdout)["phases"].items():
+        assert figures["requests"] > 0 and not any(figures["errors"].values()), (phase, figures)
+
+
+@pytest.fixture(scope="module")
+def clone(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reader's: of somebody who is not root where root runs the tests, done with chapter 1."""
+    root = tmp_path_factory.mktemp("clone")
+    for name in ("CMakeLists.txt", "CMakePresets.json", "chapters", "docker", "scripts",
+                 "solutions"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, root / name)
+    for file in (root / "solutions" / "01-naive").glob("*.*"):
+        shutil.copy(file, root / "chapters" / "01-naive" / file.name)
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", "12345:12345", str(root)], check=True)
+    root.chmod(0o755)
+    return root
+
+
+def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int], clone: Path,
+                                       project: str) -> None:
+    """As on the host: what is right passes, what is wrong fails by the check that finds it there;
+    and what comes out is the reader's own.
     """
-    told = in_container(compose, "--entrypoint", "./scripts/hotpath", "check",
-                        "pgo", "8", "--solution", "--json")
-    assert told.returncode == 0, told.stdout + told.stderr
-    gain = json.loads(told.stdout)
-    assert gain["rounds"] == ["GENERATE"]
-    assert gain["before"] and gain["after"]
+    arguments = ("check", "1", "--only", "behaviour.requests", "--only", "cost.syscalls", "--json")
+    right = hotpath(*arguments, "--in", "linux", root=clone, timeout_s=PATIENCE_S)
+    assert right.returncode == 0, right.stdout[-3000:] + right.stderr[-3000:]
+    assert json.loads(right.stdout)["passed"]
+
+    response = clone / "chapters" / "01-naive" / "response.cpp"
+    text = response.read_text()
+    response.write_text(text.replace("Content-Length: ", "Content-Length: 1"))
+    assert response.read_text() != text
+    wrong = [hotpath(*arguments, *where, root=clone, timeout_s=PATIENCE_S)
+             for where in ((), ("--in", "linux"))]
+    assert [told.returncode for told in wrong] == [1, 1], wrong
+    assert verdicts(wrong[0].stdout) == verdicts(wrong[1].stdout)
+    assert ("behaviour.requests", "fail") in verdicts(wrong[1].stdout)
+
+    assert {file.stat().st_uid for file in (clone / "build" / "in").rglob("*")} == {
+        clone.stat().st_uid}
 
 
-def test_the_container_has_kqueue(compose: list[str]) -> None:
-    told = in_container(compose, "stress-kqueue", "--phase", "warm-up")
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert told.stdout.count("(kqueue) under load") == len(list(ROOT.glob(
-        "solutions/*/poller_kqueue.cpp")))
-    assert "no figure" not in told.stdout
+def verdicts(told: str) -> list[tuple[str, str]]:
+    return [(check["name"], check["status"]) for check in json.loads(told)["checks"]]
 
 
-def in_container(compose: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*compose, "run", "--rm", *arguments], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=300)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_stays_when_it_is_stopped(images: dict[str, int], project: str,
+                                          number: signal.Signals) -> None:
+    """While its container runs."""
+    command = [sys.executable, "-m", "workbook", "stress", "5", "--solution", "--in", "linux",
+               "--form", "full"]
+    with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + PATIENCE_S
+        while not left(project) and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.2)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in (130, 128 + number), said
+    assert not left(project)
+
+
+@pytest.mark.parametrize("settings, words", [
+    ({"HOTPATH_SERVER_CPUS": "4000"}, "fewer processors than docker/compose.yaml wants"),
+    ({"HOTPATH_PORT": "taken"}, "the port of the server is taken"),
+], ids=["processors", "port"])
+def test_a_server_that_cannot_have_what_it_wants(images: dict[str, int], project: str,
+                                                 settings: dict[str, str], words: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings = {name: str(other.getsockname()[1]) if value == "taken" else value
+                    for name, value in settings.items()}
+        with pytest.raises(UserError, match=words) as refused:
+            with box.serving("linux", LOOP, settings):
+                pass
+    assert refused.value.fix
+    assert not left(project)

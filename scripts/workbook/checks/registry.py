@@ -114,6 +114,7 @@ CHECKS: tuple[Check, ...] = (
     told.check(),
     echo.check(),
     elsewhere.under_sanitizers(GROUPS),
+    elsewhere.under_thread_sanitizer(GROUPS),
     elsewhere.on_kqueue(GROUPS),
     Check("seam.connection", "system calls of the connection", seam.judge, level=5),
     Check("seam.poller", "changes that wait for the next call of kevent", poller.judge, level=6,

@@ -100,7 +100,7 @@ def _configure(preset: str, directory: Path) -> None:
     """Configure once; ninja reruns CMake itself when a CMakeLists.txt changes."""
     if _is_configured(directory):
         return
-    command = ["cmake", "--preset", preset, "--fresh"]
+    command = ["cmake", "--preset", preset, "-B", str(directory), "--fresh"]
     _run(command, ROOT, f"configuring {preset}")
 
 

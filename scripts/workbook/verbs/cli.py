@@ -77,6 +77,8 @@ PartOption = Annotated[int | None, typer.Option("--part", metavar="K", show_defa
                                                 help="Of this part of the chapter.")]
 SolutionOption = Annotated[bool, flag("--solution", "The finished solution, not your own code.")]
 JsonOption = Annotated[bool, flag("--json", "Print JSON for a program to read.")]
+InOption = Annotated[str | None, typer.Option("--in", metavar="SYSTEM", show_default=False,
+                                              help="In a container: linux, or bsd for kqueue.")]
 
 
 def main() -> None:
@@ -105,6 +107,17 @@ def _leave(number: int, frame: object) -> None:
 
 def _print_json(value: object) -> None:
     print(json.dumps(value, indent=2))
+
+
+def _in_container(system: str) -> typer.Exit:
+    """The same verb with the same arguments, but for --in, was run there."""
+    from workbook.machine import box
+
+    given = list(sys.argv[1:])
+    if "--in" in given:
+        at = given.index("--in")
+        del given[at:at + 2]
+    return typer.Exit(box.run(system, [a for a in given if not a.startswith("--in=")]))
 
 
 @app.callback()
@@ -141,8 +154,10 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
                                                    help="What must hold at the end of this part.")]
           = None,
           listed: Annotated[bool, flag("--list", "Only list the checks and their cases.")] = False,
-          as_json: JsonOption = False) -> None:
+          system: InOption = None, as_json: JsonOption = False) -> None:
     """Judge your code: behaviour, counted costs, speed."""
+    if system:
+        raise _in_container(system)
     from workbook.course.chapters import find
     from workbook.verbs import check as module
 
@@ -231,8 +246,10 @@ def run(context: typer.Context, chapter: ChapterArgument,
 
 @verb(WORK, "trace 1 --solution")
 def trace(chapter: ChapterArgument, solution: SolutionOption = False,
-          as_json: JsonOption = False) -> None:
+          system: InOption = None, as_json: JsonOption = False) -> None:
     """Show the system calls of one GET / on a time line."""
+    if system:
+        raise _in_container(system)
     from workbook.course.chapters import find_server
     from workbook.machine import setup
     from workbook.measure import trace as module
@@ -273,13 +290,39 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
            = None,
            preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
                                                "event loops on that.")] = "release",
-           as_json: JsonOption = False) -> None:
+           system: InOption = None, as_json: JsonOption = False) -> None:
     """Put the server under phases of load."""
+    if system:
+        raise _in_container(system)
     from workbook.course.chapters import find_server
     from workbook.verbs import stress as module
 
     raise typer.Exit(module.run(find_server(chapter), solution=solution, form=form, as_json=as_json,
                                 phases=phase or (), preset=preset))
+
+
+@verb(MEASURE, "fleet 8 --solution --while update")
+def fleet(chapter: ChapterArgument, solution: SolutionOption = False,
+          replicas: Annotated[int, typer.Option(metavar="COUNT", min=1, max=16,
+                                                help="Servers behind the balancer.")] = 3,
+          generators: Annotated[int, typer.Option(metavar="COUNT", min=1,
+                                                  help="Whose results are merged.")] = 2,
+          seconds: Annotated[int | None, typer.Option(metavar="SECONDS", min=1, show_default=False,
+                                                      help="Of load; 10, or until the event is "
+                                                      "over.")] = None,
+          event: Annotated[str, typer.Option("--while", metavar="EVENT", show_default=False,
+                                             help="update: all servers are replaced. kill: one "
+                                             "ends at once.")] = "",
+          as_json: JsonOption = False) -> None:
+    """Load replicas behind a balancer, on Docker Swarm."""
+    from workbook.course.chapters import find_server
+    from workbook.measure.fleet import Plan
+    from workbook.verbs import fleet as module
+
+    plan = Plan(replicas=replicas, generators=generators, seconds=seconds or (120 if event else 10),
+                generator_cpus=0.2 if event else 1.0)  # an engine that starves replaces nothing
+    raise typer.Exit(module.run(find_server(chapter), plan, solution=solution, event=event,
+                                as_json=as_json))
 
 
 @verb(MEASURE, "compare 1 2 --solution")
@@ -322,11 +365,13 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
           rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                      help="More make the figures surer.")] = None,
           mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
-          as_json: JsonOption = False) -> None:
+          system: InOption = None, as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
     This is the main job; it takes four minutes at most.
     """
+    if system:
+        raise _in_container(system)
     from workbook.verbs import bench as module
 
     raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
@@ -368,21 +413,17 @@ def test(context: typer.Context,
          = False) -> None:
     """Run the project's own tests.
 
+    What fails beside others is asked once more, alone.
     Further arguments go to pytest.
     """
     from workbook.machine import setup as module
+    from workbook.verbs import testing
 
     module.ensure(module.FOR_AUTHORS)
     module.ensure_test_packages()
-    some = any(Path(argument.partition("::")[0]).exists() for argument in context.args)
-    # Many of them wait, so three go on at once, each with a group of tests: see tests/turns.py.
-    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "3", "--dist", "loadgroup",
-                             "--no-loadscope-reorder"]
     if long:
         os.environ["HOTPATH_LONG"] = "1"
-    python = str(VENV / "bin" / "python")
-    os.execv(python, [python, "-m", "pytest", "-c", str(SCRIPTS / "tests" / "pytest.ini"),
-                      f"--rootdir={ROOT}", *tests, *context.args])
+    raise typer.Exit(testing.run(context.args))
 
 
 @verb(AUTHORS, "sync 1")

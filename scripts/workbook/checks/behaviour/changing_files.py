@@ -27,6 +27,7 @@ from workbook.checks.behaviour.rows import (
     STAYS,
     Case,
     Unmet,
+    Wrong,
     answer,
     get,
     noise,
@@ -104,13 +105,14 @@ def truncated(server: Server) -> None:
         _begin(first, ASKS)
         _begin(other, LEAVES.replace(b"large", b"other"))
         os.truncate(root_of(server) / "large.bin", 0)
-        received = first.finish()
+        first.receive_in_all(LARGE)
+        received = first.received()
         body = received.data.partition(b"\r\n\r\n")[2]
+        if len(received.raw) >= LARGE or not OLD.startswith(body):
+            raise Wrong(f"{len(body):,} bytes came, which the file did not have any more, or never")
         if received.end == "timeout":
             raise Unmet(f"the connection was still open {PATIENCE_S:g} s later, after "
                         f"{len(body):,} bytes of the file")
-        if len(body) >= LARGE or not OLD.startswith(body):
-            raise Unmet(f"{len(body):,} bytes came, which the file did not have any more, or never")
         must_have(other, answer("200 OK", BYTES, OLD), "who read another file")
         third.perform((ASKS_SMALL, Await(SMALL_ANSWER), get(b"/large.bin")))
         must_have(third, SMALL_ANSWER + answer("200 OK", BYTES, b""), "who came later")

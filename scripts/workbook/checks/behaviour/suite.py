@@ -33,6 +33,7 @@ NEIGHBOUR_S = 0.01  # for each more time, of all together
 MAX_HANGS = 8
 END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
+ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
 DATED_LEVEL = 9  # from which on answers are as heads.plain tells them
 BAD_END = "it did not end well after SIGTERM"
 
@@ -108,14 +109,27 @@ def run(binary: Path, cases: Sequence[Case], level: int) -> Result:
     return Result(groups, time.monotonic() - started)
 
 
+def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
+    """The first case that does not hold, or the check that tells of a bad end; empty if all do.
+    Nothing more is asked then.
+    """
+    with network.own():
+        for group in list(as_known(binary, cases, level, patient=False)):
+            if group.failed:
+                return group.failures[0].case.name if group.failures else group.check
+    return ""
+
+
 def as_known(binary: Path, cases: Sequence[Case], level: int,
-             on_case: Callable[[Case], None] = lambda case: None) -> Iterator[Group]:
+             on_case: Callable[[Case], None] = lambda case: None,
+             patient: bool = True) -> Iterator[Group]:
     """Each group, in their order, as soon as it is known how it went. A few servers share the
-    cases; afterwards those that have a server of their own are run, all at the same time.
+    cases; afterwards those that have a server of their own are run, all at the same time. Who is
+    not patient asks no more after the first that does not hold.
     """
     raise_descriptor_limit()
     command = (binary, "--threads", "4") if level >= 4 else (binary,)
-    work = _Work(cases, on_case, level)
+    work = _Work(cases, on_case, level, patient)
     alone = [case for case in cases if case.alone]
     with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
           ThreadPoolExecutor(len(alone) + 1) as own):
@@ -139,7 +153,7 @@ class _Work:
     """What is still to be run, and how the rest went: shared by threads that have a server each."""
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
-                 level: int) -> None:
+                 level: int, patient: bool) -> None:
         self.level = level
         self._order = {case.name: place for place, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
@@ -150,6 +164,7 @@ class _Work:
         self._blamed = BLAMED if BLAMED in checks else next(
             (check for check in reversed(self.groups) if check in checks), "")
         self._on_case = on_case
+        self._patient = patient
         self._hangs = self._deaths = 0
         self._broken: BaseException | None = None
         self._changed = threading.Condition()
@@ -183,10 +198,12 @@ class _Work:
             self._on_case(case)
             self._close(case)
             if failure and failure.received and failure.received.end == "timeout":
-                self._hangs += 1
+                self._hangs += not group.stopped  # others of the group may be waiting meanwhile
                 group.stopped = "stopped at the first case without an end"
                 if self._hangs == MAX_HANGS:
-                    self._leave(f"{MAX_HANGS} cases had no end")
+                    self._leave(f"cases of {MAX_HANGS} checks had no end")
+            if failure and not self._patient:
+                self._leave("a case did not hold")
             self._deaths += died
             if died and self._deaths == MAX_DEATHS:
                 self._leave(f"the server died {MAX_DEATHS} times")
@@ -446,7 +463,7 @@ def _end_problem(ended: Ended, what: str) -> str:
 def _last_words(ended: Ended, what: str) -> str:
     """How a process ended, with the part of its stderr that tells why."""
     lines = ended.stderr.strip().splitlines()
-    alarms = [i for i, line in enumerate(lines) if "ERROR:" in line or "runtime error:" in line]
+    alarms = [i for i, line in enumerate(lines) if any(alarm in line for alarm in ALARMS)]
     shown = lines[alarms[0]:alarms[0] + 12] if alarms else lines[-8:]
     code = ended.exit_code
     how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"

@@ -1,0 +1,315 @@
+"""Run a verb in a container: Linux with all tools, or the same with kqueue. See docker/compose.yaml.
+
+The images are named after what is in them, so that one that is out of date is never used. What is
+built stays in build/in/SYSTEM, reports included; of the engine's things only images stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from workbook.common import children
+from workbook.common.errors import UserError
+from workbook.common.paths import ROOT, STATE
+
+COMPOSE_FILE = ROOT / "docker" / "compose.yaml"
+SYSTEMS = ("linux", "bsd")
+BASE = os.environ.get("HOTPATH_BASE", "debian:trixie-slim")
+WHOLE = "hotpath.whole"  # the label of a workbench's last layer
+NEEDED_GIB = 3.0  # for both workbenches while they are built
+AGAIN = "then run the same command again"
+
+# What is in the images, by the first that has it.
+INGREDIENTS = {
+    "linux": ("docker/linux.Dockerfile", "scripts/hotpath", "scripts/requirements.txt"),
+    "bsd": ("docker/bsd.Dockerfile", "scripts/cmake", "docker/bsd/kqueue"),
+}
+
+# What the engine says, what that means, and what to do.
+COMPLAINTS = (
+    (r"permission denied.*docker", "you may not use the container engine",
+     'sudo usermod -aG docker "$USER", log out and in again, ' + AGAIN),
+    (r"cannot connect to the docker daemon|is the docker daemon running|error during connect",
+     "the container engine is not running",
+     "start it (Linux: sudo systemctl start docker; elsewhere: open Docker Desktop), " + AGAIN),
+    (r"no space left on device", "the container engine's disk is full",
+     "see what it keeps with docker system df, remove what you do not need, " + AGAIN),
+    (r"requested cpus are not available",
+     "the engine has fewer processors than docker/compose.yaml wants: one for the server, one for "
+     "the load generator", "let both use the first: HOTPATH_SERVER_CPUS=0 HOTPATH_LOAD_CPUS=0"),
+    (r"port is already allocated|address already in use", "the port of the server is taken",
+     "name another, or 0 for any that is free: HOTPATH_PORT=0"),
+    (r"rlimit|ulimit", "the engine does not grant a container so many descriptors",
+     f"grant fewer: HOTPATH_DESCRIPTORS=4096, {AGAIN}"),
+)
+
+
+def run(system: str, arguments: Sequence[str], output: IO[str] | None = None) -> int:
+    """Run `hotpath arguments…` in a container, whose images are built first if they have to be;
+    the exit code. What it prints goes to `output`, or where ours does.
+    """
+    if system not in SYSTEMS:
+        raise UserError(f"there is no system {system} to run in", "use one of: "
+                        + ", ".join(SYSTEMS))
+    require_engine()
+    ensure_workbench(system)
+    for directory in (ROOT / "build" / "in" / system, STATE):
+        directory.mkdir(parents=True, exist_ok=True)
+    with project(system) as compose:
+        verb, *rest = arguments
+        return attached([*compose.command, "run", "--rm", "-T", verb, *rest], compose.environment,
+                        output)
+
+
+class Project:
+    """Containers and networks of one run, under a name of its own unless the caller has one."""
+
+    def __init__(self, system: str, settings: Mapping[str, str] | None = None) -> None:
+        self.name = os.environ.get("COMPOSE_PROJECT_NAME") or f"hotpath-{uuid.uuid4().hex[:12]}"
+        self.command = [*compose_command(), "-f", str(COMPOSE_FILE), "-p", self.name]
+        self.environment = {**environment(system), **(settings or {})}
+
+    def containers(self, service: str) -> list[str]:
+        """The ids of a service's."""
+        marks = (f"project={self.name}", f"service={service}")
+        return _engine("ps", "-aq", *(f"--filter=label=com.docker.compose.{mark}"
+                                      for mark in marks)).stdout.split()
+
+    def remove(self) -> None:
+        """All that bears its name. Twice, for the engine may just have been making something."""
+        for _ in range(2):
+            for kind, listing, removal in (("container", ["ps", "-aq"], ["rm", "-f", "-v"]),
+                                           ("network", ["network", "ls", "-q"], ["network", "rm"]),
+                                           ("volume", ["volume", "ls", "-q"], ["volume", "rm"])):
+                mark = f"label=com.docker.compose.project={self.name}"
+                if found := _engine(*listing, "--filter", mark).stdout.split():
+                    _engine(*removal, *found)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server's container: its id, its process as the host sees it, its port on this machine."""
+
+    project: Project
+    container: str
+    pid: int
+    port: int
+
+
+@contextmanager
+def serving(system: str, checkpoint: str,
+            settings: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """A checkpoint, such as solutions/08-allocator-pgo, as the compose file's `server`, healthy."""
+    require_engine()
+    image = ensure_server(system, checkpoint)
+    with project(system, {**image, "HOTPATH_PORT": "0", **(settings or {})}) as compose:
+        attached([*compose.command, "up", "-d", "--no-build", "server"], compose.environment)
+        container = compose.containers("server")[0]
+        deadline = time.monotonic() + 60
+        while (state := _inspected(container, ".State"))["Health"]["Status"] != "healthy":
+            if state["Status"] != "running" or time.monotonic() > deadline:
+                raise UserError(f"{checkpoint} does not answer in its container: "
+                                f"{state['Health']['Status']}, exit code {state['ExitCode']}",
+                                f"docker run --rm {image['HOTPATH_SERVER_TAG']} --help")
+            time.sleep(0.2)
+        ports = _inspected(container, ".NetworkSettings.Ports")
+        yield Served(compose, container, state["Pid"], int(ports["8080/tcp"][0]["HostPort"]))
+
+
+def _inspected(container: str, what: str) -> Any:
+    return json.loads(_engine("inspect", "--format", f"{{{{json {what}}}}}", container).stdout)
+
+
+@contextmanager
+def project(system: str, settings: Mapping[str, str] | None = None) -> Iterator[Project]:
+    """A project of the compose file that leaves nothing behind, however the block ends."""
+    made = Project(system, settings)
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def environment(system: str) -> dict[str, str]:
+    """What the compose file asks for. Who owns the clone owns what comes out of the container."""
+    owner = ROOT.stat()
+    build = f"build/in/{system}"
+    return {"HOTPATH_SYSTEM": system, "HOTPATH_TAG": tag(), "HOTPATH_BASE": BASE,
+            "HOTPATH_USER": f"{owner.st_uid}:{owner.st_gid}", "HOTPATH_BUILD": build,
+            "HOTPATH_BUILD_VOLUME": f"{ROOT / build}:/hotpath/{build}",
+            "HOTPATH_STATE_VOLUME": f"{STATE}:/hotpath/.hotpath",
+            "COLUMNS": str(shutil.get_terminal_size().columns)}
+
+
+@cache
+def tag() -> str:
+    """Changes with what the workbenches are made of."""
+    digest = hashlib.sha256(BASE.encode())
+    for name in (name for names in INGREDIENTS.values() for name in names):
+        for file in sorted([ROOT / name, *(ROOT / name).rglob("*")]):
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def require_engine() -> None:
+    """UserError unless an engine answers, and there is a compose for it."""
+    if not shutil.which("docker"):
+        raise UserError("there is no docker here", "install Docker with its compose, from the "
+                        f"system's packages or as Docker Desktop, {AGAIN}")
+    told = _engine("info", "--format", "{{.ServerVersion}}")
+    if told.returncode != 0 or not told.stdout.strip():
+        raise explained(told.stderr, "the container engine does not answer")
+    compose_command()
+
+
+@cache
+def compose_command() -> tuple[str, ...]:
+    """The plugin, or the program that it replaced."""
+    for command in (("docker", "compose"), ("docker-compose",)):
+        if shutil.which(command[0]) and subprocess.run(
+                [*command, "version"], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
+            return command
+    raise UserError("docker is here, but its compose is not", "install it (on Debian: sudo apt-get "
+                    f"install docker-compose), {AGAIN}")
+
+
+def ensure_workbench(system: str) -> None:
+    """Build the image, and the one below it, unless they are there and whole."""
+    for name in SYSTEMS[:SYSTEMS.index(system) + 1]:
+        image = f"hotpath-{name}:{tag()}"
+        label = _label(image)
+        if label == name:
+            continue
+        if label is not None:
+            _say(f"{image} is only half built: building it again")
+        _require_room()
+        _ensure_base()
+        build(name, "check", f"{image} (minutes the first time, about 900 MB)")
+
+
+def ensure_server(system: str, checkpoint: str) -> dict[str, str]:
+    """Build the image of one checkpoint, such as solutions/08-allocator-pgo, if anything in it has
+    changed; the settings with which the compose file's `server` is that.
+    """
+    ensure_workbench(system)
+    clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
+    settings = {"HOTPATH_CHECKPOINT": checkpoint,
+                "HOTPATH_SERVER_TAG": f"{checkpoint.replace('/', '-')}-{clone}"}
+    build(system, "server", f"the image of {checkpoint}", settings)
+    return settings
+
+
+def build(system: str, service: str, what: str, settings: Mapping[str, str] | None = None) -> None:
+    """Build a service's image, telling each step; UserError with the step that failed."""
+    _say(f"building {what}")
+    command = [*compose_command(), "-f", str(COMPOSE_FILE), "build", service]
+    child = children.start(command, env={**os.environ, **environment(system), **(settings or {})},
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                           stderr=subprocess.STDOUT, errors="replace", start_new_session=True)
+    said, step = [], ""
+    assert child.stdout is not None
+    for line in child.stdout:
+        said.append(line.rstrip())
+        if re.match(r"(Step \d+/\d+|#\d+ \[)", line):
+            step = line.strip()
+            _say(f"  {step}")
+    if child.wait() != 0:
+        words = "\n".join(f"  {line}" for line in said[-8:])
+        raise explained("\n".join(said[-30:]), f"the image is half built; this step failed:\n"
+                        f"  {step}\n{words}",
+                        f"mend what is said there, {AGAIN}: what is done is kept")
+
+
+def attached(command: Sequence[str], settings: Mapping[str, str],
+             output: IO[str] | None = None) -> int:
+    """Run compose so that its container's output is ours; the exit code. UserError if the engine
+    refused. In a session of its own: Ctrl-C reaches us alone, and who called removes the container.
+    """
+    child = children.start(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,
+                           stdout=output, stderr=subprocess.PIPE, text=True, errors="replace",
+                           start_new_session=True)
+    said: list[str] = []
+    try:
+        assert child.stderr is not None
+        for line in child.stderr:
+            if not re.match(r" *(Creating|Created|Container|Network|Volume) ", line):
+                said.append(line)
+                print(line, end="", file=sys.stderr, flush=True)
+        code = child.wait()
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    if code != 0 and (known := _known("".join(said[-20:]))):
+        raise known
+    return code
+
+
+def explained(said: str, otherwise: str, remedy: str = "") -> UserError:
+    """What the engine's complaint means, or if nobody knows, `otherwise` with its last words."""
+    return _known(said) or UserError(
+        otherwise + ("" if remedy else "\n" + "\n".join(said.strip().splitlines()[-3:])),
+        remedy or f"mend that, {AGAIN}")
+
+
+def _known(said: str) -> UserError | None:
+    for pattern, meaning, remedy in COMPLAINTS:
+        if re.search(pattern, said, re.I | re.S):
+            return UserError(meaning, remedy)
+    return None
+
+
+def _label(image: str) -> str | None:
+    """Which workbench an image says it is; None if there is no such image."""
+    told = _engine("image", "inspect", "--format", f'{{{{index .Config.Labels "{WHOLE}"}}}}', image)
+    return told.stdout.strip() if told.returncode == 0 else None
+
+
+def _require_room() -> None:
+    """UserError if the engine's disk, where we can see it, has no room for the images."""
+    place = Path(_engine("info", "--format", "{{.DockerRootDir}}").stdout.strip() or "/nowhere")
+    try:
+        free = shutil.disk_usage(place).free / (1 << 30)
+    except OSError:  # the engine is in a machine of its own, or shows its directory to nobody
+        return
+    if free < NEEDED_GIB:
+        raise UserError(f"{place} has {free:.1f} GiB free, and the images want {NEEDED_GIB:g} while "
+                        "they are built", "see what the engine keeps with docker system df, remove "
+                        f"what you do not need, {AGAIN}")
+
+
+def _ensure_base() -> None:
+    """UserError if the image that ours begin with is neither here nor to be had."""
+    if _engine("image", "inspect", BASE).returncode == 0:
+        return
+    _say(f"fetching {BASE}")
+    told = _engine("pull", BASE)
+    if told.returncode != 0:
+        raise UserError(f"{BASE} cannot be fetched from a registry",
+                        f"make it from Debian's packages: sudo docker/make-base; {AGAIN}")
+
+
+def _engine(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Ask the engine something, in a session of its own, so that Ctrl-C does not end what cleans."""
+    return subprocess.run(["docker", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, errors="replace", start_new_session=True)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
