@@ -6,9 +6,6 @@
 
 namespace web {
 
-/// Writes the form that is sent, "Sun, 06 Nov 1994 08:49:37 GMT", and returns where it ends.
-char* format_date(char* out, std::chrono::sys_seconds time);
-
 /// When an HTTP-date is, in any of its three forms (RFC 9110 §5.6.7); nothing if it is none.
 std::optional<std::chrono::sys_seconds> parse_date(std::string_view text);
 

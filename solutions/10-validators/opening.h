@@ -7,6 +7,9 @@
 
 namespace web {
 
+/// Writes over an IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT", wherever it stands.
+void write_date(char* out, std::chrono::sys_seconds when);
+
 /// How answers begin: the line of a 200, then the fields that all of them have, the time among them
 /// (RFC 9110 §6.6.1). Belongs to one thread, which sets it once a second: an answer only copies it.
 class Opening {

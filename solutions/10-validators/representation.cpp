@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "date.h"
-
 namespace web {
 namespace {
 
@@ -31,9 +29,10 @@ EntityTag::EntityTag(const FileVersion& version, Coding coding) {
 // RFC 9110 §8.8.2.1: nothing was modified later than the answer was made.
 char* Representation::format(char* out, const Opening& opening) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
-    append("Last-Modified: ");
-    out = format_date(out, std::min(version.modified(), opening.date()));
-    append("\r\nETag: ");
+    constexpr std::string_view name = "Last-Modified: ";
+    char* const last_modified = out + name.size();
+    append("Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\nETag: ");
+    write_date(last_modified, std::min(version.modified(), opening.date()));
     append(tag.text());
     append("\r\nAccept-Ranges: bytes\r\n");
     if (has_forms) append("Vary: Accept-Encoding\r\n");
