@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import fleet, part1, part2, part3, rivals, top
+from workbook.experiments import fleet, part1, part2, part3, rivals, top, validators
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -39,6 +39,8 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "file-sizes": part3.file_sizes,
     "rivals-files": part3.rivals_files,
     "neighbours": part3.neighbours,
+    "not-sent": validators.not_sent,
+    "rivals-validators": validators.rivals_validators,
     "older": top.older,
     "builds": top.builds,
     "floor": top.floor,

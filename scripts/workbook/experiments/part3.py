@@ -303,21 +303,24 @@ def rivals() -> dict[str, Rival]:
     CONFIGURED.mkdir(parents=True, exist_ok=True)
     ours = _ours(solution(FILES))
     return {"ours": Rival("09", ours, ours)} | {
-        key: Rival(other.label.format(_version(other)), *[partial(_start, key, other)] * 2)
+        key: Rival(other.label.format(version_of(other)), *[partial(start_other, key, other)] * 2)
         for key, other in OTHERS.items()}
 
 
-def _version(other: Other) -> str:
+def version_of(other: Other) -> str:
     words = facts.first_line(list(other.version)).replace("/", " ").split()
     return next((word.lstrip("v") for word in words if word.lstrip("v")[:1].isdigit()), "")
 
 
-def _start(key: str, other: Other, wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
+def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
+           root: Path | None = None) -> AbstractContextManager[Server]:
+    """Serves `root`, or the files that all are asked for."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     file = CONFIGURED / f"{key}-{port}.conf"
     user = "user: root\n" if os.geteuid() == 0 else ""
-    file.write_text(other.config.format(directory=CONFIGURED, root=site(), port=port, user=user))
+    file.write_text(other.config.format(directory=CONFIGURED, root=root or site(), port=port,
+                                           user=user))
     one_thread = ("env", "GOMAXPROCS=1") if key == "caddy" else ()
     return running_other([*other.command, str(file)], port, wrapper=[*wrapper, *one_thread])
 

@@ -6,6 +6,7 @@ by N, leaves out start and stop. Nothing is timed, so a slow or busy machine cou
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import tempfile
@@ -109,7 +110,7 @@ def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = 
     """Count what a server built with the preset `measure` does for one request: ALONE, or in these
     respects.
 
-    `request` must get the answer 200; by default it is the measure's own or a browser's GET /, on a
+    `request` must get the answer 200, 206 or 304; by default it is the measure's own or a browser's GET /, on a
     closing connection below level 5 and on one kept open from there. Raises UserError if the server
     fails.
     """
@@ -147,7 +148,9 @@ def _site(folder: Path) -> Path:
     """A folder to serve."""
     root = folder / "site"
     root.mkdir()
-    (root / FILE_NAME).write_bytes(b"x" * FILE_BYTES)
+    for name in (FILE_NAME, f"{FILE_NAME}.br"):  # who looks for a coded form finds it
+        (root / name).write_bytes(b"x" * FILE_BYTES)
+        os.utime(root / name, (0, 0))
     return root
 
 
@@ -221,7 +224,7 @@ def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
     if kept and not answer:
         raise UserError(f"{server.name} cannot be counted: it closed a connection that was to "
                         "stay open", "make the behaviour checks pass first")
-    if not answer.startswith(b"HTTP/1.1 200 "):
+    if not answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 206 ", b"HTTP/1.1 304 ")):
         line = answer.partition(b"\r\n")[0].decode(errors="replace") or "nothing"
         raise UserError(f"{server.name} cannot be counted: it answered GET / with {line}",
                         "make the behaviour checks pass first")

@@ -282,6 +282,8 @@ def answers(client: socket.socket, count: int) -> Iterator[bytes]:
 def _first_answer(received: bytes) -> int:
     """How many bytes the first answer has; 0 until it is whole."""
     head, end, body = received.partition(b"\r\n\r\n")
+    if end and head.startswith(b"HTTP/1.1 304 "):  # RFC 9110 §15.4.5: nothing is behind its head
+        return len(head) + len(end)
     length = re.search(rb"\r\nContent-Length: *(\d+)", head, re.I)
     if not end or not length or len(body) < int(length[1]):
         return 0
