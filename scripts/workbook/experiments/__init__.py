@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import fleet, part1, part2, part3, rivals, top
+from workbook.experiments import fleet, mutation, part1, part2, part3, rivals, top
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -48,6 +48,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "fleet-stops": fleet.fleet_stops,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
+    "mutation": mutation.mutation,
 }
 
 
