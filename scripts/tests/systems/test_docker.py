@@ -329,6 +329,18 @@ def verdicts(told: str) -> list[tuple[str, str]]:
     return [(check["name"], check["status"]) for check in json.loads(told)["checks"]]
 
 
+def test_compose_alone_is_enough(images: dict[str, int], project: str) -> None:
+    """Without our command: as nobody, who may write only what is forgotten, and may trace."""
+    command = [*box.compose_command(), "-f", str(box.COMPOSE_FILE)]
+    environment = {**os.environ, "HOTPATH_TAG": box.tag(), "HOTPATH_BASE": box.BASE}
+    told = subprocess.run([*command, "run", "--rm", "-T", "trace", "2", "--solution", "--json"],
+                          env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=PATIENCE_S)
+    down = subprocess.run([*command, "down"], env=environment, capture_output=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "accept4" in told.stdout and down.returncode == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_stays_when_it_is_stopped(images: dict[str, int], project: str,
                                           number: signal.Signals) -> None:
