@@ -311,10 +311,9 @@ def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int],
     assert right.returncode == 0, right.stdout[-3000:] + right.stderr[-3000:]
     assert json.loads(right.stdout)["passed"]
 
-    response = clone / "chapters" / "01-naive" / "response.cpp"
-    text = response.read_text()
-    response.write_text(text.replace("Content-Length: ", "Content-Length: 1"))
-    assert response.read_text() != text
+    chapter = clone / "chapters" / "01-naive"
+    mutant = chapter / "mutants" / "behaviour.requests.method-by-two-letters.patch"
+    subprocess.run(["patch", "-s", "-p1", "-d", str(chapter), "-i", str(mutant)], check=True)
     wrong = [hotpath(*arguments, *where, root=clone, timeout_s=PATIENCE_S)
              for where in ((), ("--in", "linux"))]
     assert [told.returncode for told in wrong] == [1, 1], wrong

@@ -42,6 +42,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "memory": top.memory,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
+    "box": box.side_by_side,
     "box-pair": box.pair,
     "box-walls": box.walls,
     "box-quota": box.quota,

@@ -1,25 +1,30 @@
-"""What a container costs: its walls, a bridge between two, and half a processor."""
+"""What a container costs: the ladder in two of them, a bridge between two, and half a processor."""
 
 from __future__ import annotations
 
+import json
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import psutil
 
 from workbook.common.errors import UserError
 from workbook.experiments.tools import (
+    CLIMB,
     LOOP,
     NAIVE,
     OPTIMISED,
     WORKERS,
     Finding,
     Rows,
+    solution,
 )
 from workbook.machine import box
 from workbook.machine.box import Served
-from workbook.measure import ladder, load
+from workbook.measure import ladder, load, stress
 from workbook.servers.process import READY
 
 ROUNDS = 3
@@ -27,6 +32,47 @@ SECONDS = 2
 CLIENTS = 64
 QUOTA = 0.5
 CGROUPS = Path("/sys/fs/cgroup")
+
+
+def side_by_side() -> Finding:
+    """What do the steps come to on the host, in a Linux container, and in one with kqueue?"""
+    places = {"host": "Host", "linux": "Linux", "bsd": "BSD-like"}
+    rows: Rows = {}
+    for name in CLIMB:
+        rows[name] = {"label": name}
+        for place in places:
+            phases = _stressed(name, place)
+            print(f"{name}, {place}", flush=True)
+            rows[name] |= {
+                f"{place}_rps": _rounded(phases["baseline"]["requests_per_second"]),
+                f"{place}_us": _rounded(phases["baseline"]["cpu_us_per_request"]),
+                f"{place}_errors": sum(sum(f["errors"].values()) for f in phases.values())}
+    whats = {"rps": "requests/s", "us": "server’s µs", "errors": "errors"}
+    return Finding(
+        "The short stress test, once: rates and processor time of its baseline, errors of all "
+        "four phases. The host’s servers are built by its own compiler, the containers’ by Debian "
+        "13’s g++, as <code>stress --in</code> does.",
+        {f"{place}_{what}": f"{where}: {words}" for what, words in whats.items()
+         for place, where in places.items()}, rows)
+
+
+def _stressed(name: str, place: str, tries: int = 3) -> dict[str, Any]:
+    """The phases of a solution's stress test. UserError if one has no figure."""
+    if place == "host":
+        with load.serving(solution(name)) as server:
+            found = list(stress.measure(server, stress.short_form()))
+        phases = {result.phase: result.to_json() for result in found}
+    else:
+        with tempfile.TemporaryFile("w+") as output:
+            if box.run(place, ["stress", name, "--solution", "--json"], output) != 0:
+                raise UserError(f"stress in {place} did not end well", "see what it says above")
+            output.seek(0)
+            phases = json.load(output)["phases"]
+    if tries > 1 and any(f["reason"] == load.NOBODY for f in phases.values()):
+        return _stressed(name, place, tries - 1)  # a phase is short, and others may have it all
+    if reason := next((f["reason"] for f in phases.values() if f["reason"]), None):
+        raise UserError(f"{name} in {place} has no figure: {reason}", "record again")
+    return phases
 
 
 def pair() -> Finding:
