@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from workbook.common.paths import BOOK
-from workbook.machine import setup
+from workbook.machine import network, setup
 
 pytestmark = pytest.mark.xdist_group("book")  # they share the site
 
@@ -24,6 +24,7 @@ OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
            "--disable-component-update", "--disable-sync"]
 PATIENCE_MS = 120_000
 ABORTED = "net::ERR_ABORTED"  # by us, when we close a page that still prefetches the next
+RARE = 4  # words of a page that are looked for
 READABLE = 4.5  # WCAG 2.1, success criterion 1.4.3
 
 Open = Callable[..., Page]
@@ -116,7 +117,16 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
+def loopback() -> Iterator[None]:
+    """A network that nobody changes meanwhile, where root is: Chromium gives up what it loads when
+    an interface comes or goes, as Docker's do.
+    """
+    with network.own():
+        yield
+
+
+@pytest.fixture(scope="module")
+def address(site: Path, loopback: None) -> Iterator[str]:
     """The site on a plain web server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -125,7 +135,7 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(loopback: None) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=setup.chromium(), args=OPTIONS)
         yield chromium
@@ -247,17 +257,18 @@ def test_both_schemes_were_seen(visits: dict[str, Visit]) -> None:
 
 
 def test_search_finds_a_word_of_each_page(opened: Open, visits: dict[str, Visit]) -> None:
-    """For each page a word that stands on no other."""
+    """For each page one of some words that stand on no other: another form of a word may be found
+    elsewhere, and be the first.
+    """
     page = opened("index")
     page.click("#mdbook-search-toggle")
     page.wait_for_load_state("networkidle")
     missing = {}
     for path, seen in visits.items():
         elsewhere = set().union(*(other.words for name, other in visits.items() if name != path))
-        word = max(sorted(seen.words - elsewhere), key=len)
-        links = found_by(page, word)
-        if not any(path in link for link in links):
-            missing[path] = (word, links)
+        rare = sorted(seen.words - elsewhere, key=lambda word: (-len(word), word))[:RARE]
+        if not any(path in link for word in rare for link in found_by(page, word)):
+            missing[path] = rare
     assert not missing
 
 

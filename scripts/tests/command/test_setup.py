@@ -243,3 +243,15 @@ def test_doctor_has_a_row_for_whatever_setup_brings(monkeypatch: pytest.MonkeyPa
     assert found["wrk"].state == doctor.MISSING and found["valgrind"].state == doctor.WARN
     assert found["valgrind"].found == "not on this system: allocations are not counted"
     assert "./scripts/hotpath check 2 --in linux" in found["valgrind"].fix
+
+
+@pytest.mark.parametrize("makes", ["exit 1", "echo '#!/bin/sh\nexit 66' > \"$last\""],
+                         ids=["does-not-link", "does-not-run"])
+def test_a_thread_sanitizer_that_cannot_be_used_is_lacking(
+        makes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = tmp_path / "compiler"
+    compiler.write_text(f'#!/bin/sh\nfor last; do :; done\n{makes} && chmod +x "$last"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setattr(setup, "compiler", lambda: compiler)
+    monkeypatch.setattr(setup, "finds_races", setup.finds_races.__wrapped__)
+    assert "no program runs under the thread sanitizer" in setup.lacking(setup.THREAD_SANITIZER)

@@ -125,8 +125,10 @@ def test_the_check_catches(mutant: mutants.Mutant) -> None:
     assert mutant.check in JUDGED
     subject = built(mutant.chapter, mutants.sources(mutant), [mutant.check])
     if not caught_at_once(mutant, subject):
-        found = failing(subject, [mutant.check])
-        assert found, f"{mutant.name} was not caught"
+        found = {verdict.name: verdict for verdict in check.judge(subject, [mutant.check])}
+        if mutant.case and f"{mutant.case} was skipped" in found[mutant.check].summary:
+            pytest.skip(found[mutant.check].summary)
+        assert found[mutant.check].status == "fail", f"{mutant.name} was not caught"
         suggest(mutant, found[mutant.check])
 
 

@@ -89,7 +89,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(check, "built", lambda chapter, *_, **__: subject(chapter))
         monkeypatch.setattr(check, "judge", lambda *_, **__: iter(found))
         monkeypatch.setattr(progress, "mark_passed",
-                            lambda chapter, medal: print(f"remembered, medal {medal}"))
+                            lambda chapter, medal, _: print(f"remembered, medal {medal}"))
         monkeypatch.setattr(progress, "mark_failing", lambda chapter: print("taken back"))
 
     return set_to
@@ -267,6 +267,26 @@ def test_without_goals_there_is_no_medal_and_the_reason_is_told(
                                   "gives no medal here")
     assert found.figures["medal"] is None
     assert asked["goal"] == 1.0 and asked["load_name"] == "plain"
+
+
+@pytest.mark.parametrize("had, low, high, verdict, has", [
+    ("silver", 0.5, 9.0, "INCONCLUSIVE", "silver"),
+    ("bronze", 3.1, 9.0, "INCONCLUSIVE", "bronze"),
+    ("silver", 1.6, 3.2, "PASS", "silver"),
+    ("silver", 1.6, 2.9, "PASS", "bronze"),
+    ("silver", 1.1, 1.4, "NOT YET", None),
+    ("bronze", 3.1, 3.2, "PASS", "silver"),
+    (None, 0.5, 9.0, "INCONCLUSIVE", None),
+])
+def test_only_a_clear_word_changes_a_medal(
+        chapter: Chapter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, had: str | None,
+        low: float, high: float, verdict: str, has: str | None) -> None:
+    monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
+    goals = replace(chapter, speed={"silver": 3.0, "bronze": 1.5})
+    progress.mark_passed(goals, had)
+    clock_says = replace(compared(low, verdict), high=high)
+    progress.mark_passed(goals, speed.medal(goals, clock_says), speed.missed(goals, clock_says))
+    assert progress.medal(goals) == has
 
 
 def test_an_interval_without_meaning_is_not_told(chapter: Chapter,

@@ -28,14 +28,15 @@ def rounds(true_ratio: float, *, count: int = 10, noise: float = 0.02, bias: flo
     return found
 
 
-def test_the_interval_is_students_t() -> None:
-    from scipy.stats import ttest_1samp
-
-    values = [0.1, 0.14, 0.08, 0.2]
-    expected = ttest_1samp(values, 0).confidence_interval(0.95)
+@pytest.mark.parametrize(("count", "quantile"), [  # Abramowitz and Stegun, table 26.10
+    (2, 12.706), (3, 4.303), (4, 3.182), (6, 2.571), (11, 2.228), (31, 2.042), (121, 1.980)])
+def test_the_interval_is_students_t(count: int, quantile: float) -> None:
+    values = [math.log(2) + 0.01 * (number % 3) for number in range(count)]
     found = stats.interval(values)
-    assert (math.log(found.low), math.log(found.high)) == pytest.approx(expected)
-    assert math.log(found.ratio) == pytest.approx(sum(values) / 4)
+    error = float(np.std(values, ddof=1)) / math.sqrt(count)
+    assert math.log(found.ratio) == pytest.approx(float(np.mean(values)))
+    assert math.log(found.high / found.ratio) == pytest.approx(quantile * error, rel=3e-4)
+    assert math.log(found.ratio / found.low) == pytest.approx(quantile * error, rel=3e-4)
 
 
 @pytest.mark.parametrize("true_ratio, goal, verdict", [

@@ -28,5 +28,6 @@ def _compare(subject: Subject, check: Check) -> Verdict:
     except UserError as error:
         return Verdict(check.name, "skip", f"{error.message}; {error.fix}")
     figures = {**compared.to_json(), "medal": speed.medal(chapter, compared),
+               "missed": speed.missed(chapter, compared),
                "recorded": speed.recorded(chapter)}
     return Verdict(check.name, "info", speed.told(chapter, compared), figures=figures)

@@ -50,6 +50,11 @@ def _signals_wait() -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def stopped() -> bool:
+    """Whether that was asked for: what fails from then on fails for that reason."""
+    return _no_more.is_set()
+
+
 def stop() -> None:
     """Kill all, and start no more: what other threads do comes to its end."""
     _no_more.set()

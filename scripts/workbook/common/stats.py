@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 PASS, NOT_YET, INCONCLUSIVE = "PASS", "NOT YET", "INCONCLUSIVE"
 CONFIDENCE = 0.95
@@ -63,12 +64,37 @@ class Judgement:
 
 def interval(logarithms: Sequence[float]) -> Interval:
     """The ratio whose logarithm was measured; at least two values."""
-    from scipy import stats
-
-    mean = sum(logarithms) / len(logarithms)
-    error = float(stats.sem(logarithms))
-    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(logarithms) - 1)) * error
+    mean = fmean(logarithms)
+    error = stdev(logarithms) / math.sqrt(len(logarithms))
+    half = _t(CONFIDENCE, len(logarithms) - 1) * error
     return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def _t(confidence: float, freedom: int) -> float:
+    """How far from 0 Student's t lies with this probability at most. A bisection needs no package
+    that some systems would have to compile.
+    """
+    low, high = 0.0, 1.0
+    while _within(high, freedom) < confidence:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
+    return high
+
+
+def _within(t: float, freedom: int) -> float:
+    """The probability that it is no further from 0: M. Abramowitz, I. Stegun, "Handbook of
+    Mathematical Functions", 26.7.3 and 26.7.4.
+    """
+    angle = math.atan(t / math.sqrt(freedom))
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for number in range(2 + odd, freedom - 1, 2):
+        term *= math.cos(angle) ** 2 * (number - 1) / number
+        total += term
+    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
 
 
 def ratio(rounds: Sequence[Round]) -> Interval:

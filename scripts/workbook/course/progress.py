@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Collection
 from typing import Any
 
 from workbook.common.errors import UserError
@@ -15,12 +16,14 @@ from workbook.course.chapters import Chapter, Part
 FILE = STATE / "progress.json"
 
 
-def mark_passed(chapter: Chapter, medal: str | None = None) -> None:
-    """Remember that the reader's own code passed every check of the chapter. A medal stays when
-    the clock gives none the next time: that may be the machine's fault.
+def mark_passed(chapter: Chapter, won: str | None = None, missed: Collection[str] = ()) -> None:
+    """Remember that the reader's own code passed every check of the chapter. Only what the clock
+    says clearly changes a medal: one that is neither won nor missed stays as it was.
     """
-    won = {"medal": medal} if medal else {}
-    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, code=_digest(chapter), **won)
+    held = [name for name in (won, medal(chapter)) if name and name not in missed]
+    best = max(held, key=lambda name: chapter.speed.get(name, 0), default=None)
+    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, code=_digest(chapter),
+            medal=best)
 
 
 def mark_failing(chapter: Chapter) -> None:
@@ -35,7 +38,7 @@ def passed(chapter: Chapter) -> str | None:
 
 
 def medal(chapter: Chapter) -> str | None:
-    """The last medal that the clock gave."""
+    """The best medal that the clock gave and has not taken back."""
     return _load().get(chapter.name, {}).get("medal")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import box, part1, part2, rivals, top
+from workbook.experiments import box, fleet, part1, part2, part3, rivals, top
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -35,11 +35,17 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "together": part2.together,
     "hot-path": part2.hot_path,
     "parts": part2.parts_of_hot_path,
+    "file-ladder": part3.file_ladder,
+    "file-sizes": part3.file_sizes,
+    "rivals-files": part3.rivals_files,
+    "neighbours": part3.neighbours,
     "older": top.older,
     "builds": top.builds,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
     "memory": top.memory,
+    "fleet": fleet.fleet,
+    "fleet-stops": fleet.fleet_stops,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
     "box": box.side_by_side,

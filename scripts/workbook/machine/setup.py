@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,8 +21,8 @@ from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
-FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "valgrind", "git",
-               "patch")
+FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "ss", "valgrind",
+               "git", "patch")
 FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "sanitizers", "clang-format", "chromium")
 
 
@@ -107,7 +108,7 @@ def has_library(name: str) -> bool:
                for found in Path(directory).glob(pattern))
 
 
-SANITIZERS = "sanitizers"
+SANITIZERS, THREAD_SANITIZER = "sanitizers", "thread sanitizer"
 NEEDS: dict[str, Need] = {
     "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
     "compiler": Need(
@@ -128,12 +129,16 @@ NEEDS: dict[str, Need] = {
     "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
     "strace": _program("strace", what="strace, which counts system calls",
                        without="system calls are not counted"),
+    "ss": _program("ss", apt="iproute2", what="ss, which shows the kernel's sockets",
+                   without="chapter 0's sockets are not shown"),
     "valgrind": Need("valgrind, which counts allocations and instructions",
                      lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
                      without="allocations are not counted"),
     "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
                       "it: systemctl disable --now nginx)"),
     "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
+    "lighttpd": _program("lighttpd", what="lighttpd, for files (systemctl disable --now lighttpd)"),
+    "caddy": _program("caddy", what="Caddy, for files (systemctl disable --now caddy)"),
     "git": _program("git", brew="git"),
     "patch": _program("patch", brew="gpatch"),
     "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),
@@ -211,6 +216,10 @@ def lacking(program: str) -> str:
     """
     if program == SANITIZERS:
         return "" if sanitizes() else f"this compiler has no sanitizers: {COMMAND} setup"
+    if program == THREAD_SANITIZER:
+        return "" if finds_races() else (
+            "no program runs under the thread sanitizer here: the compiler lacks it, or the system "
+            "refuses the memory layout that it needs")
     if shutil.which(program):
         return ""
     if _is_debian():
@@ -224,6 +233,19 @@ def sanitizes() -> bool:
     command = [str(compiler() or "c++"), "-fsanitize=address,undefined", "-x", "c++", "-",
                "-o", os.devnull]
     return subprocess.run(command, input=b"int main() {}", capture_output=True).returncode == 0
+
+
+@cache
+def finds_races() -> bool:
+    """Whether a program can be linked with the thread sanitizer, and runs: it wants addresses that
+    some systems and containers do not give.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        program = str(Path(scratch, "program"))
+        command = [str(compiler() or "c++"), "-fsanitize=thread", "-x", "c++", "-", "-o", program]
+        made = subprocess.run(command, input=b"int main() {}", capture_output=True)
+        return made.returncode == 0 and subprocess.run(
+            [program], capture_output=True).returncode == 0
 
 
 def _is_debian() -> bool:

@@ -45,6 +45,13 @@ def medal(chapter: Chapter, compared: Comparison) -> str | None:
     return max(reached, key=lambda name: chapter.speed[name], default=None)
 
 
+def missed(chapter: Chapter, compared: Comparison) -> list[str]:
+    """The medals whose goals the whole interval lies below."""
+    if compared.verdict == stats.INCONCLUSIVE:
+        return []
+    return [name for name, goal in chapter.speed.items() if compared.high < goal]
+
+
 def told(chapter: Chapter, compared: Comparison) -> str:
     """The clock's word in a line."""
     solution = ours(chapter, recorded(chapter))

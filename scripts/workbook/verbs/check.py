@@ -75,6 +75,6 @@ def _remember(chapter: Chapter, judged: list[Stage], passed: bool, whole: bool,
     if not passed:
         progress.mark_failing(chapter)
     elif whole and part is None:
-        progress.mark_passed(chapter, next((
-            verdict.figures["medal"] for stage in judged for verdict in stage.verdicts
-            if "medal" in verdict.figures), None))
+        clock = next((verdict.figures for stage in judged for verdict in stage.verdicts
+                      if "medal" in verdict.figures), {})
+        progress.mark_passed(chapter, clock.get("medal"), clock.get("missed", ()))

@@ -301,6 +301,30 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
                                 phases=phase or (), preset=preset))
 
 
+@verb(MEASURE, "fleet 8 --solution --while update")
+def fleet(chapter: ChapterArgument, solution: SolutionOption = False,
+          replicas: Annotated[int, typer.Option(metavar="COUNT", min=1, max=16,
+                                                help="Servers behind the balancer.")] = 3,
+          generators: Annotated[int, typer.Option(metavar="COUNT", min=1,
+                                                  help="Whose results are merged.")] = 2,
+          seconds: Annotated[int | None, typer.Option(metavar="SECONDS", min=1, show_default=False,
+                                                      help="Of load; 10, or until the event is "
+                                                      "over.")] = None,
+          event: Annotated[str, typer.Option("--while", metavar="EVENT", show_default=False,
+                                             help="update: all servers are replaced. kill: one "
+                                             "ends at once.")] = "",
+          as_json: JsonOption = False) -> None:
+    """Load replicas behind a balancer, on Docker Swarm."""
+    from workbook.course.chapters import find_server
+    from workbook.measure.fleet import Plan
+    from workbook.verbs import fleet as module
+
+    plan = Plan(replicas=replicas, generators=generators, seconds=seconds or (120 if event else 10),
+                generator_cpus=0.2 if event else 1.0)  # an engine that starves replaces nothing
+    raise typer.Exit(module.run(find_server(chapter), plan, solution=solution, event=event,
+                                as_json=as_json))
+
+
 @verb(MEASURE, "compare 1 2 --solution")
 def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or a directory such "
                                              "as solutions/01-naive.", show_default=False)],
@@ -389,21 +413,17 @@ def test(context: typer.Context,
          = False) -> None:
     """Run the project's own tests.
 
+    What fails beside others is asked once more, alone.
     Further arguments go to pytest.
     """
     from workbook.machine import setup as module
+    from workbook.verbs import testing
 
     module.ensure(module.FOR_AUTHORS)
     module.ensure_test_packages()
-    some = any(Path(argument.partition("::")[0]).exists() for argument in context.args)
-    # Many of them wait, so three go on at once, each with a group of tests: see tests/turns.py.
-    tests = [] if some else [str(SCRIPTS / "tests"), "-n", "3", "--dist", "loadgroup",
-                             "--no-loadscope-reorder"]
     if long:
         os.environ["HOTPATH_LONG"] = "1"
-    python = str(VENV / "bin" / "python")
-    os.execv(python, [python, "-m", "pytest", "-c", str(SCRIPTS / "tests" / "pytest.ini"),
-                      f"--rootdir={ROOT}", *tests, *context.args])
+    raise typer.Exit(testing.run(context.args))
 
 
 @verb(AUTHORS, "sync 1")

@@ -1,6 +1,9 @@
 """The same cases once more, asked of the same sources in another build: under the sanitizers, and
 on the kernel interface that the machine does not have. Cases with a server of their own are left
 out: most of them watch what it uses, and that differs.
+
+The thread sanitizer knows that two threads touched the same without an order between them though
+they did not do so at the same time: so it is asked some of each kind, not every place of a cut.
 """
 
 from __future__ import annotations
@@ -15,14 +18,25 @@ from workbook.checks.model import KQUEUE, Check, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course.chapters import SERVER
 
+TSAN = "tsan"  # a preset
 AFTER = "behaviour"  # what fails here as well as there is told once
 BECAUSE = "the same cases again"
+THREADED = ("requests", "bodies", "connections", "threads", "keep-alive", "slow-clients",
+            "many-clients", "workers")
+ONE_THREAD = (5, 6)  # levels at which one serves
 
 
 def under_sanitizers(groups: Sequence[Check]) -> Check:
     """The registry's entry: all of these groups."""
     return _check("sanitizers", "the same cases under the address and undefined-behaviour "
                   "sanitizers", "asan", groups, tool="sanitizers")
+
+
+def under_thread_sanitizer(groups: Sequence[Check]) -> Check:
+    """The registry's entry: those of these groups that are answered by several threads."""
+    threaded = [group for group in groups if group.key in THREADED]
+    return replace(_check("races", "cases under the thread sanitizer", TSAN, threaded,
+                          tool="thread sanitizer"), level=4)
 
 
 def on_kqueue(groups: Sequence[Check]) -> Check:
@@ -36,6 +50,9 @@ def _check(what: str, words: str, preset: str, groups: Sequence[Check], tool: st
     def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         if preset == KQUEUE and sys.platform != "linux":
             yield Verdict(name, "skip", "this system's own kqueue was asked already")
+            return
+        if preset == TSAN and subject.chapter.level in ONE_THREAD:
+            yield Verdict(name, "skip", "one thread serves here")
             return
         try:
             with subject.watch.doing(f"building {preset}"):

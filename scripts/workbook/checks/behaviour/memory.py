@@ -23,6 +23,7 @@ from workbook.servers.process import Server
 
 FIRST = 500  # who take what is there for good
 CLIENTS = 2000
+ROUNDS = 3  # an allocator may grow once, by chance; what is lost is lost every time
 GREEDY = 8
 ASKED = 10 * MIB  # more than kernels keep for a connection
 ENOUGH = 384 * 1024  # bytes: for buffers in both directions; the answers to 64 KiB would be more
@@ -39,7 +40,7 @@ def cases() -> Iterator[Case]:
     for what, visitor in zip(("answered", "refused", "left", "reset"), OF_ALL, strict=True):
         yield alone(f"two-thousand-{what}", "malloc(3), free",
                     f"{FIRST} clients come one after another, each of which {visitor.does}; then "
-                    f"{CLIENTS} more",
+                    f"{CLIENTS} more, and if need be {CLIENTS} again",
                     f"the {CLIENTS} leave less than {LEAST} bytes each in the server's memory",
                     partial(comes_back, visitor=visitor))
     yield alone("pipelines-unread", "tcp(7)",
@@ -59,11 +60,13 @@ def cases() -> Iterator[Case]:
 def comes_back(server: Server, visitor: Visitor) -> None:
     must_be_plain(server)
     visit(server, visitor, FIRST)
-    before = server.own_bytes()
-    visit(server, visitor, CLIENTS)
-    left = left_over(server, before, CLIENTS * LEAST) / CLIENTS
-    if left >= LEAST:
-        raise Unmet(f"each client that {visitor.does} left {left:,.0f} bytes behind")
+    for _ in range(ROUNDS):
+        before = server.own_bytes()
+        visit(server, visitor, CLIENTS)
+        left = left_over(server, before, CLIENTS * LEAST) / CLIENTS
+        if left < LEAST:
+            return
+    raise Unmet(f"each client that {visitor.does} left {left:,.0f} bytes behind")
 
 
 def unread(server: Server) -> None:

@@ -10,17 +10,20 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from workbook.checks.behaviour import site
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
+from workbook.servers import heads
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
@@ -30,6 +33,8 @@ NEIGHBOUR_S = 0.01  # for each more time, of all together
 MAX_HANGS = 8
 END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
+ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
+DATED_LEVEL = 9  # from which on answers are as heads.plain tells them
 BAD_END = "it did not end well after SIGTERM"
 
 
@@ -104,19 +109,35 @@ def run(binary: Path, cases: Sequence[Case], level: int) -> Result:
     return Result(groups, time.monotonic() - started)
 
 
+def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
+    """The first case that does not hold, or the check that tells of a bad end; empty if all do.
+    Nothing more is asked then.
+    """
+    with network.own():
+        for group in list(as_known(binary, cases, level, patient=False)):
+            if group.failed:
+                return group.failures[0].case.name if group.failures else group.check
+    return ""
+
+
 def as_known(binary: Path, cases: Sequence[Case], level: int,
-             on_case: Callable[[Case], None] = lambda case: None) -> Iterator[Group]:
+             on_case: Callable[[Case], None] = lambda case: None,
+             patient: bool = True) -> Iterator[Group]:
     """Each group, in their order, as soon as it is known how it went. A few servers share the
-    cases; afterwards those that have a server of their own are run, all at the same time.
+    cases; afterwards those that have a server of their own are run, all at the same time. Who is
+    not patient asks no more after the first that does not hold.
     """
     raise_descriptor_limit()
     command = (binary, "--threads", "4") if level >= 4 else (binary,)
-    work = _Work(cases, on_case)
-    sharing = min(SERVERS, len(work.together))
+    work = _Work(cases, on_case, level, patient)
     alone = [case for case in cases if case.alone]
-    with ThreadPoolExecutor(sharing + 1) as shared, ThreadPoolExecutor(len(alone) + 1) as own:
+    with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
+          ThreadPoolExecutor(len(alone) + 1) as own):
         try:
-            serving = [shared.submit(_serve, command, work) for _ in range(sharing)]
+            rooted = (*command, "--root", str(site.make(Path(folder)))) if work.rooted else ()
+            serving = [shared.submit(_serve, how, waiting, work)
+                       for how, waiting in ((command, work.together), (rooted, work.rooted))
+                       for _ in range(min(SERVERS, len(waiting)))]
             ended = shared.submit(lambda: [each.result() for each in serving])
             asked = [own.submit(_serve_alone, command, work, case, ended) for case in alone]
             for each in (ended, *asked):
@@ -131,24 +152,28 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
 class _Work:
     """What is still to be run, and how the rest went: shared by threads that have a server each."""
 
-    def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None]) -> None:
+    def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
+                 level: int, patient: bool) -> None:
+        self.level = level
         self._order = {case.name: place for place, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
         self.groups = {check: Group(check, size) for check, size in self._open.items()}
-        self.together = deque(case for case in cases if not case.alone)
-        checks = {case.check for case in self.together}
+        self.together = deque(case for case in cases if not case.alone and not case.rooted)
+        self.rooted = deque(case for case in cases if not case.alone and case.rooted)
+        checks = {case.check for case in (*self.together, *self.rooted)}
         self._blamed = BLAMED if BLAMED in checks else next(
             (check for check in reversed(self.groups) if check in checks), "")
         self._on_case = on_case
+        self._patient = patient
         self._hangs = self._deaths = 0
         self._broken: BaseException | None = None
         self._changed = threading.Condition()
 
-    def next(self) -> Case | None:
-        """Another case for who can have it, None if there are no more."""
+    def next(self, waiting: deque[Case]) -> Case | None:
+        """Another of these cases for who can have it, None if there are no more."""
         with self._changed:
-            while self.together:
-                case = self.together.popleft()
+            while waiting:
+                case = waiting.popleft()
                 if self.wanted(case):
                     return case
                 self._close(case)
@@ -173,10 +198,12 @@ class _Work:
             self._on_case(case)
             self._close(case)
             if failure and failure.received and failure.received.end == "timeout":
-                self._hangs += 1
+                self._hangs += not group.stopped  # others of the group may be waiting meanwhile
                 group.stopped = "stopped at the first case without an end"
                 if self._hangs == MAX_HANGS:
-                    self._leave(f"{MAX_HANGS} cases had no end")
+                    self._leave(f"cases of {MAX_HANGS} checks had no end")
+            if failure and not self._patient:
+                self._leave("a case did not hold")
             self._deaths += died
             if died and self._deaths == MAX_DEATHS:
                 self._leave(f"the server died {MAX_DEATHS} times")
@@ -224,27 +251,28 @@ class _Work:
         self._changed.notify_all()
 
 
-def _serve(command: Sequence[Any], work: _Work) -> None:
+def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
     """One server after the other, as long as they die and there are cases left."""
-    case = work.next()
+    case = work.next(waiting)
     while case:
         try:
             with running(*command) as server:
-                case = _ask_until_it_dies(server, work, case)
+                case = _ask_until_it_dies(server, waiting, work, case)
                 if not case:
                     work.ended_badly(_end_problem(server.stop(), BAD_END))
         except UserError as error:
             work.stop(error.message)
             work.skipped(case)
-            case = work.next()
+            case = work.next(waiting)
 
 
-def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case | None:
+def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
+                       case: Case | None) -> Case | None:
     """Returns the case to go on with when it has died, None if there are no more."""
     before: Case | None = None
     while case:
         waited = _waits(server.pid) if case.workers else {}
-        failure = perform(case, (server.host, server.port))
+        failure = perform(case, (server.host, server.port), work.level)
         if case.workers and failure is None:
             failure = _judge_workers(case, waited, _waits(server.pid))
         if failure and _died(server, failure):
@@ -252,9 +280,9 @@ def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case |
             if failure.received and failure.received.end == "refused" and before:
                 words = words.replace("during this case", f"after {before.name}")
             work.judged(case, Failure(case, words, failure.received), died=True)
-            return work.next()
+            return work.next(waiting)
         work.judged(case, failure)
-        before, case = case, work.next()
+        before, case = case, work.next(waiting)
     return None
 
 
@@ -302,25 +330,37 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
     unmet = None
-    with running(*command, *case.alone.arguments, wrapper=wrapper,
-                 environment=case.alone.environment) as server:
-        try:
-            case.alone.perform(server)
-        except Unmet as problem:
-            unmet = problem
-        return unmet, server.stop()
+    with TemporaryDirectory() as folder:
+        rooted = ("--root", str(_made(case.alone.site, Path(folder)))) if case.alone.site else ()
+        with running(*command, *rooted, *case.alone.arguments, wrapper=wrapper,
+                     environment=case.alone.environment) as server:
+            try:
+                case.alone.perform(server)
+            except Unmet as problem:
+                unmet = problem
+            return unmet, server.stop()
 
 
-def perform(case: Case, address: tuple[str, int]) -> Failure | None:
+def _made(make: Callable[[Path], None], folder: Path) -> Path:
+    """A folder of its own within, so that there is something outside."""
+    root = folder / "site"
+    root.mkdir()
+    make(root)
+    return root
+
+
+def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | None:
     """One case against a running server; None if it holds."""
     with ExitStack() as stack:
         deadline = time.monotonic() + case.timeout_s + NEIGHBOUR_S * len(case.neighbours)
         for steps in case.neighbours:
             stack.enter_context(Client(address, deadline)).perform(steps)
         answers = _ask(case, address)
+    if level < DATED_LEVEL:
+        answers = [replace(received, data=received.raw) for received in answers]
     wrong = [received for received in answers if not _is_right(case, received)]
     if len(answers) - len(wrong) >= case.enough:
-        return None
+        return _judge_heads(case, answers) if level >= DATED_LEVEL else None
     problem = _problem(case, wrong[0])
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
@@ -361,6 +401,15 @@ def _ask(case: Case, address: tuple[str, int]) -> list[Received]:
 
 def _is_right(case: Case, received: Received) -> bool:
     return received.end == "closed" and received.data in case.expect
+
+
+def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
+    """Whether every answer carries what all carry at this level."""
+    now = time.time()
+    for received in answers:
+        if problem := heads.lacking(received.raw, now - received.seconds, now):
+            return Failure(case, problem, received)
+    return None
 
 
 def _problem(case: Case, received: Received) -> str:
@@ -404,7 +453,7 @@ def _end_problem(ended: Ended, what: str) -> str:
 def _last_words(ended: Ended, what: str) -> str:
     """How a process ended, with the part of its stderr that tells why."""
     lines = ended.stderr.strip().splitlines()
-    alarms = [i for i, line in enumerate(lines) if "ERROR:" in line or "runtime error:" in line]
+    alarms = [i for i, line in enumerate(lines) if any(alarm in line for alarm in ALARMS)]
     shown = lines[alarms[0]:alarms[0] + 12] if alarms else lines[-8:]
     code = ended.exit_code
     how = f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)}"

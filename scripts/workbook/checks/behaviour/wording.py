@@ -73,13 +73,16 @@ def _escaped_until(data: bytes, most: int) -> list[str]:
 
 
 def around(data: bytes, other: bytes) -> str:
-    """What differs: all of a short answer, else the surroundings of the first difference."""
-    if len(data) <= 320:
+    """What differs: all of a short text, else the surroundings of the first difference. Of bytes
+    that nobody can read a few do, so that both stand on a line or two.
+    """
+    text = data.isascii() and b"\0" not in data
+    if len(data) <= (320 if text else 64):
         return escaped(data, 1300) or "‹nothing›"
-    start = max(0, first_difference(data, other) - 40)
+    start = max(0, first_difference(data, other) - (40 if text else 16))
     before = f"‹{start} bytes› … " if start else ""
     after = f" … ‹{len(data)} bytes in all›"
-    return before + "".join(_escaped_until(data[start:], 240)) + after
+    return before + "".join(_escaped_until(data[start:], 240 if text else 120)) + after
 
 
 def one_liner(case: Case, port: int = 8080) -> str:

@@ -8,14 +8,18 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
 
-from workbook.checks.behaviour.alone import alone
+from workbook.checks.behaviour.alone import PATIENCE_S, alone
 from workbook.checks.behaviour.kept import LAST, chain, echo, in_turn
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, row
 from workbook.checks.behaviour.start import again, threads_as_asked
-from workbook.servers.process import Server
+from workbook.servers.process import Server, running
 
 SETTLES_S = 0.3
+PERIOD_US = 100_000
 
 
 def cases() -> Iterator[Case]:
@@ -30,6 +34,9 @@ def cases() -> Iterator[Case]:
                 a_core_each)
     yield alone("allowed-cores", "taskset(1)", "the server may use one core, and is started with "
                 "--threads 4", "all of its threads stay there", allowed_cores)
+    yield alone("quota", "cgroups(7)", "the server may use two cores, and is started in a control "
+                "group with half a core's time, in one with one and a half, and in one below a "
+                "group with half a core", "without --threads it has 1 thread, 2, and 1", quota)
 
 
 def a_core_each(server: Server) -> None:
@@ -48,6 +55,54 @@ def allowed_cores(server: Server) -> None:
         found = other.cores()
     if any(cores != {core} for cores in found):
         raise Unmet(f"only core {core} was allowed: {_told(found)}")
+
+
+def quota(server: Server) -> None:
+    two = ",".join(map(str, sorted(_cores())[:2]))
+    for cores, below, expected in ((0.5, "", 1), (1.5, "", 2), (0.5, "below", 1)):
+        with control_group(cores, below) as enter, running(
+                Path(server.command[0]), wrapper=("taskset", "-c", two, *enter)) as other:
+            time.sleep(SETTLES_S)
+            found = other.threads()
+        if found != expected:
+            where = "in a group below one with" if below else "in a group with"
+            raise Unmet(f"{where} {cores} of a core's time it had {found} threads")
+
+
+@contextmanager
+def control_group(cores: float, below: str) -> Iterator[tuple[str, ...]]:
+    """What to put before a command that may use so much time, or is below a group that may."""
+    version_1 = Path("/sys/fs/cgroup/cpu")
+    outer = (version_1 if version_1.exists() else version_1.parent) / f"hotpath-{uuid4().hex}"
+    inner = outer / below
+    try:
+        try:
+            inner.mkdir(parents=True)
+            _limit(outer, cores)
+        except OSError as error:
+            raise Unable(f"no control group can be made here ({error.strerror})") from None
+        yield "sh", "-c", f'echo $$ > {inner}/cgroup.procs && exec "$@"', "sh"
+    finally:
+        for group in dict.fromkeys((inner, outer)):
+            _remove(group)
+
+
+def _limit(group: Path, cores: float) -> None:
+    quota_us = str(int(cores * PERIOD_US))
+    if (group / "cpu.max").exists():
+        (group / "cpu.max").write_text(f"{quota_us} {PERIOD_US}")
+    else:
+        (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+        (group / "cpu.cfs_quota_us").write_text(quota_us)
+
+
+def _remove(group: Path) -> None:
+    """A process that has ended may be counted a moment longer."""
+    deadline = time.monotonic() + PATIENCE_S
+    while group.exists() and time.monotonic() < deadline:
+        with suppress(OSError):
+            group.rmdir()
+        time.sleep(0.01)
 
 
 def _cores() -> set[int]:
