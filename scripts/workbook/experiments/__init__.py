@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import fleet, mutation, part1, part2, part3, rivals, top
+from workbook.experiments import box, fleet, mutation, part1, part2, part3, rivals, top
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -49,6 +49,10 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
     "mutation": mutation.mutation,
+    "box": box.side_by_side,
+    "box-pair": box.pair,
+    "box-walls": box.walls,
+    "box-quota": box.quota,
 }
 
 
