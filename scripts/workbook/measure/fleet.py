@@ -123,8 +123,9 @@ class Fleet:
         """Have the generators ask for as long as was planned, or until what is to happen to the
         servers has. UserError if it had not when the time was over.
         """
+        self._scale_generators(0)
         before = self._cpu_s()
-        docker("service", "scale", "--detach", f"{self.name}_generator={self.plan.generators}")
+        self._scale_generators(self.plan.generators)
         if events:
             _until(lambda: self._states().count("Running") == self.plan.generators,
                    "the generators did not start")
@@ -175,6 +176,11 @@ class Fleet:
         """How many each server has."""
         return [int(re.search(r"Threads:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
                 for pid in self._pids("server")]
+
+    def _scale_generators(self, count: int) -> None:
+        """Those of an earlier load are done: without them their successors would not be started."""
+        docker("service", "scale", "--detach", f"{self.name}_generator={count}")
+        _until(lambda: len(self._tasks()) == count, "the generators did not come or go")
 
     def _tasks(self) -> list[str]:
         return docker("service", "ps", "--quiet", "--no-trunc", f"{self.name}_generator").split()
