@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -111,13 +111,12 @@ def merge(outputs: Sequence[str]) -> Row:
         {kind: sum(report["errors"][kind] for report in reports) for kind in ERROR_KINDS})
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fleet:
     """A deployed stack: its services by name."""
 
     name: str
     plan: Plan
-    _seen: set[str] = field(default_factory=set)
 
     def load(self, *events: Callable[[Fleet], None]) -> Row:
         """Have the generators ask for as long as was planned, or until what is to happen to the
@@ -133,13 +132,12 @@ class Fleet:
         _until(lambda: set(self._states()) <= set(DONE), "the generators did not end",
                self.plan.seconds + PATIENCE_S)
         after = self._cpu_s()
-        tasks = self._tasks()
-        row = merge([logs(task) for task in tasks])
+        row = merge([logs(task) for task in self._tasks()])
         if events:
             return row
         server, balancer = ((after[name] - before[name]) * 1e6 / row.requests
                             for name in ("server", "balancer"))
-        return Row(**{**vars(row), "server_us": server, "balancer_us": balancer})
+        return replace(row, server_us=server, balancer_us=balancer)
 
     def _happen(self, events: Sequence[Callable[[Fleet], None]]) -> None:
         for event in events:
@@ -187,7 +185,7 @@ class Fleet:
 
     def _states(self) -> list[str]:
         lines = docker("service", "ps", "--format", "{{.CurrentState}}", f"{self.name}_generator")
-        return [line.split()[0] for line in lines.splitlines()] or ["none"]
+        return [line.split()[0] for line in lines.splitlines()]
 
     def _containers(self, service: str) -> list[str]:
         return docker("ps", "--quiet", "--filter",
