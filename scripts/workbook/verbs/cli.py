@@ -53,6 +53,12 @@ class Verbs(PlainHelp, TyperGroup):
         except UserError as error:
             complain(error)
             raise SystemExit(1) from None
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("workbook"):
+                raise
+            complain(UserError(f"{error.name} is not among the Python packages of this system",
+                               f"use this verb on Linux or macOS; {COMMAND} check works here too"))
+            raise SystemExit(1) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(1) from None
