@@ -78,5 +78,8 @@ def _print(file: Path, found: Finding) -> None:
     print(f"{shown(file)}:")
     for key, row in found.rows.items():
         print(f"  {key}: " + ", ".join(
-            f"{column} " + ("–" if row[column] is None else f"{row[column]:,}")
-            for column in found.columns))
+            f"{column} " + _value(row[column]) for column in found.columns))
+
+
+def _value(cell: float | str | None) -> str:
+    return "–" if cell is None else cell if isinstance(cell, str) else f"{cell:,}"
