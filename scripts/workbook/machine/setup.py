@@ -134,6 +134,8 @@ NEEDS: dict[str, Need] = {
     "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
                       "it: systemctl disable --now nginx)"),
     "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
+    "lighttpd": _program("lighttpd", what="lighttpd, for files (systemctl disable --now lighttpd)"),
+    "caddy": _program("caddy", what="Caddy, for files (systemctl disable --now caddy)"),
     "git": _program("git", brew="git"),
     "patch": _program("patch", brew="gpatch"),
     "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),
