@@ -29,10 +29,10 @@ def main() -> int:
 
 
 def expand(root: Path, book: dict[str, Any]) -> list[Problem]:
-    """Expand every page in place; returns what was wrong. A chapter's title names its page."""
+    """Expand every page in place; returns what was wrong. A chapter's heading names its page."""
     all_chapters = chapters.all_chapters(root / "chapters")
     site = Site(root, all_chapters)
-    titles = {chapter.page: chapter.title for chapter in all_chapters}
+    titles = {chapter.page: chapter.heading for chapter in all_chapters}
     problems = []
     for entry in pages(book["items"]):
         page = Page(site, entry["source_path"])

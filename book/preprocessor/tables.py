@@ -153,7 +153,7 @@ class Tables:
         """The table of `record`'s small experiments; its texts are HTML already."""
         found = load(self._results / f"{name}.json")
         columns = look_up(found, "columns")
-        rows = [[row["label"], *(_cell(figure(row, column)) for column in columns)]
+        rows = [[row["label"], *(_value(row, column) for column in columns)]
                 for row in look_up(found, "rows").values()]
         return self._table(["", *columns.values()], rows, look_up(found, "what"),
                            machine=look_up(found, "machine"))
@@ -231,6 +231,12 @@ class Tables:
 def _provenance(machine: dict[str, Any]) -> str:
     return escape("{cpu}, {cores} cores; {compiler}; commit {commit}, {date:.10}."
                   .format_map(machine))
+
+
+def _value(row: dict[str, Any], column: str) -> str:
+    """An experiment's number, or its text."""
+    value = row.get(column)
+    return value if isinstance(value, str) else _cell(figure(row, column))
 
 
 def _cell(value: Figure, missing: str = NO_FIGURE) -> str:

@@ -331,7 +331,7 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
     assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
     assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
     assert "at most 6 system calls" in html and "silver from 3 ×" in html
-    assert "Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
+    assert "2. Step 2" in html and "2. Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
 
 
 def test_questions_and_predictions_fold(build: Build) -> None:

@@ -32,7 +32,7 @@ WITH_PARTS = [chapter for chapter in chapters.all_chapters() if chapter.parts]
 def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
     recorded = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     for row in recorded["rows"].values():
-        assert all(isinstance(row[column], (int, float)) or row[column] is None and row["reason"]
+        assert all(isinstance(row[column], (int, float, str)) or row[column] is None and row["reason"]
                    for column in recorded["columns"])
     assert f"record --only {name}" in recorded["what"]
     pages = "".join(page.read_text(encoding="utf-8") for page in (BOOK / "src").rglob("*.md"))

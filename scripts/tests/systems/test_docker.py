@@ -311,10 +311,9 @@ def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int],
     assert right.returncode == 0, right.stdout[-3000:] + right.stderr[-3000:]
     assert json.loads(right.stdout)["passed"]
 
-    response = clone / "chapters" / "01-naive" / "response.cpp"
-    text = response.read_text()
-    response.write_text(text.replace("Content-Length: ", "Content-Length: 1"))
-    assert response.read_text() != text
+    chapter = clone / "chapters" / "01-naive"
+    mutant = chapter / "mutants" / "behaviour.requests.method-by-two-letters.patch"
+    subprocess.run(["patch", "-s", "-p1", "-d", str(chapter), "-i", str(mutant)], check=True)
     wrong = [hotpath(*arguments, *where, root=clone, timeout_s=PATIENCE_S)
              for where in ((), ("--in", "linux"))]
     assert [told.returncode for told in wrong] == [1, 1], wrong
@@ -327,6 +326,18 @@ def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int],
 
 def verdicts(told: str) -> list[tuple[str, str]]:
     return [(check["name"], check["status"]) for check in json.loads(told)["checks"]]
+
+
+def test_compose_alone_is_enough(images: dict[str, int], project: str) -> None:
+    """Without our command: as nobody, who may write only what is forgotten, and may trace."""
+    command = [*box.compose_command(), "-f", str(box.COMPOSE_FILE)]
+    environment = {**os.environ, "HOTPATH_TAG": box.tag(), "HOTPATH_BASE": box.BASE}
+    told = subprocess.run([*command, "run", "--rm", "-T", "trace", "2", "--solution", "--json"],
+                          env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=PATIENCE_S)
+    down = subprocess.run([*command, "down"], env=environment, capture_output=True)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "accept4" in told.stdout and down.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -87,6 +87,11 @@ class Chapter:
         return int(match[1]) if match else None
 
     @property
+    def heading(self) -> str:
+        """Its title behind its number, as the book numbers chapters: `5. An event loop`."""
+        return f"{self.number}. {self.title}" if self.number is not None else self.title
+
+    @property
     def tag(self) -> str:
         """What stands in the brackets of a starter's TODO marks."""
         return str(self.number) if self.number is not None else self.name

@@ -32,6 +32,16 @@ def mark_failing(chapter: Chapter) -> None:
         _update(chapter, failing=True)
 
 
+def mark_unmet(chapter: Chapter, checks: list[str]) -> None:
+    """Remember which checks failed the last time, in their order."""
+    if checks != unmet(chapter):
+        _update(chapter, unmet=checks)
+
+
+def unmet(chapter: Chapter) -> list[str]:
+    return list(_load().get(chapter.name, {}).get("unmet", []))
+
+
 def passed(chapter: Chapter) -> str | None:
     """The day on which the chapter was passed, or None."""
     return _load().get(chapter.name, {}).get("passed")

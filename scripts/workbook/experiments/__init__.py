@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import fleet, part1, part2, part3, rivals, top, validators
+from workbook.experiments import box, fleet, mutation, part1, part2, part3, rivals, top, validators
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -50,6 +50,11 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "fleet-stops": fleet.fleet_stops,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
+    "mutation": mutation.mutation,
+    "box": box.side_by_side,
+    "box-pair": box.pair,
+    "box-walls": box.walls,
+    "box-quota": box.quota,
 }
 
 
@@ -75,5 +80,8 @@ def _print(file: Path, found: Finding) -> None:
     print(f"{shown(file)}:")
     for key, row in found.rows.items():
         print(f"  {key}: " + ", ".join(
-            f"{column} " + ("–" if row[column] is None else f"{row[column]:,}")
-            for column in found.columns))
+            f"{column} " + _value(row[column]) for column in found.columns))
+
+
+def _value(cell: float | str | None) -> str:
+    return "–" if cell is None else cell if isinstance(cell, str) else f"{cell:,}"

@@ -40,7 +40,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Finding:
-    """A table: `columns` are headings by key; a row has a `label` and a number for each key."""
+    """A table: `columns` are headings by key; a row has a `label`, and a number or a text
+    of HTML for each key."""
 
     what: str
     columns: dict[str, str]

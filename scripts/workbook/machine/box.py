@@ -68,8 +68,10 @@ def run(system: str, arguments: Sequence[str], output: IO[str] | None = None) ->
                         + ", ".join(SYSTEMS))
     require_engine()
     ensure_workbench(system)
-    for directory in (ROOT / "build" / "in" / system, STATE):
-        directory.mkdir(parents=True, exist_ok=True)
+    for directory in (ROOT / "build", ROOT / "build" / "in", ROOT / "build" / "in" / system, STATE):
+        directory.mkdir(exist_ok=True)
+        if os.geteuid() == 0:
+            os.chown(directory, ROOT.stat().st_uid, ROOT.stat().st_gid)
     with project(system) as compose:
         verb, *rest = arguments
         return attached([*compose.command, "run", "--rm", "-T", verb, *rest], compose.environment,

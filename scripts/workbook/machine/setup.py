@@ -191,7 +191,7 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists() and stamp.read_text() == wanted:
             return
-        _say("Adding what the tests need to .venv (once, about 130 MB to fetch)")
+        _say("Adding what the tests need to .venv (once, about 155 MB to fetch)")
         pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-compile",
                "--disable-pip-version-check", "--quiet", "-r", str(requirements)]
         if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -111,20 +111,20 @@ def merge(outputs: Sequence[str]) -> Row:
         {kind: sum(report["errors"][kind] for report in reports) for kind in ERROR_KINDS})
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fleet:
     """A deployed stack: its services by name."""
 
     name: str
     plan: Plan
-    _seen: set[str] = field(default_factory=set)
 
     def load(self, *events: Callable[[Fleet], None]) -> Row:
         """Have the generators ask for as long as was planned, or until what is to happen to the
         servers has. UserError if it had not when the time was over.
         """
+        self._scale_generators(0)
         before = self._cpu_s()
-        docker("service", "scale", "--detach", f"{self.name}_generator={self.plan.generators}")
+        self._scale_generators(self.plan.generators)
         if events:
             _until(lambda: self._states().count("Running") == self.plan.generators,
                    "the generators did not start")
@@ -132,13 +132,12 @@ class Fleet:
         _until(lambda: set(self._states()) <= set(DONE), "the generators did not end",
                self.plan.seconds + PATIENCE_S)
         after = self._cpu_s()
-        tasks = self._tasks()
-        row = merge([logs(task) for task in tasks])
+        row = merge([logs(task) for task in self._tasks()])
         if events:
             return row
         server, balancer = ((after[name] - before[name]) * 1e6 / row.requests
                             for name in ("server", "balancer"))
-        return Row(**{**vars(row), "server_us": server, "balancer_us": balancer})
+        return replace(row, server_us=server, balancer_us=balancer)
 
     def _happen(self, events: Sequence[Callable[[Fleet], None]]) -> None:
         for event in events:
@@ -176,12 +175,17 @@ class Fleet:
         return [int(re.search(r"Threads:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
                 for pid in self._pids("server")]
 
+    def _scale_generators(self, count: int) -> None:
+        """Those of an earlier load are done: without them their successors would not be started."""
+        docker("service", "scale", "--detach", f"{self.name}_generator={count}")
+        _until(lambda: len(self._tasks()) == count, "the generators did not come or go")
+
     def _tasks(self) -> list[str]:
         return docker("service", "ps", "--quiet", "--no-trunc", f"{self.name}_generator").split()
 
     def _states(self) -> list[str]:
         lines = docker("service", "ps", "--format", "{{.CurrentState}}", f"{self.name}_generator")
-        return [line.split()[0] for line in lines.splitlines()] or ["none"]
+        return [line.split()[0] for line in lines.splitlines()]
 
     def _containers(self, service: str) -> list[str]:
         return docker("ps", "--quiet", "--filter",

@@ -40,6 +40,9 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     whole = case is None and not list(only)
     nothing = whole and stages.undecided(judged)
     passed = not nothing and not stages.unmet(judged)
+    if not solution:
+        progress.mark_unmet(chapter, [verdict.name for stage in judged
+                                      for verdict in stage.failed])
     if not solution and not nothing:
         _remember(chapter, judged, passed, whole, part)
     if as_json:

@@ -53,6 +53,12 @@ class Verbs(PlainHelp, TyperGroup):
         except UserError as error:
             complain(error)
             raise SystemExit(1) from None
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("workbook"):
+                raise
+            complain(UserError(f"{error.name} is not among the Python packages of this system",
+                               f"use this verb on Linux or macOS; {COMMAND} check works here too"))
+            raise SystemExit(1) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(1) from None
@@ -167,6 +173,18 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
                                 as_json=as_json, part=part))
 
 
+@verb(WORK, "watch 2")
+def watch(chapter: ChapterArgument) -> None:
+    """Run the check that failed last whenever you save a file.
+
+    Once it passes, all of them. Ctrl-C ends it.
+    """
+    from workbook.course.chapters import find
+    from workbook.verbs import watch as module
+
+    raise typer.Exit(module.run(find(chapter)))
+
+
 @verb(WORK, "hint 2")
 def hint(chapter: ChapterArgument, part: PartOption = None,
          level: Annotated[int | None, typer.Option(min=1, max=3, metavar="1-3", show_default=False,
@@ -232,15 +250,22 @@ def solution(chapter: ChapterArgument, part: PartOption = None,
 @verb(WORK, "run 2 -- --threads 1",
       context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(context: typer.Context, chapter: ChapterArgument,
-        solution: SolutionOption = False) -> None:
+        solution: SolutionOption = False,
+        defect: Annotated[str | None, typer.Option("--wrong", metavar="NAME", show_default=False,
+                                                   help="Chapter 8's solution with this defect "
+                                                   "of the book's “fast wrong answer”.")] = None
+        ) -> None:
     """Run the server on port 8080 until Ctrl-C.
 
     What follows -- goes to the server.
     """
     from workbook.course.chapters import find_server
+    from workbook.experiments import wrong
     from workbook.servers import build, process
 
-    server = build.build_server(find_server(chapter).directory(solution))
+    found = find_server(chapter)
+    server = (wrong.of_chapter(found, defect) if defect
+              else build.build_server(found.directory(solution)))
     process.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
 
 
@@ -263,6 +288,20 @@ def trace(chapter: ChapterArgument, solution: SolutionOption = False,
         _print_json(module.as_json(calls))
     else:
         module.show(calls, f"{shown(found.directory(solution))}: one GET /")
+
+
+@verb(MEASURE, "profile 6 --solution")
+def profile(chapter: ChapterArgument, solution: SolutionOption = False,
+            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1,
+                                                   help="Of load.")] = 5.0) -> None:
+    """Show where the time goes under load: a flame graph, as a page of its own.
+
+    Sampled by perf, or where there is none counted by callgrind.
+    """
+    from workbook.course.chapters import find_server
+    from workbook.verbs import profile as module
+
+    module.run(find_server(chapter), solution=solution, seconds=seconds)
 
 
 @verb(WORK, "book --open")

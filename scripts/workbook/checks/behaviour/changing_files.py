@@ -35,7 +35,7 @@ from workbook.checks.behaviour.rows import (
 from workbook.servers.client import Await, Client, HalfClose, Vanish
 from workbook.servers.process import Server
 
-LARGE = 4 * MIB  # more than a narrow client's socket takes
+LARGE = 2 * MIB  # more than a narrow client's socket takes
 OLD, NEW = noise(LARGE), b"new " * 5000
 SMALL = b"small\n"
 ASKS, LEAVES = get(b"/large.bin", HOST), get(b"/large.bin")
@@ -43,7 +43,7 @@ ASKS_SMALL = get(b"/small.bin", HOST)
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL, connection=STAYS)
 TIMES, ROUND = 1000, 50
 READERS = 64
-MORE = 8 * MIB  # than before, by all of them: two of their files
+MORE = 8 * MIB  # than before, by all of them: four of their files
 MARGIN = 2 * MIB
 
 
@@ -90,7 +90,7 @@ def cases() -> Iterator[Case]:
          f"{TIMES} files, of all fates, and the same again", "the server's own memory grows by no "
          f"more than {MARGIN // MIB} MiB the second time", memory_of_requests),
     ]:
-        arguments = Limits(stop=4).option() if what == "stopped" else ()
+        arguments = Limits(stop=20).option() if what == "stopped" else ()
         yield alone(what, reference, done, expected, perform, arguments=arguments, site=make)
 
 

@@ -1,0 +1,75 @@
+"""`hotpath watch` asks again when a file is saved, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from workbook.course import chapters, progress
+from workbook.verbs import watch
+
+PATIENCE_S = 120
+
+
+def heard(lines: queue.Queue[str], words: str) -> list[str]:
+    """What came until a line with these words."""
+    found: list[str] = []
+    while words not in (line := lines.get(timeout=PATIENCE_S)):
+        found.append(line)
+    return found
+
+
+def test_it_shows_an_error_and_goes_on_until_ctrl_c(tiny: Path, nothing_left: None) -> None:
+    """The scratch repository has nothing that could be built."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "workbook", "watch", "1"], cwd=tiny, text=True,
+        env={**os.environ, "PYTHONPATH": str(tiny / "scripts")}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    lines: queue.Queue[str] = queue.Queue()
+    assert process.stdout is not None
+    reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout or ()])
+    reader.start()
+    try:
+        assert any("error: " in line for line in heard(lines, "Waiting"))
+        (tiny / "chapters/01-a/a.cpp").write_text("int x;\n")
+        again = heard(lines, "Waiting")
+        assert any("check 1" in line for line in again)
+        assert any("error: " in line for line in again)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        process.kill()
+        process.wait()
+        reader.join()
+
+
+def test_what_failed_is_asked_alone_and_then_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing, asked = ["behaviour.cuts", "cost.syscalls"], []
+
+    def check(_: object, only: list[str]) -> int:
+        asked.append(only)
+        failing[:] = [] if only else ["behaviour.limits"]
+        return 0 if only else 1
+
+    monkeypatch.setattr(watch, "_check", check)
+    monkeypatch.setattr(progress, "unmet", lambda _: list(failing))
+    watch._judge(chapters.find("1"), watch.Console(quiet=True))
+    assert asked == [["behaviour.cuts"], []]
+    watch._judge(chapters.find("1"), watch.Console(quiet=True))
+    assert asked[2:] == [["behaviour.limits"], []]
+
+
+def test_a_save_is_noticed_and_what_is_hidden_is_not(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("1")
+    before = watch.stamps(tmp_path)
+    (tmp_path / ".a.cpp.swp").write_text("1")
+    assert watch.stamps(tmp_path) == before
+    (tmp_path / "a.cpp").write_text("12")
+    assert watch.stamps(tmp_path) != before

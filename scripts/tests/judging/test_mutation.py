@@ -1,0 +1,94 @@
+"""The judge of the judge: it draws mutants, catches what behaviour can, goes on where it stopped, and
+lists who was not caught.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbook.checks.behaviour import suite
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.experiments import mutation
+from workbook.experiments.mutation import BEHAVES, KILLED, REFUSED, SAME, SURVIVED, Memory, Mutant
+
+PARSER = mutation.Target("02-fewer-syscalls", ("http_parser.cpp",))
+NAME = "02-fewer-syscalls/http_parser.cpp"
+METHOD = 'if (name == "GET") return Method::get;'
+SPACE = "c <= 0x20"
+
+
+def planted() -> list[Mutant]:
+    """One of each fate, as long as only the cases of requests are asked."""
+    lines = (SOLUTIONS / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
+
+    def change(old: str, new: str) -> Mutant:
+        (place,) = [place for place, line in enumerate(lines) if old in line]
+        return Mutant("http_parser.cpp", place + 1, lines[place], lines[place].replace(old, new))
+
+    return [change(METHOD, METHOD + " break;"), change(METHOD, METHOD + "  // so"),
+            change(METHOD, METHOD.replace("GET", "GOT")), change(SPACE, "c < 0x20")]
+
+
+@pytest.fixture
+def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(mutation, "PLACE", BUILD / "mutation-test")
+    monkeypatch.setattr(mutation, "mutants", lambda *_: planted())
+    return tmp_path / "verdicts.json"
+
+
+def fates(memory: Path) -> dict[str, tuple[str, str]]:
+    return {mutant.new.strip(): (verdict.outcome, verdict.by) for _, mutant, verdict
+            in mutation.judged(PARSER, Memory(memory), "requests/*")}
+
+
+def test_mutants_meet_their_fates_once(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fates(memory)
+    wrong, *others = (found.pop(key) for key in list(found) if "GOT" in key)
+    assert not others and wrong[0] == KILLED and wrong[1].startswith("requests/")
+    assert sorted(outcome for outcome, _ in found.values()) == [REFUSED, SAME, SURVIVED]
+    monkeypatch.setattr(mutation.Bench, "_build", lambda *_: pytest.fail("it was known"))
+    assert sorted(fates(memory).values()) == sorted([wrong, *found.values()])
+
+
+def test_what_fails_the_solution_too_catches_nobody(
+        memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutation.Bench, "_must_hold", lambda _: None)
+    monkeypatch.setattr(suite, "first_failure", lambda *_: "requests/page")
+    assert {outcome for outcome, _ in fates(memory).values()} == {REFUSED, SAME, SURVIVED}
+
+
+def test_a_judge_that_refuses_the_solution_is_refused(
+        memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "first_failure", lambda *_: "requests/page")
+    with pytest.raises(UserError, match="02-fewer-syscalls itself fails requests/page"):
+        fates(memory)
+
+
+def test_who_was_not_caught_is_listed() -> None:
+    wrong, space = planted()[2:]
+    found = [(PARSER, wrong, mutation.Verdict(KILLED, "requests/page")),
+             (PARSER, wrong, mutation.Verdict(KILLED, "cost.pieces")),
+             (PARSER, space, mutation.Verdict(BEHAVES))]
+    row = mutation.rows_of(found, {})["02-fewer-syscalls/http_parser-cpp"]
+    assert (row["judged"], row["behaviour"], row["others"], row["missed"]) == (3, 1, 1, 1)
+    assert row["percent"] == 66.7
+    assert row["survivors"] == [{"line": space.line, "old": space.change[0],
+                                 "new": space.change[1], "because": ""}]
+    every = mutation.rows_of(found, {(NAME, *space.change): "so"})["all"]
+    assert (every["equivalent"], every["missed"], every["percent"]) == (1, 0, 100)
+
+
+def test_the_tool_changes_one_line_at_a_time() -> None:
+    made = mutation.mutants("a.cpp", "// a + b\nreturn a + b;\n")
+    assert {mutant.line for mutant in made} == {2}
+    assert "return a - b;\n" in {mutant.new for mutant in made}
+
+
+def test_what_is_explained_is_there() -> None:
+    for (name, old, new), because in mutation.explained().items():
+        lines = (SOLUTIONS / name).read_text(encoding="utf-8").splitlines()
+        assert old in {" ".join(line.split()) for line in lines}, f"{name} has no {old}"
+        assert because and new != old

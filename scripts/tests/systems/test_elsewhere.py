@@ -1,0 +1,85 @@
+"""What is to run where these tests do not: the BSDs, an editor's container."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+
+from workbook.common.paths import ROOT, SCRIPTS
+from workbook.course import chapters
+from workbook.verbs import cli
+
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/systems.yml").read_text())
+BSDS = ("freebsd", "netbsd", "openbsd")
+HEAVY = ("jinja2", "matplotlib", "numpy", "scipy", "tree_sitter", "tree_sitter_cpp")
+
+
+def wanted(system: str) -> set[str]:
+    """What pip would install there."""
+    lines = (SCRIPTS / "requirements.txt").read_text().splitlines()
+    requirements = [Requirement(line.rstrip("\\")) for line in lines if re.match(r"\w", line)]
+    there = {**default_environment(), "sys_platform": system, "python_version": "3.12",
+             "python_full_version": "3.12.0", "platform_system": system.rstrip("0123456789")}
+    return {one.name for one in requirements if not one.marker or one.marker.evaluate(there)}
+
+
+@pytest.mark.parametrize("system", ["freebsd14", "netbsd10", "openbsd7"])
+def test_a_bsd_compiles_psutil_and_nothing_else(system: str) -> None:
+    """All others of these are Python alone."""
+    assert wanted(system) == {"click", "markdown-it-py", "mdurl", "psutil", "pygments", "rich",
+                              "shellingham", "typer", "typing-extensions"}
+    assert wanted("linux") > {"matplotlib", "numpy", "psutil"}
+
+
+def test_a_chapter_is_judged_without_the_heavy_packages(tmp_path: Path) -> None:
+    for name in HEAVY:
+        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError(name={name!r})")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{SCRIPTS}"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-m", "workbook", *arguments], cwd=ROOT, text=True,
+                              capture_output=True, env=environment, timeout=250)
+
+    assert run("list").returncode == 0
+    judged = run("check", "1", "--solution", "--case", "start/port-taken")
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+def test_a_package_that_a_system_does_not_have_is_named(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def draw() -> None:
+        raise ModuleNotFoundError(name="matplotlib")
+
+    monkeypatch.setattr(chapters, "all_chapters", draw)
+    with pytest.raises(SystemExit) as ended:
+        cli.app(["list"])
+    assert ended.value.code == 1
+    assert "error: matplotlib is not among" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("system", [*BSDS, "macos"])
+def test_every_chapter_is_judged_on_every_system(system: str) -> None:
+    checks = WORKFLOW["env"]["CHECKS"]
+    assert 'in solutions/[0-9]*; do ./scripts/hotpath check "${solution#*/}" --solution' in checks
+    last = WORKFLOW["jobs"][system]["steps"][-1]
+    if system in BSDS:
+        assert last["uses"].startswith(f"vmactions/{system}-vm@")
+        assert last["with"]["envs"] == "CHECKS" and last["with"]["usesh"]
+        assert "python3" in last["with"]["prepare"]
+    assert last.get("with", last)["run"].endswith('sh -c "$CHECKS"')
+
+
+def test_an_editor_opens_the_workbook_ready_to_work() -> None:
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
+    assert container["postCreateCommand"].endswith("./scripts/hotpath setup --yes")
+    assert "--cap-add=SYS_PTRACE" in container["runArgs"]
+    assert container["image"].endswith(":trixie")

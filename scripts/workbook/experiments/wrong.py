@@ -1,0 +1,107 @@
+"""A fast wrong answer: what the finished server answers, and what it would with each defect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, COMMAND
+from workbook.course import starters, wrong
+from workbook.course.chapters import Chapter
+from workbook.experiments.tools import OPTIMISED, Finding, Rows, address_of, solution
+from workbook.servers import build
+from workbook.servers.client import Pause, Received, Step, exchange
+from workbook.servers.process import running
+
+HOST = b"Host: x\r\n"
+PAGE = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
+LAST = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+PATIENCE_S = 4.0
+AT_ONCE_S = 0.3  # long enough that what was sent before has been received by itself
+ONE_SECOND = ("--limits", "1,1,1,1,1")
+
+
+def _sink(fields: bytes, body: bytes) -> bytes:
+    return b"POST /sink HTTP/1.1\r\n" + HOST + fields + b"\r\n" + body
+
+
+def _length(size: int) -> bytes:
+    return b"Content-Length: %d\r\n" % size
+
+
+PADDING = b"X: " + b"x" * 60_000 + b"\r\n"
+SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
+    "waits-for-what-is-here": ("two pages asked for in one packet", [PAGE + LAST]),
+    "views-of-freed-memory": (
+        "a head of 60 kB, cut, and its body afterwards",
+        [b"POST /sink HTTP/1.1\r\n" + HOST, Pause(AT_ONCE_S),
+         PADDING + _length(20_000) + b"Connection: close\r\n\r\n", Pause(AT_ONCE_S),
+         b"b" * 20_000]),
+    "limit-of-everything": (
+        "a head of 60 kB, cut, with a body of 20 kB behind it",
+        [(whole := _sink(PADDING + _length(20_000) + b"Connection: close\r\n", b"b" * 20_000))[:500],
+         Pause(AT_ONCE_S), whole[500:30_000], Pause(AT_ONCE_S), whole[30_000:]]),
+    "body-becomes-a-request": (
+        "a body that is too large, and looks like a request",
+        [_sink(_length(20_000_000), b""), Pause(AT_ONCE_S), LAST]),
+    "chunks-unseen": (
+        "a chunked body, with a request in it",
+        [_sink(b"Transfer-Encoding: chunked\r\n", b""), Pause(AT_ONCE_S), LAST]),
+    "five-abc": ("<code>Content-Length: 5abc</code>",
+                 [_sink(b"Content-Length: 5abc\r\nConnection: close\r\n", b"hello")]),
+    "names-with-a-case": (
+        "<code>content-length: 5</code>, and five bytes",
+        [_sink(b"content-length: 5\r\nConnection: close\r\n", b"hello")]),
+    "path-found-by-its-text": (
+        "<code>GET T HTTP/1.1</code>",
+        [b"GET T HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"]),
+    "nobody-in-a-hurry": ("half a head, of a server that gives it one second",
+                          [b"GET / HTTP/1.1\r\nHost: "]),
+    "signal-unhandled": ("SIGTERM", []),
+}
+
+
+def fast_wrong_answer() -> Finding:
+    """Each request, to the server as it is and to the one with the defect."""
+    rows: Rows = {}
+    ours = solution(OPTIMISED)  # what readers run
+    for name, (label, steps) in SHOWN.items():
+        rows[name] = {"label": label, "right": answer(ours, steps),
+                      "wrong": answer(built(name), steps)}
+    return Finding("What the finished server says to a request, and what it says with the defect: "
+                   f"the status of each answer, and how it ended within {PATIENCE_S:g} s.",
+                   {"right": "ours", "wrong": "with the defect"}, rows)
+
+
+def of_chapter(chapter: Chapter, name: str) -> Path:
+    """The server with this defect; UserError if it is not chapter 8 that is asked for."""
+    if chapter.name != wrong.CHAPTER:
+        raise UserError(f"{chapter.name} has no server with a defect",
+                        f"{COMMAND} run 8 --wrong {name}")
+    return built(name)
+
+
+def built(name: str) -> Path:
+    """Chapter 8's server with this defect, in the place of the one that was asked for before: only
+    what differs is compiled.
+    """
+    directory = BUILD / "wrong" / "solutions" / "checkpoint"
+    starters.write(wrong.sources(name), directory)
+    return build.isolated(directory, "measure")
+
+
+def answer(binary: Path, steps: Sequence[Step]) -> str:
+    with running(binary, "--threads", "1", *ONE_SECOND) as server:
+        received = exchange(address_of(server), steps, PATIENCE_S) if steps else None
+        code = server.stop().exit_code
+    return told(received) if received else f"exit status {code}"
+
+
+def told(received: Received) -> str:
+    """200, 200, closed"""
+    statuses = re.findall(rb"(?:^|(?<=\n)|(?<=</html>\n))HTTP/1\.1 (\d{3})", received.data)
+    end = {"timeout": "still open", "closed": "closed"}.get(received.end, received.end)
+    return escape(", ".join([*(status.decode() for status in statuses), end]))

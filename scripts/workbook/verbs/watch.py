@@ -1,0 +1,78 @@
+"""Judges a chapter again whenever one of its files is saved: first what failed last."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from workbook.common import children
+from workbook.course import progress
+from workbook.course.chapters import Chapter
+
+LOOK_S = 0.3
+END_S = 10.0
+
+Stamps = dict[str, tuple[int, int]]
+
+
+def run(chapter: Chapter) -> int:
+    """Until Ctrl-C, which is how it ends well."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"Watching chapters/{chapter.name}; Ctrl-C ends it.")
+    try:
+        _watch(chapter, console)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _watch(chapter: Chapter, console: Console) -> None:
+    seen: Stamps = {}
+    while True:
+        now = stamps(chapter.starter_dir)  # before the check: who saves meanwhile is asked again
+        if now != seen:
+            seen = now
+            _judge(chapter, console)
+            console.print("Waiting for a file to be saved.")
+        time.sleep(LOOK_S)
+
+
+def _judge(chapter: Chapter, console: Console) -> None:
+    """What failed last; once it passes, all. A build error is shown by the check, and mended by
+    the next save.
+    """
+    failed = progress.unmet(chapter)
+    while True:
+        what = failed[:1]
+        console.print(Text(f"\n{time.strftime('%H:%M:%S')}  check {chapter.tag} {' '.join(what)}",
+                           style="bold"))
+        code = _check(chapter, what)
+        failed = progress.unmet(chapter)
+        if code != 0 or not what:
+            return
+
+
+def _check(chapter: Chapter, only: list[str]) -> int:
+    """In a process of its own, which leaves nothing behind however it ends."""
+    command = [sys.executable, "-m", "workbook", "check", chapter.name,
+               *(word for name in only for word in ("--only", name))]
+    child = children.start(command)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:  # the terminal has told it too
+        child.terminate()
+        child.wait(END_S)
+        raise
+
+
+def stamps(directory: Path) -> Stamps:
+    """When each of its files was written, and its size."""
+    found: Stamps = {}
+    for file in sorted(directory.iterdir()):
+        if file.is_file() and not file.name.startswith("."):
+            known = file.stat()
+            found[file.name] = (known.st_mtime_ns, known.st_size)
+    return found
