@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import part1, part2, rivals, top
+from workbook.experiments import labs, part1, part2, rivals, top
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -42,6 +42,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "memory": top.memory,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
+    **labs.EXPERIMENTS,
 }
 
 
