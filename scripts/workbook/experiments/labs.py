@@ -16,6 +16,7 @@ SECONDS = 20.0
 LABS = (
     "lab-object-pool",
     "lab-false-sharing",
+    "lab-intrusive-list",
     "lab-memory-order",
 )
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
