@@ -132,6 +132,16 @@ TYPED_TEST(Lists, ElementsOutliveTheirList) {
     this->list_.reset();
 }
 
+TYPED_TEST(Lists, AnElementOfADeadListHasNoNeighbours) {
+    this->fill();
+    this->list_.reset();
+    this->list_.emplace();
+    this->list_->push_back(*this->elements_[0]);
+    this->elements_[1].reset();
+    this->list_->remove(*this->elements_[0]);
+    EXPECT_TRUE(this->list_->is_empty());
+}
+
 TYPED_TEST(GoalLists, AnElementThatDiesLeavesItsList) {
     this->fill();
     for (const std::size_t gone : {0u, 2u, 4u}) {
