@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import box, fleet, mutation, part1, part2, part3, rivals, top
+from workbook.experiments import box, fleet, labs, mutation, part1, part2, part3, rivals, top
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -53,6 +53,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-pair": box.pair,
     "box-walls": box.walls,
     "box-quota": box.quota,
+    **labs.EXPERIMENTS,
 }
 
 
