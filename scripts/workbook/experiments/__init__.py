@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import part1, part2, rivals, top
+from workbook.experiments import part1, part2, rivals, top, wrong
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -40,6 +40,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "floor": top.floor,
     "floor-counts": top.floor_counts,
     "memory": top.memory,
+    "fast-wrong-answer": wrong.fast_wrong_answer,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
 }
