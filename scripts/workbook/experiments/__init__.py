@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import box, fleet, labs, mutation, part1, part2, part3, rivals, top
+from workbook.experiments import box, fleet, labs, mutation, part1, part2, part3, rivals, top, wrong
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -46,6 +46,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "memory": top.memory,
     "fleet": fleet.fleet,
     "fleet-stops": fleet.fleet_stops,
+    "fast-wrong-answer": wrong.fast_wrong_answer,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
     "mutation": mutation.mutation,
