@@ -41,6 +41,7 @@ RUN apt-get update \
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         git \
+        iproute2 \
         patch \
         strace \
         valgrind \

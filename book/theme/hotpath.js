@@ -11,6 +11,9 @@ skip.textContent = 'Skip to the text';
 document.body.prepend(skip);
 document.getElementById('mdbook-content').tabIndex = -1;
 
+// mdBook tells of a label that it is expanded, as only a button may be.
+document.getElementById('mdbook-sidebar-toggle')?.setAttribute('role', 'button');
+
 // A box that scrolls shows it, and can be scrolled from the keyboard.
 const boxes = document.querySelectorAll('pre > code, .table-wrapper, .scroll');
 
@@ -19,11 +22,7 @@ function markScrolling() {
         const more = box.scrollWidth - box.clientWidth;
         box.classList.toggle('scrolls', more > 1);
         box.classList.toggle('at-end', more > 1 && box.scrollLeft >= more - 1);
-        if (more > 1) {
-            box.tabIndex = 0;
-        } else {
-            box.removeAttribute('tabindex');
-        }
+        if (more > 1) box.tabIndex = 0;
     });
 }
 

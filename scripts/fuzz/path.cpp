@@ -43,7 +43,7 @@ void must_stay_beneath(std::string_view path, std::string_view name) {
         good = !segment.empty() && !segment.starts_with('.');
         rest.remove_prefix(std::min(segment.size() + 1, rest.size()));
     }
-    fuzz::must_be_same(path, "beneath", good ? "beneath" : name);
+    fuzz::must_be_same(path, "beneath", fuzz::Verdict(good ? "beneath" : name));
 }
 
 /// Every byte that stands for itself written as an escape.

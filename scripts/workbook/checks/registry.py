@@ -31,6 +31,7 @@ from workbook.checks import (
     counted,
     futexes,
     kevents,
+    labs,
     layout,
     poller,
     resident,
@@ -74,6 +75,7 @@ from workbook.checks.model import BASE, KQUEUE, MEASURE, RELEASE, Check
 from workbook.common.errors import UserError
 from workbook.course.chapters import Chapter
 from workbook.measure import costs
+from workbook.measure import labs as benchmarks
 
 AT_ONCE = " when sixteen come at once"
 AN_ECHO = " to echo 200 kB that come in pieces"
@@ -154,6 +156,12 @@ CHECKS: tuple[Check, ...] = (
     Check("speed", "requests a second beside the starting point", clock.judge,
           builds=(RELEASE, BASE), after="behaviour", because="a wrong answer is never fast",
           decides=False),
+    labs.validation("memory", "what every form does, under the address and undefined-behaviour "
+                    "sanitizers"),
+    labs.validation("races", "the same under the thread sanitizer"),
+    labs.validation("goal", "what only the form that is asked for does"),
+    *map(labs.counted, benchmarks.MEASURES),
+    labs.ratio(),
 )
 NAMES = tuple(check.name for check in CHECKS)
 

@@ -8,7 +8,19 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import box, fleet, mutation, part1, part2, part3, rivals, top, validators
+from workbook.experiments import (
+    box,
+    fleet,
+    labs,
+    mutation,
+    part1,
+    part2,
+    part3,
+    rivals,
+    top,
+    validators,
+    wrong,
+)
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -48,6 +60,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "memory": top.memory,
     "fleet": fleet.fleet,
     "fleet-stops": fleet.fleet_stops,
+    "fast-wrong-answer": wrong.fast_wrong_answer,
     "rivals": rivals.rivals,
     "rivals-counts": rivals.rivals_counts,
     "mutation": mutation.mutation,
@@ -55,6 +68,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-pair": box.pair,
     "box-walls": box.walls,
     "box-quota": box.quota,
+    **labs.EXPERIMENTS,
 }
 
 

@@ -31,10 +31,11 @@ from workbook.machine import facts, setup
 from workbook.machine.cores import Cores, cores
 from workbook.measure import load
 from workbook.measure.load import MIB, Phase, PhaseResult
+from workbook.servers.client import answers, connect
 from workbook.servers.process import Server, running, running_other
 
 SITE, CONFIGURED = BUILD / "files", BUILD / "rivals-files"
-CLIENTS, ROUNDS, SECONDS = 64, 3, 1.0
+CLIENTS, FEW_CLIENTS, ROUNDS, SECONDS = 64, 8, 3, 1.0
 PAGE_SIZE = 1500  # of the write-up's file
 SIZES = {1 << 10: "1 KiB", 4 << 10: "4 KiB", 16 << 10: "16 KiB", 32 << 10: "32 KiB",
          64 << 10: "64 KiB", 128 << 10: "128 KiB", MIB: "1 MiB", 10 * MIB: "10 MiB"}
@@ -104,9 +105,11 @@ def site() -> Path:
     return SITE
 
 
-def asks_for(size: int, connections: int = CLIENTS, script: str = "plain",
-             seconds: float = SECONDS) -> Phase:
-    return Phase(name_of(size), script, connections, seconds, path=f"/{name_of(size)}")
+def asks_for(size: int, connections: int = 0, seconds: float = 0) -> Phase:
+    """What is large is asked for by fewer clients, and for longer: some have to end."""
+    few = size >= MIB
+    return Phase(name_of(size), "plain", connections or (FEW_CLIENTS if few else CLIENTS),
+                 seconds or (2 if few else SECONDS), path=f"/{name_of(size)}")
 
 
 def _figures(results: Sequence[PhaseResult]) -> tuple[int, float]:
@@ -210,7 +213,7 @@ def file_sizes() -> Finding:
     return Finding(
         f"The server’s own processor time a file, of 09 and of 09 with <code>pread</code> into a "
         f"buffer of 64 KiB and one <code>writev</code> instead; {CLIENTS} clients on kept "
-        f"connections, median of {ROUNDS} rounds in turn.",
+        f"connections, {FEW_CLIENTS} from 1 MiB on, median of {ROUNDS} rounds in turn.",
         {"sendfile_us": "sendfile, µs", "copy_us": "pread and writev, µs",
          "ratio": "sendfile ÷ copy"}, rows)
 
@@ -260,13 +263,12 @@ server.errorlog = "/dev/null"
 CADDY = """\
 {{
     admin off
-    persist_config off
     auto_https off
     log {{
         output discard
     }}
 }}
-http://127.0.0.1:{port} {{
+http://:{port} {{
     bind 127.0.0.1
     root * {root}
     file_server
@@ -320,14 +322,16 @@ def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
     file = CONFIGURED / f"{key}-{port}.conf"
     user = "user: root\n" if os.geteuid() == 0 else ""
     file.write_text(other.config.format(directory=CONFIGURED, root=root or site(), port=port,
-                                           user=user))
-    one_thread = ("env", "GOMAXPROCS=1") if key == "caddy" else ()
-    return running_other([*other.command, str(file)], port, wrapper=[*wrapper, *one_thread])
+                                        user=user))
+    of_go = ("env", "GOMAXPROCS=1", f"HOME={CONFIGURED}") if key == "caddy" else ()
+    return running_other([*other.command, str(file)], port, wrapper=[*wrapper, *of_go])
 
 
 def rivals_files() -> Finding:
     """How fast do servers that people use send the same files, in the same run?"""
     known = rivals()
+    for rival in known.values():
+        _must_serve(rival)
     found = in_turn({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
                      for size in OF_RIVALS for key, rival in known.items()}, ROUNDS)
     rows: Rows = {}
@@ -337,12 +341,23 @@ def rivals_files() -> Finding:
             rps, us = _figures(found[key, size])
             rows[key] |= {f"{size}_us": us, f"{size}_rps": rps}
     return Finding(
-        f"The same files from all, {CLIENTS} clients on kept connections, one thread on one "
-        f"processor and wrk on another, median of {ROUNDS} rounds in turn. nginx: sendfile and "
-        "tcp_nopush on, no log; h2o: file.dir; lighttpd: sendfile; Caddy: file_server, "
+        f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB "
+        f"on, one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn. "
+        "nginx: sendfile and tcp_nopush on, no log; h2o: file.dir; lighttpd: sendfile; Caddy: file_server, "
         "GOMAXPROCS=1; keep-alive without end, no access log, in all.",
         {f"{size}_{what}": f"{SIZES[size]}: {words}" for what, words in
          (("us", "server’s µs a file"), ("rps", "files/s")) for size in OF_RIVALS}, rows)
+
+
+def _must_serve(rival: Rival) -> None:
+    """UserError unless it has the file that all have."""
+    size = OF_RIVALS[0]
+    with rival.timed() as server, connect((server.host, server.port)) as client:
+        client.sendall(f"GET /{name_of(size)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        [received] = answers(client, 1)
+        server.kill()  # h2o may hang if it is told to end so soon after its start
+    if not received.endswith(noise(size)):
+        raise UserError(f"{rival.label} does not send the file", "mend its configuration")
 
 
 def neighbours() -> Finding:
