@@ -38,8 +38,9 @@ private:
     void set(std::string_view name, std::uint16_t weight);
     std::uint16_t weight_of(Coding coding) const;
 
-    std::array<std::uint16_t, coding_count> weights_{unsaid, unsaid, unsaid, unsaid};  // thousandths
-    std::uint16_t others_ = unsaid;                                                    // of `*`
+    std::array<std::uint16_t, coding_count> weights_{unsaid, unsaid, unsaid,
+                                                     unsaid};  // thousandths
+    std::uint16_t others_ = unsaid;                            // of `*`
     std::array<Coding, coding_count> preferred_{};
 };
 

@@ -164,7 +164,7 @@ void Connection::append(const Response& response, std::string_view connection) {
     char* end = response.format_head(room.data(), *opening_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - room.data()));
-    if (request_.method == Method::head || file_.size == 0) file_ = {};
+    if (request_.method == Method::head) file_ = {};
 }
 
 void Connection::next_request() {

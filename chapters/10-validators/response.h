@@ -50,7 +50,7 @@ public:
     // TODO(10): which Representation it is of; its field lines are part of the head, and of head_room().
     /// The answer to a request that is not served: a page that names the status; and what else the
     /// client has to know, as a field line.
-    void error(Status status, std::string field = {});
+    void error(Status status, std::string field = "");
 
     Status status() const { return status_; }
 

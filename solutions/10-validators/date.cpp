@@ -15,9 +15,9 @@ constexpr const char* forms[] = {
 
 using Text = std::array<char, sizeof "Wednesday, 06-Nov-94 08:49:37 GMT">;
 
-// strptime(3) takes more than the RFC does, so what was read must be written the same. Two digits of
-// a year it takes for 1969 to 2068: none is more than fifty years ahead. The names are English ones:
-// nobody calls setlocale(3) here.
+// strptime(3) takes more than the RFC does, so what was read must be written the same. Two digits
+// of a year it takes for 1969 to 2068: none is more than fifty years ahead. The names are English
+// ones: nobody calls setlocale(3) here.
 std::optional<std::chrono::sys_seconds> parse_as(const char* form, const Text& text) {
     std::tm utc{};
     const char* const end = ::strptime(text.data(), form, &utc);

@@ -107,9 +107,9 @@ private:
         switch (asked.judge(shown, request.method == Method::get)) {
             case Verdict::precondition_failed: return response.error(Status::precondition_failed);
             case Verdict::not_satisfiable:
-                return response.error(Status::range_not_satisfiable,
-                                      "Content-Range: bytes */" +
-                                          std::to_string(shown.version.size) + "\r\n");
+                return response.error(
+                    Status::range_not_satisfiable,
+                    "Content-Range: bytes */" + std::to_string(shown.version.size) + "\r\n");
             case Verdict::not_modified: response.status(Status::not_modified); break;
             case Verdict::part: response.status(Status::partial_content); [[fallthrough]];
             case Verdict::whole:

@@ -32,8 +32,7 @@ struct Representation {
     /// The most bytes that format() writes.
     static constexpr std::size_t max_fields = 320;
 
-    Representation(const FileVersion& of, Coding in)
-        : version(of), coding(in), tag(of, in) {}
+    Representation(const FileVersion& of, Coding in) : version(of), coding(in), tag(of, in) {}
 
     /// Writes its field lines and returns where they end.
     char* format(char* out, const Opening& opening) const;

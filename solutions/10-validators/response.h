@@ -56,7 +56,7 @@ public:
 
     /// The answer to a request that is not served: a page that names the status; and what else the
     /// client has to know, as a field line.
-    void error(Status status, std::string field = {});
+    void error(Status status, std::string field = "");
 
     Status status() const { return status_; }
 
