@@ -24,8 +24,8 @@ private:
     Fd fd_;
 };
 
-// TODO(10): a FileVersion: when the file was last written to, in nanoseconds since 1970, and its size;
-// and that time in seconds, as a date says it.
+// TODO(10): a FileVersion: when the file was last written to, in nanoseconds since 1970, and its
+// size; and that time in seconds, as a date says it.
 /// Bytes of a file that are to be sent.
 struct FileRange {
     File file;

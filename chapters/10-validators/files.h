@@ -22,7 +22,8 @@ public:
     /// Throws std::system_error naming --root.
     explicit Files(const std::string& root);
 
-    // TODO(10): an OpenFile: the file and its FileVersion, from which a part can be taken, or all of it.
+    // TODO(10): an OpenFile: the file and its FileVersion, from which a part can be taken, or all
+    // of it.
     /// All of a file. `name` is relative to the root, without dot segments; no link leads out.
     std::expected<FileRange, FileError> open(const char* name) const;
 

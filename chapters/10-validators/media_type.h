@@ -23,7 +23,8 @@ private:
     std::string_view text_;
 };
 
-// TODO(10): is_compressible(MediaType): text, JSON, XML, WebAssembly; so that there may be other forms.
+// TODO(10): is_compressible(MediaType): text, JSON, XML, WebAssembly; so that there may be other
+// forms.
 /// What a file's name says that it is.
 MediaType media_type(std::string_view file_name);
 

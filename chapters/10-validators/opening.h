@@ -13,8 +13,8 @@ class Opening {
 public:
     void set_date(std::chrono::sys_seconds now);
 
-    // TODO(10): how a date is written is needed once more, for Last-Modified: give it a function. What
-    // the date is, too: date(). And a 304 has no content whose type could be told.
+    // TODO(10): how a date is written is needed once more, for Last-Modified: give it a function.
+    // What the date is, too: date(). And a 304 has no content whose type could be told.
     /// Up to the media type.
     std::string_view of_ok() const { return {text_, sizeof text_ - 1}; }
 

@@ -47,7 +47,8 @@ public:
     /// A file is the body. It is sent from where it is, too.
     void file(FileRange range) { *file_ = std::move(range); }
 
-    // TODO(10): which Representation it is of; its field lines are part of the head, and of head_room().
+    // TODO(10): which Representation it is of; its field lines are part of the head, and of
+    // head_room().
     /// The answer to a request that is not served: a page that names the status; and what else the
     /// client has to know, as a field line.
     void error(Status status, std::string field = "");
