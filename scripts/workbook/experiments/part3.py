@@ -259,6 +259,7 @@ server.max-keep-alive-requests = 0
 server.max-keep-alive-idle = 3600
 server.network-backend = "sendfile"
 server.errorlog = "/dev/null"
+mimetype.assign = (".bin" => "application/octet-stream")
 """
 CADDY = """\
 {{

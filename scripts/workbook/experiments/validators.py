@@ -132,8 +132,8 @@ def _ask_all(server: Server, file: Path, rows: Rows, key: str) -> None:
     address = address_of(server)
     _write(file, b"first", 0)
     first = ask(address, "/it.bin")
-    told = {"tag": first.fields["etag"], "bare": first.fields["etag"].removeprefix("W/"),
-            "date": first.fields["last-modified"]}
+    tag = first.fields.get("etag", '"it has none"')
+    told = {"tag": tag, "bare": tag.removeprefix("W/"), "date": first.field("Last-Modified")}
     for question, (_, method, fields, _) in QUESTIONS.items():
         answer = ask(address, "/it.bin", fields.format(**told) + "\r\n", method)
         rows[question][key] = answer.status
