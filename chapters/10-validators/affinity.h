@@ -2,12 +2,12 @@
 
 namespace web {
 
-/// Cores that the process may use: a cpuset or taskset(1) may allow fewer than there are. A quota
-/// of their time, as `docker run --cpus` sets, is not seen.
+/// How many cores the process may keep busy: a cpuset or taskset(1) may allow fewer than there are,
+/// and a quota, as `docker run --cpus` sets, less of their time. Half a core is one.
 unsigned usable_cores();
 
-/// Binds the calling thread to one of those cores, counted from `index` and around again. Where the
-/// system has no such call, nothing happens.
+/// Binds the calling thread to one of the cores in its set, counted from `index` and around again.
+/// Where the system has no such call, nothing happens.
 void stay_on_core(unsigned index);
 
 }  // namespace web

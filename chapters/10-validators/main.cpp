@@ -1,6 +1,7 @@
 #include <getopt.h>
 #include <signal.h>
 
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -60,13 +61,19 @@ Number parse_number(const std::string& option, const char* text, Number least) {
 }
 
 web::Limits parse_limits(const char* text) {
-    unsigned idle = 0, head = 0, progress = 0, linger = 0, stop = 0;
-    int end = 0;
-    std::sscanf(text, "%u,%u,%u,%u,%u%n", &idle, &head, &progress, &linger, &stop, &end);
-    if (end == 0 || text[end] != '\0') {
-        throw std::invalid_argument(std::string("--limits ") + text + ": not five numbers");
+    const char* const end = text + std::strlen(text);
+    std::array<unsigned, 5> limits;
+    const char* from = text;
+    for (auto& limit : limits) {
+        const auto [stopped, error] = std::from_chars(from, end, limit);
+        const bool right = &limit == &limits.back() ? stopped == end : *stopped == ',';
+        if (error != std::errc{} || !right) {
+            throw std::invalid_argument(std::string("--limits ") + text + ": not five numbers");
+        }
+        from = stopped + 1;
     }
     using std::chrono::seconds;
+    const auto [idle, head, progress, linger, stop] = limits;
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop)};
 }
 

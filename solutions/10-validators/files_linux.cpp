@@ -11,7 +11,7 @@
 namespace web {
 namespace {
 
-/// While somebody renames directories openat2(2) may ask to be called again.
+// While somebody renames directories openat2(2) may ask to be called again.
 constexpr int most_tries = 8;
 
 Fd open_once(int root, const char* name) {
@@ -39,13 +39,11 @@ ssize_t send_head(const Fd& socket, std::span<const iovec> parts) {
 
 Fd open_beneath(const Fd& root, const char* name) {
     static const bool whole_names = has_openat2();
-    if (!whole_names) return walk_beneath(root, name);
-    Fd file;
-    for (int tries = 0; tries < most_tries; ++tries) {
-        file = open_once(root.number(), name);
-        if (file.number() >= 0 || errno != EAGAIN) break;
+    for (int tries = 0; whole_names && tries < most_tries; ++tries) {
+        Fd file = open_once(root.number(), name);
+        if (file.number() >= 0 || errno != EAGAIN) return file;
     }
-    return file;
+    return walk_beneath(root, name);
 }
 
 std::int64_t modified_ns(const struct stat& status) {
