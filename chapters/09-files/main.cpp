@@ -77,10 +77,13 @@ web::Limits parse_limits(const char* text) {
 /// Nothing when only the usage was asked for.
 std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     const option known[] = {
-        {"host", required_argument, nullptr, 'h'},    {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'}, {"limits", required_argument, nullptr, 'l'},
+        {"host", required_argument, nullptr, 'h'},
+        {"port", required_argument, nullptr, 'p'},
+        {"threads", required_argument, nullptr, 't'},
+        {"limits", required_argument, nullptr, 'l'},
         // TODO(9): known, and ignored yet.
-        {"root", required_argument, nullptr, 'r'},    {"help", no_argument, nullptr, 'u'},
+        {"root", required_argument, nullptr, 'r'},
+        {"help", no_argument, nullptr, 'u'},
         {},
     };
     web::ServerOptions options;
@@ -90,7 +93,8 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
             case 'p': options.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
             case 't': options.threads = parse_number<unsigned>("--threads", optarg, 1); break;
             case 'l': options.limits = parse_limits(optarg); break;
-            case 'r': break;  // TODO(9): --root DIR, in the usage too; an empty one is a mistake: say so
+            case 'r':
+                break;  // TODO(9): --root DIR, in the usage too; an empty one is a mistake: say so
             case 'u': return std::nullopt;
             default: throw std::invalid_argument("see --help");
         }
