@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from workbook.common.paths import BUILD, ROOT, SCRIPTS
+from workbook.common.paths import ROOT, SCRIPTS
 from workbook.machine import network
 
 from scratch import make_parted, make_tiny
@@ -28,12 +28,11 @@ MARK = "HOTPATH_TEST"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def cache_compilations() -> None:
-    """What is compiled is kept for the next that is the same, wherever it stands; without ccache
-    all is compiled. The cache is ours, and goes with the builds.
+    """What is compiled is kept for the next that is the same, in whichever clone; without ccache all
+    is compiled.
     """
     if program := shutil.which("ccache"):
         os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", program)
-        os.environ.setdefault("CCACHE_DIR", str(BUILD / "ccache"))
         os.environ.setdefault("CCACHE_BASEDIR", str(ROOT))
         os.environ.setdefault("CCACHE_NOHASHDIR", "1")
 

@@ -1,6 +1,6 @@
 """Which tests follow each other in one process, and which run while no other does.
 
-Three processes take groups of tests, the long ones first. A group is a file, for its tests share
+Four processes take groups of tests, the long ones first. A group is a file, for its tests share
 what they build; where chapters share nothing, it is a chapter (`of_chapter`). What judges by the
 clock is marked `alone`: it comes last, and runs while the other processes wait.
 """

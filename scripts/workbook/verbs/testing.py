@@ -1,4 +1,4 @@
-"""Run the project's own tests: all of them three at a time, and what fails there once more alone.
+"""Run the project's own tests: all of them four at a time, and what fails there once more alone.
 
 A test that fails beside others and passes alone met a busy machine, or is at fault itself: it is
 named at the end either way, and does not fail the run. What fails twice does.
@@ -15,8 +15,8 @@ from pathlib import Path
 from workbook.common import children
 from workbook.common.paths import ROOT, VENV
 
-# Many of them wait, so three go on at once, each with a group of tests: see tests/turns.py.
-TOGETHER = ("-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder")
+# Many of them wait, so four go on at once, each with a group of tests: see tests/turns.py.
+TOGETHER = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
 MOST_ASKED_AGAIN = 8  # where more fail it is no accident
 
 SOME_FAILED = 1  # pytest's exit codes
