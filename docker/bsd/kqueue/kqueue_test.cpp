@@ -1000,7 +1000,7 @@ void timer_again() {
         "and re-started using the new parameters contained in data and fflags.");
     queue.apply(change(1, EVFILT_TIMER, EV_ADD, 0, 5));
     std::this_thread::sleep_for(20ms);
-    queue.apply(change(1, EVFILT_TIMER, EV_ADD, 0, 200));
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD, 0, 1000));
     equal("events", queue.wait(0ms).size(), 0);
     equal("data", queue.one().data, 1);
 }
