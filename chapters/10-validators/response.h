@@ -44,8 +44,10 @@ public:
         has_request_body_ = true;
     }
 
-    /// A file is the body. It is sent from where it is, too.
-    void file(FileRange range) { *file_ = std::move(range); }
+    /// A file is the body. It is sent from where it is, too; an empty one need not be kept.
+    void file(FileRange range) {
+        if (range.size > 0) *file_ = std::move(range);
+    }
 
     // TODO(10): which Representation it is of; its field lines are part of the head, and of
     // head_room().
