@@ -47,7 +47,7 @@ Hotpath = Callable[..., Result]
 def hotpath() -> Hotpath:
     """Run a verb of this repository's command, without a terminal."""
 
-    def run(*arguments: str, root: Path | None = None, timeout_s: float = 240,
+    def run(*arguments: str, root: Path | None = None, timeout_s: float = 900,
             descriptors: int = 0, **environment: str) -> Result:
         def limit() -> None:
             if descriptors:
@@ -92,7 +92,7 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(MARK, mark)
     yield
     ours = [process for process in psutil.process_iter() if _environment(process) == mark]
-    _, left = psutil.wait_procs(ours, timeout=2)  # what was killed takes a moment to be gone
+    _, left = psutil.wait_procs(ours, timeout=20)  # what was killed takes a moment to be gone
     assert not left, f"still running: {left}"
 
 

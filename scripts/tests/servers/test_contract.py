@@ -45,7 +45,7 @@ def checkpoint(request: pytest.FixtureRequest) -> Path:
 
 
 def run(binary: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=10)
+    return subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=60)
 
 
 def test_help_names_every_option(binary: Path) -> None:
@@ -129,7 +129,7 @@ def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
         pytest.skip("this system has no IPv6 loopback")
     with running(binary, "--host", "::1") as server:
         assert server.address == f"http://[::1]:{server.port}"
-        with socket.create_connection(("::1", server.port), timeout=5) as client:
+        with socket.create_connection(("::1", server.port), timeout=60) as client:
             client.sendall(b"GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n")
             with client.makefile("rb") as answer:
                 assert answer.readline() == b"HTTP/1.1 200 OK\r\n"
@@ -180,7 +180,7 @@ def echoing(server: Server, body: bytes) -> Iterator[socket.socket]:
     head = f"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {len(body)}\r\n\r\n"
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
-    client.settimeout(10)
+    client.settimeout(60)
     with client:
         client.connect(("127.0.0.1", server.port))
         client.sendall(head.encode() + body)

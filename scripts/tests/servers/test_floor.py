@@ -42,7 +42,7 @@ def answer(floor: Server) -> bytes:
 
 
 def connect(server: Server) -> socket.socket:
-    client = socket.create_connection((server.host, server.port), timeout=10)
+    client = socket.create_connection((server.host, server.port), timeout=60)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return client
 
@@ -159,7 +159,7 @@ def test_a_signal_ends_it_well(binary: Path, number: int) -> None:
 def test_what_it_cannot_do_it_says(binary: Path, floor: Server) -> None:
     for arguments, words in ((["--port", str(floor.port)], "in use"), (["--port", "no"], "--port"),
                              (["--host", "nowhere"], "--host"), (["--colour"], "--help")):
-        told = subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=5)
+        told = subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=60)
         assert told.returncode == 1
         assert words in told.stderr
 

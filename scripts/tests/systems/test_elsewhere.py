@@ -47,7 +47,7 @@ def test_a_chapter_is_judged_without_the_heavy_packages(tmp_path: Path) -> None:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-m", "workbook", *arguments], cwd=ROOT, text=True,
-                              capture_output=True, env=environment, timeout=250)
+                              capture_output=True, env=environment, timeout=900)
 
     assert run("list").returncode == 0
     judged = run("check", "1", "--solution", "--case", "start/port-taken")

@@ -25,7 +25,7 @@ GENTLE = 0.25  # of a processor for each generator: the engine, too, has somethi
 LONG_S = 150
 MANIFESTS = list(yaml.safe_load_all((ROOT / "docker/kubernetes.yaml").read_text()))
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("fleet")]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("fleet")]
 
 
 def printed(histogram: list[list[int]], seconds: float = 1.0, **errors: int) -> str:
