@@ -1,6 +1,6 @@
--- Warm-up and baseline: GET / and nothing else; a file where one is asked for.
+-- Warm-up and baseline: GET / and nothing else.
 dofile(debug.getinfo(1, "S").source:match("@(.*/)") .. "common.lua")
 
 function prepare()
-   return {wrk.format("GET", wrk.path)}
+   return {wrk.format("GET", "/")}
 end

@@ -10,20 +10,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from workbook.checks.behaviour import site
-from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, Wrong
+from workbook.checks.behaviour.rows import Case, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
-from workbook.servers import heads
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
@@ -34,7 +31,6 @@ MAX_HANGS = 8
 END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
-DATED_LEVEL = 9  # from which on answers are as heads.plain tells them
 BAD_END = "it did not end well after SIGTERM"
 
 
@@ -129,15 +125,12 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
     """
     raise_descriptor_limit()
     command = (binary, "--threads", "4") if level >= 4 else (binary,)
-    work = _Work(cases, on_case, level, patient)
+    work = _Work(cases, on_case, patient)
+    sharing = min(SERVERS, len(work.together))
     alone = [case for case in cases if case.alone]
-    with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
-          ThreadPoolExecutor(len(alone) + 1) as own):
+    with ThreadPoolExecutor(sharing + 1) as shared, ThreadPoolExecutor(len(alone) + 1) as own:
         try:
-            rooted = (*command, "--root", str(site.make(Path(folder)))) if work.rooted else ()
-            serving = [shared.submit(_serve, how, waiting, work)
-                       for how, waiting in ((command, work.together), (rooted, work.rooted))
-                       for _ in range(min(SERVERS, len(waiting)))]
+            serving = [shared.submit(_serve, command, work) for _ in range(sharing)]
             ended = shared.submit(lambda: [each.result() for each in serving])
             asked = [own.submit(_serve_alone, command, work, case, ended) for case in alone]
             for each in (ended, *asked):
@@ -153,14 +146,12 @@ class _Work:
     """What is still to be run, and how the rest went: shared by threads that have a server each."""
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
-                 level: int, patient: bool) -> None:
-        self.level = level
+                 patient: bool) -> None:
         self._order = {case.name: place for place, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
         self.groups = {check: Group(check, size) for check, size in self._open.items()}
-        self.together = deque(case for case in cases if not case.alone and not case.rooted)
-        self.rooted = deque(case for case in cases if not case.alone and case.rooted)
-        checks = {case.check for case in (*self.together, *self.rooted)}
+        self.together = deque(case for case in cases if not case.alone)
+        checks = {case.check for case in self.together}
         self._blamed = BLAMED if BLAMED in checks else next(
             (check for check in reversed(self.groups) if check in checks), "")
         self._on_case = on_case
@@ -169,11 +160,11 @@ class _Work:
         self._broken: BaseException | None = None
         self._changed = threading.Condition()
 
-    def next(self, waiting: deque[Case]) -> Case | None:
-        """Another of these cases for who can have it, None if there are no more."""
+    def next(self) -> Case | None:
+        """Another case for who can have it, None if there are no more."""
         with self._changed:
-            while waiting:
-                case = waiting.popleft()
+            while self.together:
+                case = self.together.popleft()
                 if self.wanted(case):
                     return case
                 self._close(case)
@@ -251,28 +242,27 @@ class _Work:
         self._changed.notify_all()
 
 
-def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
+def _serve(command: Sequence[Any], work: _Work) -> None:
     """One server after the other, as long as they die and there are cases left."""
-    case = work.next(waiting)
+    case = work.next()
     while case:
         try:
             with running(*command) as server:
-                case = _ask_until_it_dies(server, waiting, work, case)
+                case = _ask_until_it_dies(server, work, case)
                 if not case:
                     work.ended_badly(_end_problem(server.stop(), BAD_END))
         except UserError as error:
             work.stop(error.message)
             work.skipped(case)
-            case = work.next(waiting)
+            case = work.next()
 
 
-def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
-                       case: Case | None) -> Case | None:
+def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case | None:
     """Returns the case to go on with when it has died, None if there are no more."""
     before: Case | None = None
     while case:
         waited = _waits(server.pid) if case.workers else {}
-        failure = perform(case, (server.host, server.port), work.level)
+        failure = perform(case, (server.host, server.port))
         if case.workers and failure is None:
             failure = _judge_workers(case, waited, _waits(server.pid))
         if failure and _died(server, failure):
@@ -280,9 +270,9 @@ def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
             if failure.received and failure.received.end == "refused" and before:
                 words = words.replace("during this case", f"after {before.name}")
             work.judged(case, Failure(case, words, failure.received), died=True)
-            return work.next(waiting)
+            return work.next()
         work.judged(case, failure)
-        before, case = case, work.next(waiting)
+        before, case = case, work.next()
     return None
 
 
@@ -330,47 +320,25 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
     unmet = None
-    with TemporaryDirectory() as folder:
-        rooted = ("--root", str(_made(case.alone.site, Path(folder)))) if case.alone.site else ()
-        with running(*command, *rooted, *case.alone.arguments, wrapper=wrapper,
-                     environment=case.alone.environment) as server:
-            try:
-                case.alone.perform(server)
-            except Unmet as problem:
-                unmet = problem
-            return unmet, server.stop()
+    with running(*command, *case.alone.arguments, wrapper=wrapper,
+                 environment=case.alone.environment) as server:
+        try:
+            case.alone.perform(server)
+        except Unmet as problem:
+            unmet = problem
+        return unmet, server.stop()
 
 
-def _made(make: Callable[[Path], None], folder: Path) -> Path:
-    """A folder of its own within, so that there is something outside."""
-    root = folder / "site"
-    root.mkdir()
-    make(root)
-    return root
-
-
-def _talk(case: Case, talk: Talk, address: tuple[str, int]) -> Failure | None:
-    try:
-        talk.perform(address)
-    except Unmet as problem:
-        return Failure(case, str(problem))
-    return None
-
-
-def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | None:
+def perform(case: Case, address: tuple[str, int]) -> Failure | None:
     """One case against a running server; None if it holds."""
-    if case.talk:
-        return _talk(case, case.talk, address)
     with ExitStack() as stack:
         deadline = time.monotonic() + case.timeout_s + NEIGHBOUR_S * len(case.neighbours)
         for steps in case.neighbours:
             stack.enter_context(Client(address, deadline)).perform(steps)
         answers = _ask(case, address)
-    if level < DATED_LEVEL:
-        answers = [replace(received, data=received.raw) for received in answers]
     wrong = [received for received in answers if not _is_right(case, received)]
     if len(answers) - len(wrong) >= case.enough:
-        return _judge_heads(case, answers) if level >= DATED_LEVEL else None
+        return None
     problem = _problem(case, wrong[0])
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
@@ -411,15 +379,6 @@ def _ask(case: Case, address: tuple[str, int]) -> list[Received]:
 
 def _is_right(case: Case, received: Received) -> bool:
     return received.end == "closed" and received.data in case.expect
-
-
-def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
-    """Whether every answer carries what all carry at this level."""
-    now = time.time()
-    for received in answers:
-        if problem := heads.lacking(received.raw, now - received.seconds, now):
-            return Failure(case, problem, received)
-    return None
 
 
 def _problem(case: Case, received: Received) -> str:

@@ -1,8 +1,0 @@
-#include "allocator.h"
-
-namespace web {
-
-// Others decide by themselves what they keep.
-void give_back_memory() {}
-
-}  // namespace web
