@@ -19,7 +19,9 @@ else:
 
 CHAPTER = "08-allocator-pgo"
 PATCHES = SCRIPTS / "wrong"
-CAUGHT_BY: dict[str, str] = tomllib.loads((PATCHES / "caught-by.toml").read_text(encoding="utf-8"))
+_LIST = PATCHES / "caught-by.toml"
+CAUGHT_BY: dict[str, str] = (tomllib.loads(_LIST.read_text(encoding="utf-8")) if _LIST.exists()
+                             else {})
 
 
 def sources(name: str) -> starters.Tree:
