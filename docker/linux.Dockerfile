@@ -42,6 +42,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         git \
         iproute2 \
+        libbenchmark-dev \
+        libgtest-dev \
         patch \
         strace \
         valgrind \

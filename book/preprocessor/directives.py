@@ -48,6 +48,12 @@ class Site:
         self.tables = Tables(self.results, chapters)
         self._trees = TemporaryDirectory()  # those after parts, as long as the pages need them
 
+    def starter(self, chapter: Chapter) -> Path:
+        """A directory with the starter's sources, whatever its reader has made of them."""
+        directory = Path(self._trees.name, chapter.name, "starter")
+        starters.write(starters.starter(chapter), directory)
+        return directory
+
     def tree_after(self, chapter: Chapter, part: int) -> Path:
         """A directory with the sources as they are after a part; 0 for where the chapter begins.
 
@@ -199,6 +205,10 @@ class Page:
 
     def _diff(self, arguments: str) -> str:
         words = arguments.split(maxsplit=3)
+        if len(words) == 1 and words[0].startswith("lab-"):
+            chapter = self._find_chapter(words[0])
+            return _folded("The whole diff", diffs.between(self._site.starter(chapter),
+                                                           chapter.solution_dir))
         if len(words) < 2:
             raise DirectiveError("a diff needs two checkpoints")
         old, new = self._checkpoints(*words[:2])

@@ -143,3 +143,53 @@ function(hotpath_poller)
     target_include_directories(${poller} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_options(${poller} PRIVATE -Wl,--wrap=kevent)
 endfunction()
+
+# A lab's programs, build/<preset>/<lab>/bench or, under a sanitizer, validate: the lab's validate.cpp
+# and bench.cpp with the task.h of this folder. Where their libraries are missing there is neither.
+function(hotpath_lab lab)
+    hotpath_find_lab_libraries()
+    if(NOT HOTPATH_LAB_LIBRARIES)
+        message(STATUS "${lab} is left out: it needs GoogleTest and Google Benchmark")
+        return()
+    endif()
+    set(scripts ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/..)
+    if(HOTPATH_SANITIZE)
+        set(name validate)
+        set(libraries GTest::gtest_main)
+    else()
+        set(name bench)
+        set(libraries benchmark::benchmark_main)
+    endif()
+    hotpath_program(${name} ${scripts}/../chapters/${lab}/${name}.cpp)
+    hotpath_target(${name} target)
+    target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${scripts}/lab)
+    target_compile_options(${target} PRIVATE ${HOTPATH_LAB_OPTIONS})
+    target_link_options(${target} PRIVATE ${HOTPATH_LAB_OPTIONS})
+    target_link_libraries(${target} PRIVATE ${libraries})
+endfunction()
+
+# They come as binaries, so a lab is built with the C++ library that they were built with, which may
+# be another than the servers'. A function of GoogleTest's that returns a string tells which.
+macro(hotpath_find_lab_libraries)
+    find_package(GTest QUIET)
+    find_package(benchmark QUIET)
+    set(HOTPATH_LAB_LIBRARIES NO)
+    if(GTest_FOUND AND benchmark_FOUND)
+        include(CheckCXXSourceCompiles)
+        set(CMAKE_REQUIRED_LIBRARIES GTest::gtest)
+        check_cxx_source_compiles("${hotpath_lab_probe}" HOTPATH_LAB_LINKS)
+        if(HOTPATH_LAB_LINKS)
+            set(HOTPATH_LAB_LIBRARIES YES)
+        elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+            set(CMAKE_REQUIRED_FLAGS -stdlib=libstdc++)
+            check_cxx_source_compiles("${hotpath_lab_probe}" HOTPATH_LAB_LINKS_LIBSTDCXX)
+            set(HOTPATH_LAB_LIBRARIES ${HOTPATH_LAB_LINKS_LIBSTDCXX})
+            set(HOTPATH_LAB_OPTIONS -stdlib=libstdc++)
+        endif()
+    endif()
+endmacro()
+set(hotpath_lab_probe [[
+    #include <string>
+    namespace testing { std::string TempDir(); }
+    int main() { return testing::TempDir().empty() ? 1 : 0; }
+]])

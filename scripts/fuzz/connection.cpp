@@ -16,7 +16,8 @@
 
 namespace web {
 class BufferPool;
-}
+class Opening;
+}  // namespace web
 
 namespace {
 
@@ -24,6 +25,9 @@ using Connection = web::Connection;
 using fuzz::PieceSize;
 
 constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view opening =
+    "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+    "X-Content-Type-Options: nosniff\r\n";
 
 template <typename C>
 struct OnItsOwn {
@@ -39,8 +43,22 @@ struct OfAPool {
     Connection connection{*handler, pool};
 };
 
-using Client = std::conditional_t<std::is_constructible_v<Connection, web::Handler&>,
-                                  OnItsOwn<Connection>, OfAPool<web::BufferPool>>;
+/// From chapter 9 on every answer has the time.
+template <typename Pool, typename Time>
+struct AtATime {
+    Pool pool;
+    Time opening;
+    std::unique_ptr<web::Handler> handler = web::make_app();
+    Connection connection{*handler, pool, opening};
+};
+
+template <typename C, typename Pool, typename Time>
+using ClientOf =
+    std::conditional_t<std::is_constructible_v<C, web::Handler&>, OnItsOwn<C>,
+                       std::conditional_t<std::is_constructible_v<C, web::Handler&, Pool&>,
+                                          OfAPool<Pool>, AtATime<Pool, Time>>>;
+
+using Client = ClientOf<Connection, web::BufferPool, web::Opening>;
 
 /// What a socket does that takes some of the output, then some more.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {
@@ -81,15 +99,52 @@ std::string without_interim(std::string answers) {
     return answers;
 }
 
+void replace_all(std::string& text, std::string_view old, std::string_view now) {
+    for (std::size_t at = 0; (at = text.find(old, at)) != std::string::npos; at += now.size())
+        text.replace(at, old.size(), now);
+}
+
+std::string error_head(web::Status status, std::string_view type, std::size_t size) {
+    return std::format("{}Content-Type: {}; charset=utf-8\r\nContent-Length: {}\r\n",
+                       web::status_line(status), type, size);
+}
+
+std::string error_page(std::string_view status) {
+    return std::format(
+        "<!doctype html>\n"
+        "<html lang=\"en\">\n"
+        "<title>{0}</title>\n"
+        "<h1>{0}</h1>\n"
+        "</html>\n",
+        status);
+}
+
+/// From chapter 9 on answers have fields that are always the same here, and errors are pages.
+std::string as_before(std::string answers) {
+    using enum web::Status;
+    replace_all(answers, opening, "");
+    for (const web::Status status :
+         {bad_request, not_found, length_required, content_too_large, uri_too_long,
+          expectation_failed, fields_too_large, not_implemented, version_not_supported}) {
+        const std::string page = error_page(web::status_text(status));
+        const std::string text = std::format("{}\n", web::status_text(status));
+        replace_all(answers, error_head(status, "text/html", page.size()),
+                    error_head(status, "text/plain", text.size()));
+        replace_all(answers, page, text);
+    }
+    return answers;
+}
+
 std::string judge(std::string_view text, const PieceSize& next_size) {
-    return without_interim(answers_to(text, next_size));
+    return as_before(without_interim(answers_to(text, next_size)));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    if (text.contains("100 Continue")) return 0;  // an echo of it could be taken for one
+    // An echo of these could be taken for one.
+    if (text.contains("100 Continue") || text.contains("nosniff")) return 0;
     fuzz::cut(text, judge);
     return 0;
 }

@@ -24,6 +24,10 @@ text = "the second hint"
 text = "the third hint"
 """
 
+LAB_TOML = """kind = "lab"
+lab = {counted = "a", timed = "b", validated = ["memory"]}
+"""
+
 FIRST = """int one() {
     return 1;
 }
@@ -135,8 +139,8 @@ def make_checkpoint(root: Path, name: str, text: str) -> None:
         directory.mkdir(parents=True)
         (directory / "a.cpp").write_text(text)
         (directory / "app.h").write_text("// the application\nvoid app();\n")
-    lab = 'kind = "lab"\n' if name.startswith("lab-") else ""
-    (root / "chapters" / name / "chapter.toml").write_text(lab + TOML)
+    lab = name.startswith("lab-")
+    (root / "chapters" / name / "chapter.toml").write_text(LAB_TOML + TOML if lab else TOML)
 
 
 def edit(file: Path, old: str, new: str) -> None:

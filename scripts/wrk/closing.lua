@@ -3,5 +3,5 @@ dofile(debug.getinfo(1, "S").source:match("@(.*/)") .. "common.lua")
 
 function prepare()
    wrk.headers["Connection"] = "close"
-   return {wrk.format("GET", "/")}
+   return {wrk.format("GET", wrk.path)}
 end

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from workbook.common.paths import BOOK
@@ -111,6 +112,32 @@ CONTRASTS = """() => {
 }"""
 
 
+# What keeps a table from being read: wider than its box on a wide page; on paper, what is cut off or
+# folded away.
+TOO_WIDE = """() => [...document.querySelectorAll('main table')]
+    .filter(table => table.getBoundingClientRect().width > table.parentElement.clientWidth + 1)
+    .map(table => table.innerText.slice(0, 80))"""
+UNPRINTED = """() => [
+    ...[...document.querySelectorAll('main details:not([open])')].map(e => 'folded: ' + e.innerText),
+    ...[...document.querySelectorAll('main pre > code, main table, main svg')]
+        .filter(e => e.scrollWidth > e.clientWidth + 1 && e.tagName === 'CODE'
+            || e.getBoundingClientRect().right > innerWidth + 1)
+        .map(e => 'cut off: ' + e.outerHTML)].map(text => text.slice(0, 120))"""
+
+# Tables that scroll on a phone: whether that is shown, and where their first column is afterwards.
+SCROLLED = """() => [...document.querySelectorAll('main .table-wrapper, main .scroll')]
+    .filter(box => box.scrollWidth > box.clientWidth + 1)
+    .map(box => {
+        const shown = getComputedStyle(box).boxShadow !== 'none';
+        box.scrollLeft = box.scrollWidth;
+        const first = box.querySelector('tbody tr > :first-child').getBoundingClientRect();
+        return {text: box.innerText.slice(0, 60), shown,
+                stays: Math.abs(first.left - box.getBoundingClientRect().left) <= 1};
+    })"""
+SERIOUS = ("serious", "critical")
+IN_COLOUR = {"runOnly": ["color-contrast", "link-in-text-block"], "resultTypes": ["violations"]}
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -186,6 +213,10 @@ class Visit:
     text: str = ""
     words: set[str] = field(default_factory=set)
     contrasts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # light and dark
+    barriers: list[str] = field(default_factory=list)  # what axe finds serious, in either theme
+    unprinted: list[str] = field(default_factory=list)
+    wide_tables: list[str] = field(default_factory=list)
+    scrolled: list[dict[str, Any]] = field(default_factory=list)
     phone_width: int = 0
     too_wide: list[str] = field(default_factory=list)
 
@@ -211,15 +242,33 @@ def visit(browser: Browser, address: str, path: str) -> Visit:
     page.add_style_tag(content="* { transition: none !important; }")
     page.evaluate("document.querySelectorAll('main details').forEach(e => e.open = true)")
     seen.contrasts["light"] = page.evaluate(CONTRASTS)
+    seen.barriers = barriers(page)
     page.emulate_media(color_scheme="dark")
     page.locator("html:not(.light)").wait_for()
     seen.contrasts["dark"] = page.evaluate(CONTRASTS)
+    seen.barriers += barriers(page, IN_COLOUR)  # all other rules are of both themes
+    page.set_viewport_size({"width": 1440, "height": 900})
+    seen.wide_tables = page.evaluate(TOO_WIDE)
+    page.evaluate("document.querySelectorAll('main details').forEach(e => e.open = false)")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4, less the margins
+    page.emulate_media(media="print", color_scheme="light")
+    page.wait_for_function("!document.querySelector('main details:not([open])')", timeout=5_000)
+    seen.unprinted = page.evaluate(UNPRINTED)
+    page.emulate_media(media="screen", color_scheme="light")
+    page.evaluate("document.querySelectorAll('main details').forEach(e => e.open = true)")
     page.evaluate("document.querySelector('#mdbook-sidebar-toggle-anchor').click()")  # as on phones
     page.set_viewport_size({"width": 360, "height": 800})
     seen.phone_width = page.evaluate("document.scrollingElement.scrollWidth")
     seen.too_wide = page.evaluate(OVERFLOWING)
+    seen.scrolled = page.evaluate(SCROLLED)
     context.close()
     return seen
+
+
+def barriers(page: Page, options: dict[str, Any] | None = None) -> list[str]:
+    found = Axe().run(page, options=options or {"resultTypes": ["violations"]})
+    return [f"{rule['id']}: {node['html'][:120]}" for rule in found.response["violations"]
+            if rule["impact"] in SERIOUS for node in rule["nodes"]]
 
 
 each_page = pytest.mark.parametrize("path", PAGES)
@@ -237,6 +286,54 @@ def test_a_page_loads_without_an_error(visits: dict[str, Visit], path: str) -> N
 def test_nothing_is_wider_than_a_phone(visits: dict[str, Visit], path: str) -> None:
     assert visits[path].phone_width <= 360
     assert visits[path].too_wide == []
+
+
+@each_page
+def test_a_table_that_scrolls_keeps_its_first_column(visits: dict[str, Visit], path: str) -> None:
+    assert all(box["shown"] and box["stays"] for box in visits[path].scrolled), (
+        visits[path].scrolled)
+
+
+@each_page
+def test_no_table_is_wider_than_a_wide_page(visits: dict[str, Visit], path: str) -> None:
+    assert visits[path].wide_tables == []
+
+
+@each_page
+def test_all_of_a_page_is_printed(visits: dict[str, Visit], path: str) -> None:
+    assert visits[path].unprinted == []
+
+
+@each_page
+def test_nothing_stands_in_the_way_of_a_reader(visits: dict[str, Visit], path: str) -> None:
+    assert visits[path].barriers == []
+
+
+def test_some_table_scrolls_on_a_phone(visits: dict[str, Visit]) -> None:
+    assert any(seen.scrolled for seen in visits.values())
+
+
+def test_a_chapter_knows_its_neighbours_and_its_reader(opened: Open) -> None:
+    page = opened("part1/01-naive")
+    assert page.locator("main h1").inner_text().startswith("1. ")
+    assert page.locator(".nav-chapters.next").get_attribute("title").startswith("Next: 2. ")
+    assert page.locator(".nav-chapters.previous").get_attribute("title").startswith("Previous: 0. ")
+    page.keyboard.press("Tab")
+    assert page.locator(":focus").get_attribute("href") == "#mdbook-content"
+    marked = page.locator("#mdbook-sidebar a.done")
+    assert marked.count() == 0
+    page.get_by_label("I have worked through this chapter").check()
+    page.reload()
+    marked.wait_for()
+    assert marked.inner_text().startswith("1. ") and page.locator(".tick input").is_checked()
+
+
+def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
+    page = opened("part1/01-naive")
+    fold = page.locator("main details.question").first
+    page.evaluate("document.querySelector('main details.question > p').id = 'inside'")
+    page.evaluate("location.hash = 'inside'")
+    fold.locator(":scope[open]").wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

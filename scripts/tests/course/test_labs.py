@@ -1,17 +1,19 @@
-"""A lab has no server: every verb knows that, and `check` judges it by the checks for labs."""
+"""A lab has no server: every verb knows that, and it is judged and timed in ways of its own."""
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from workbook.checks import check, registry
+from workbook.checks import check, labs, registry
 from workbook.checks.model import Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course import chapters, progress
 from workbook.course.chapters import LAB, Chapter
+from workbook.measure import labs as benchmarks
 from workbook.servers import build
 from workbook.verbs import check as verb
 
@@ -32,23 +34,23 @@ def test_a_lab_is_worked_through_like_any_other(hotpath: Hotpath, tiny: Path) ->
     assert "The idea of it." in hotpath("solution", "x", "--anyway", root=tiny).stdout
     assert hotpath("reset", "lab-x", root=tiny).returncode == 0
     assert "TODO(lab-x)" in (tiny / "chapters/lab-x/a.cpp").read_text()
-    assert_refused(hotpath("diff", "lab-x", root=tiny), "no chapter before it")
+    assert "+    return 3;" in hotpath("diff", "lab-x", root=tiny).stdout
 
 
 @pytest.mark.parametrize("arguments", [
-    ["run", "x"], ["trace", "x"], ["stress", "x"], ["pgo", "lab-x"], ["bench", "x"],
+    ["run", "x"], ["trace", "x"], ["stress", "x"], ["pgo", "lab-x"],
     ["compare", "1", "lab-x"], ["compare", "solutions/lab-x", "2"]], ids=" ".join)
 def test_what_needs_a_server_says_so(hotpath: Hotpath, tiny: Path, arguments: list[str]) -> None:
     assert_refused(hotpath(*arguments, root=tiny), "lab-x is a lab: it has no server",
                    "check lab-x")
 
 
-@pytest.mark.parametrize("more", [[], ["--solution"], ["--json"], ["--only", "cost"],
+@pytest.mark.parametrize("more", [["--only", "behaviour"], ["--only", "cost.resident"],
                                   ["--case", "page"]], ids=" ".join)
-def test_a_lab_that_nothing_judges_does_not_pass(hotpath: Hotpath, tiny: Path,
-                                                 more: list[str]) -> None:
+def test_a_lab_is_not_judged_by_what_is_for_servers(hotpath: Hotpath, tiny: Path,
+                                                    more: list[str]) -> None:
     told = hotpath("check", "lab-x", *more, root=tiny)
-    assert_refused(told, "lab-x cannot be judged: no check is for a lab", "book/src/p.md")
+    assert_refused(told, "lab-x is not judged by", "validate.memory")
     assert "PASS" not in told.stdout and not (tiny / ".hotpath/progress.json").exists()
 
 
@@ -63,8 +65,8 @@ def test_a_lab_is_judged_by_the_checks_for_labs(
         yield from (Verdict(check.name, status, "two times as fast") for check in wanted)
 
     entry = Check("ratio", "how many times as fast", judge, kinds=(LAB,))
-    monkeypatch.setattr(registry, "CHECKS", (*registry.CHECKS, entry))
-    monkeypatch.setattr(registry, "NAMES", (*registry.NAMES, entry.name))
+    monkeypatch.setattr(registry, "CHECKS", (entry,))
+    monkeypatch.setattr(registry, "NAMES", (entry.name,))
     monkeypatch.setattr(build, "build_program", lambda source, preset, name: Path(f"built {name}"))
     remembered: list[str] = []
     monkeypatch.setattr(progress, "mark_passed", lambda *_: remembered.append("passed"))
@@ -86,3 +88,55 @@ def test_a_kind_that_does_not_exist_is_refused(lab: Chapter) -> None:
     edit(file, 'kind = "lab"', 'kind = "labour"')
     with pytest.raises(UserError, match="no kind “labour” of chapter"):
         chapters.load(file)
+
+
+def program(directory: Path, text: str) -> Path:
+    """A script in the place of a lab's program."""
+    file = directory / "program"
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return file
+
+
+BEGUN = "echo '[ RUN      ] List.IsEmpty'"
+ENDED = "echo '[       OK ] List.IsEmpty (0 ms)'"
+
+
+@pytest.mark.parametrize("text, status, words", [
+    (f"{BEGUN}; {ENDED}", "pass", "1 tests pass"),
+    ("true", "fail", "none of its tests fails"),
+    (f"{BEGUN}; {ENDED}; exit 1", "fail", "List.IsEmpty fails"),
+    (f"{BEGUN}; echo 'WARNING: ThreadSanitizer: data race (pid=7)'; exit 66", "fail",
+     "List.IsEmpty fails: data race"),
+], ids=["passes", "has no tests", "fails", "races"])
+def test_a_validation_is_told_in_a_line(tmp_path: Path, text: str, status: Status,
+                                        words: str) -> None:
+    assert labs.run(program(tmp_path, text), "*", "lab-x")[:2] == (status, words)
+
+
+def test_a_validation_that_hangs_is_ended_where_it_does(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labs, "PATIENCE_S", 1.0)
+    status, words, _ = labs.run(program(tmp_path, f"{BEGUN}; exec sleep 600"), "*", "lab-x")
+    assert status == "fail" and "lab-x hangs" in words and "List.IsEmpty" in words
+
+
+def test_programs_take_turns_around_the_others(tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    def rates(bench: Path, _: str) -> dict[str, float]:
+        order.append(bench.name)
+        return {"f": float(len(order))}
+
+    monkeypatch.setattr(benchmarks, "_rates", rates)
+    rounds = benchmarks.in_turn(Path("a"), [Path("b"), Path("c")])
+    first, second = next(rounds), next(rounds)
+    assert "".join(order) == "abcaacba"
+    assert [found["f"].b for found in (*first, *second)] == [2, 3, 7, 6]
+    assert first[0]["f"].control == 4 and second[1]["f"].a == 5
+
+
+def test_a_program_that_fails_is_not_timed(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="ended with 3:\nno memory"):
+        next(benchmarks.in_turn(program(tmp_path, "echo no memory >&2; exit 3"), []))

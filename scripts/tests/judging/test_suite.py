@@ -16,6 +16,7 @@ import pytest
 from workbook.checks import registry
 from workbook.checks.behaviour import alone, cases, rows, suite, wording
 from workbook.common.errors import UserError
+from workbook.servers import heads
 from workbook.servers.client import HalfClose, Pause, Sip, Vanish
 from workbook.servers.process import Server
 
@@ -37,7 +38,7 @@ def test_the_table_has_a_row_for_everything() -> None:
                                               if check.cases}
     for case in table:
         assert case.reference and case.name.isprintable() and " " not in case.name
-        assert case.alone if not case.expect else not case.alone
+        assert bool(case.expect) + bool(case.alone) + bool(case.talk) == 1
         assert case.check.removeprefix("behaviour.") in (
             case.name.partition("/")[0], case.name.partition("@")[2])
 
@@ -411,3 +412,58 @@ def test_long_and_binary_data_is_abbreviated() -> None:
     assert short.startswith("‹84 bytes› … ") and short.endswith(" … ‹200 bytes in all›")
     assert len(short) < 160
     assert wording.around(rows.BAD, rows.PAGE_ANSWER) == wording.escaped(rows.BAD, 1300)
+
+
+DATED = (b"Date: Mon, 23 Nov 2026 07:00:00 GMT\r\nX-Content-Type-Options: nosniff\r\n")
+THEN = 1795417200.0  # the same time
+
+
+def dated(answer: bytes) -> bytes:
+    return answer.replace(b"\r\n", b"\r\n" + DATED, 1)
+
+
+def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
+    page = b"<!doctype html>\n<title>404 Not Found</title>\n"
+    error = (b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n" + DATED
+             + b"Content-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(page))
+    for raw, told in [
+        (dated(rows.PAGE_ANSWER), rows.PAGE_ANSWER),
+        (dated(rows.PAGE_HEAD) + dated(rows.PAGE_ANSWER), rows.PAGE_HEAD + rows.PAGE_ANSWER),
+        (rows.CONTINUE + dated(rows.echoed(b"x")), rows.CONTINUE + rows.echoed(b"x")),
+        (error + page, rows.NOT_FOUND),
+        (error, rows.NOT_FOUND.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"),
+        (rows.NOT_FOUND, rows.NOT_FOUND),
+    ]:
+        assert heads.plain(raw) == told
+    for wrong in (error + page[:-1], error + b"x" * len(page)):
+        assert b"text/html" in heads.plain(wrong)
+    assert b"Date" in heads.plain(dated(rows.PAGE_ANSWER).replace(b"Mon, ", b"Monday, "))
+
+
+@pytest.mark.parametrize("old, new, late_s, problem", [
+    (b"", b"", 0, ""),
+    (b"Date: Mon, ", b"Date: Tue, ", 0, "day of the week is another"),
+    (b"23 Nov", b"31 Nov", 0, "a Date that is none"),
+    (b" GMT", b" UTC", 0, "no Date"),
+    (b"X-Content-Type-Options: nosniff\r\n", b"", 0, "nosniff"),
+    (b"", b"", 60, "when it was Mon, 23 Nov 2026 07:01:00 GMT"),
+    (b"", b"", -60, "when it was Mon, 23 Nov 2026 06:59:00 GMT"),
+    (b"200 OK", b"404 Not Found", 0, ""),
+    (b"200 OK\r\n" + DATED + b"Content-Type: text/html", b"404 Not Found\r\n" + DATED
+     + b"Content-Type: text/plain", 0, "no small HTML page"),
+])
+def test_what_an_answer_of_chapter_9_lacks_is_told(old: bytes, new: bytes, late_s: float,
+                                                   problem: str) -> None:
+    raw = dated(rows.PAGE_ANSWER).replace(old, new)
+    said = heads.lacking(raw, THEN + late_s, THEN + late_s)
+    assert problem in said and bool(problem) == bool(said)
+
+
+def test_an_answer_without_a_date_is_for_chapters_before_9(
+        serve: Callable[[Serve], tuple[str, int]]) -> None:
+    address = serve(answers(rows.PAGE_ANSWER))
+    assert suite.perform(page_case(), address, level=8) is None
+    failure = suite.perform(page_case(), address, level=9)
+    assert failure is not None and "nosniff" in failure.problem
+    failure = suite.perform(page_case(), serve(answers(dated(rows.PAGE_ANSWER))), level=8)
+    assert failure is not None and "differs from byte 17" in failure.problem

@@ -65,6 +65,7 @@ class Check:
     kinds: tuple[str, ...] = (SERVER,)  # of chapters that it is for
     unit: str = ""  # of a figure, and of its budget
     per: str = "request"  # what that is counted for
+    listed: bool = False  # whether it is only for labs that name it in `validated`
     level: int = 1  # of behaviour, from which it holds
     until: int | None = None  # the last level at which it does
     builds: tuple[str, ...] = (RELEASE,)  # that it needs: presets, and BASE
@@ -83,6 +84,7 @@ class Check:
 
     def applies(self, chapter: Chapter) -> bool:
         return (chapter.kind in self.kinds and chapter.level >= self.level
+                and (not self.listed or self.key in chapter.validated)
                 and (self.until is None or chapter.level <= self.until))
 
     def is_of(self, name: str) -> bool:

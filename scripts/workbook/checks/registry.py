@@ -31,13 +31,17 @@ from workbook.checks import (
     counted,
     futexes,
     kevents,
+    labs,
     layout,
     poller,
     resident,
     seam,
+    sending,
 )
 from workbook.checks.behaviour import (
     bodies,
+    changing_files,
+    codings,
     connections,
     cuts,
     deadlines,
@@ -45,20 +49,25 @@ from workbook.checks.behaviour import (
     echo,
     elsewhere,
     exhaustion,
+    files,
     framing,
     keep_alive,
     limits,
     many_clients,
     memory,
+    paths,
     pipelining,
     requests,
+    ranges,
     rest,
+    root,
     slow_clients,
     smuggling,
     start,
     stop,
     threads,
     told,
+    validators,
     workers,
 )
 from workbook.checks.behaviour.judge import group
@@ -66,6 +75,7 @@ from workbook.checks.model import BASE, KQUEUE, MEASURE, RELEASE, Check
 from workbook.common.errors import UserError
 from workbook.course.chapters import Chapter
 from workbook.measure import costs
+from workbook.measure import labs as benchmarks
 
 AT_ONCE = " when sixteen come at once"
 AN_ECHO = " to echo 200 kB that come in pieces"
@@ -91,6 +101,14 @@ GROUPS = (
     group("many-clients", "a thousand idle neighbours", many_clients.cases, level=5),
     group("workers", "clients shared out among workers", workers.cases, level=7),
     group("deadlines", "clients that outstay their welcome", deadlines.cases, level=5),
+    group("files", "files as answers", files.cases, level=9),
+    group("paths", "what a path means, and what it must never reach", paths.cases, level=9),
+    group("changing-files", "files that change while they are sent", changing_files.cases,
+          level=9),
+    group("root", "the folder that is served", root.cases, level=9),
+    group("validators", "versions that a client has already", validators.cases, level=10),
+    group("ranges", "parts of files", ranges.cases, level=10),
+    group("codings", "coded forms of files", codings.cases, level=10),
 )
 
 CHECKS: tuple[Check, ...] = (
@@ -113,6 +131,14 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.BODY_INSTRUCTIONS, level=3, when=AN_ECHO),
     counted.check(costs.COOKIE_INSTRUCTIONS, level=6, when=" with a cookie of 4 KiB"),
     counted.check(costs.PIECES_INSTRUCTIONS, level=5, when=" of 60 kB that comes by the kilobyte"),
+    counted.check(costs.FILE_SYSCALLS, level=9, per="file"),
+    counted.check(costs.FILE_ALLOCATIONS, level=9, per="file"),
+    counted.check(costs.FILE_INSTRUCTIONS, level=9, per="file"),
+    Check("cost.file-piece", "bytes asked for before the next wait", sending.judge,
+          unit="bytes asked for before the next wait", per="large file", level=9, tool="strace",
+          after="behaviour.files"),
+    Check("cost.file-segments", "segments", sending.judge, unit="segments", per="small file",
+          level=9, after="behaviour.files"),
     Check("cost.layout", "bytes of its fixed part", layout.judge, unit="bytes", per="Request",
           level=3, builds=(MEASURE,), after="behaviour.requests"),
     Check("cost.resident", "resident bytes", resident.judge, unit="resident bytes",
@@ -130,6 +156,12 @@ CHECKS: tuple[Check, ...] = (
     Check("speed", "requests a second beside the starting point", clock.judge,
           builds=(RELEASE, BASE), after="behaviour", because="a wrong answer is never fast",
           decides=False),
+    labs.validation("memory", "what every form does, under the address and undefined-behaviour "
+                    "sanitizers"),
+    labs.validation("races", "the same under the thread sanitizer"),
+    labs.validation("goal", "what only the form that is asked for does"),
+    *map(labs.counted, benchmarks.MEASURES),
+    labs.ratio(),
 )
 NAMES = tuple(check.name for check in CHECKS)
 

@@ -58,7 +58,7 @@ class Chapter:
     """One chapter. `cost` holds budgets per request, `speed` ratios against where it begins.
 
     A chapter of the kind `lab` has no server: a program is measured, and what is told of servers
-    (level, speed) means nothing.
+    (level, speed) means nothing. `counted` and `timed` name its benchmarks.
     """
 
     name: str
@@ -73,6 +73,9 @@ class Chapter:
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
     speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
+    counted: str = ""  # the benchmark of a lab whose iteration has the budgets in `cost`
+    timed: str = ""  # the one that the clock compares
+    validated: tuple[str, ...] = ()  # what a lab's tests look at: of the checks called validate
     hints: list[str] = field(default_factory=list)  # none where there are parts, which have theirs
     sections: dict[str, str] = field(default_factory=dict)  # check -> anchor on the page
     parts: tuple[Part, ...] = ()  # in order; the last ends at the solution
@@ -131,6 +134,7 @@ def load(file: Path) -> Chapter:
             kind=kind,
             cost=dict(data.get("cost", {})),
             **_speed(data.get("speed", {}), file),
+            **(_lab(data["lab"]) if kind == LAB else {}),
             hints=_hints(data),
             sections=_sections(data, parts),
             parts=parts,
@@ -152,6 +156,11 @@ def _kind(data: dict[str, Any], file: Path) -> str:
         raise UserError(f"{shown(file)}: no kind “{kind}” of chapter",
                         f'use kind = "{SERVER}" (or leave it out) or kind = "{LAB}"')
     return str(kind)
+
+
+def _lab(table: dict[str, Any]) -> dict[str, Any]:
+    return {"counted": str(table["counted"]), "timed": str(table["timed"]),
+            "validated": tuple(table["validated"])}
 
 
 def _parts(data: dict[str, Any], file: Path) -> tuple[Part, ...]:

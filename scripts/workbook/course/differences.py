@@ -10,13 +10,15 @@ from pathlib import Path
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, shown
 from workbook.course import parts, progress, starters
-from workbook.course.chapters import Chapter, previous
+from workbook.course.chapters import LAB, Chapter, previous
 from workbook.course.starters import Tree
 from workbook.machine import setup
 
 
 def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None) -> None:
-    """The step from the last solution to this one or a part of it, or the reader's own changes."""
+    """The step from the last solution, or a lab's starter, to this solution, or a part of that; or
+    the reader's own changes.
+    """
     if mine:
         _show_mine(chapter, stat, part)
         return
@@ -25,6 +27,9 @@ def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None) -> N
         _show(*((parts.label(chapter, k), parts.tree(chapter, k)) for k in (part - 1, part)), stat)
         return
     before = previous(chapter)
+    if chapter.kind == LAB:
+        _show(_beginning(chapter, None), (chapter.name, starters.sources(chapter.solution_dir)), stat)
+        return
     if before is None:
         raise UserError(f"{chapter.name} has no chapter before it to be compared with",
                         f"{COMMAND} diff {chapter.tag} --mine shows your work, "

@@ -8,7 +8,19 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import box, fleet, mutation, part1, part2, rivals, top, wrong
+from workbook.experiments import (
+    box,
+    fleet,
+    labs,
+    mutation,
+    part1,
+    part2,
+    part3,
+    rivals,
+    top,
+    validators,
+    wrong,
+)
 from workbook.experiments.tools import Finding
 from workbook.machine import facts, setup
 
@@ -35,6 +47,12 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "together": part2.together,
     "hot-path": part2.hot_path,
     "parts": part2.parts_of_hot_path,
+    "file-ladder": part3.file_ladder,
+    "file-sizes": part3.file_sizes,
+    "rivals-files": part3.rivals_files,
+    "neighbours": part3.neighbours,
+    "not-sent": validators.not_sent,
+    "rivals-validators": validators.rivals_validators,
     "older": top.older,
     "builds": top.builds,
     "floor": top.floor,
@@ -50,6 +68,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-pair": box.pair,
     "box-walls": box.walls,
     "box-quota": box.quota,
+    **labs.EXPERIMENTS,
 }
 
 

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -139,8 +140,8 @@ def _cmake() -> Iterator[Finding]:
         yield Finding("cmake", OK, line)
 
 
-def _jemalloc() -> Iterator[Finding]:
-    yield Finding("jemalloc", OK, "can be linked")
+def _library(name: str) -> Iterator[Finding]:
+    yield Finding(name, OK, "can be linked")
 
 
 def _strace() -> Iterator[Finding]:
@@ -167,7 +168,12 @@ def _needs() -> Iterator[Finding]:
 
 
 # Of some that are here more can be said; two say themselves what is missing of them.
-LOOKED_INTO: dict[str, Check] = {"jemalloc": _jemalloc, "strace": _strace}
+LOOKED_INTO: dict[str, Check] = {
+    "jemalloc": partial(_library, "jemalloc"),
+    "googletest": partial(_library, "googletest"),
+    "benchmark": partial(_library, "benchmark"),
+    "strace": _strace,
+}
 LOOKED_INTO_ANYHOW: dict[str, Check] = {"compiler": _compiler, "cmake": _cmake}
 
 

@@ -17,7 +17,7 @@ from workbook.common.paths import BUILD, ROOT
 from workbook.machine.cores import available_cpus
 
 GIB = 1 << 30
-MEASURED = ("solutions", "scripts/cmake", "scripts/floor", "scripts/rivals", "scripts/wrk")
+MEASURED = ("solutions", "chapters/*/bench.cpp", "scripts/cmake", "scripts/floor", "scripts/rivals", "scripts/wrk")
 
 
 def collect(preset: str = "release") -> dict[str, Any]:

@@ -21,8 +21,8 @@ from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
-FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "wrk", "strace", "ss", "valgrind",
-               "git", "patch")
+FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "googletest", "benchmark", "wrk", "strace",
+               "ss", "valgrind", "git", "patch")
 FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "sanitizers", "clang-format", "chromium")
 
 
@@ -124,6 +124,10 @@ NEEDS: dict[str, Need] = {
     "ninja": _program("ninja", brew="ninja", apt="ninja-build"),
     "jemalloc": Need("jemalloc, chapter 8's allocator", lambda: has_library("jemalloc"),
                      ("libjemalloc-dev",), ("jemalloc",)),
+    "googletest": Need("GoogleTest, which validates the labs", lambda: has_library("gtest"),
+                       ("libgtest-dev",), ("googletest",)),
+    "benchmark": Need("Google Benchmark, which times them", lambda: has_library("benchmark"),
+                      ("libbenchmark-dev",), ("google-benchmark",)),
     "mimalloc": Need("mimalloc, which chapter 8 holds against it", lambda: has_library("mimalloc"),
                      ("libmimalloc-dev",), ("mimalloc",)),
     "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
@@ -137,6 +141,8 @@ NEEDS: dict[str, Need] = {
     "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
                       "it: systemctl disable --now nginx)"),
     "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
+    "lighttpd": _program("lighttpd", what="lighttpd, for files (systemctl disable --now lighttpd)"),
+    "caddy": _program("caddy", what="Caddy, for files (systemctl disable --now caddy)"),
     "git": _program("git", brew="git"),
     "patch": _program("patch", brew="gpatch"),
     "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),

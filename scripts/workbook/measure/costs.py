@@ -6,6 +6,7 @@ by N, leaves out start and stop. Nothing is timed, so a slow or busy machine cou
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import tempfile
@@ -39,6 +40,8 @@ CLOSING = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: close\r\n\r\n"
 KEPT = b"GET / HTTP/1.1\r\n" + FIELDS + b"Connection: keep-alive\r\n\r\n"
 BODY = (b"POST /echo HTTP/1.1\r\n" + FIELDS + b"Content-Length: 200000\r\n\r\n" + b"b" * 200_000)
 COOKIE = b"GET / HTTP/1.1\r\n" + FIELDS + b"Cookie: " + b"c" * 4096 + b"\r\n\r\n"
+FILE_NAME, FILE_BYTES = "file.html", 1500
+FILE = b"GET /file.html HTTP/1.1\r\n" + FIELDS + b"\r\n"
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
 
@@ -63,7 +66,7 @@ class Measure:
     one is the sum of all that the tool reports; several are reported by name. `depth` is how many
     requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
     A measure may have a request of its own, and cut it: then the server has each piece before the
-    next is sent.
+    next is sent. One that is `rooted` asks a server that serves a folder with FILE_NAME in it.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -73,6 +76,7 @@ class Measure:
     kept: bool = True
     request: bytes = b""
     piece: int = 0
+    rooted: bool = False
 
     @property
     def figure(self) -> str:
@@ -106,7 +110,7 @@ def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = 
     """Count what a server built with the preset `measure` does for one request: ALONE, or in these
     respects.
 
-    `request` must get the answer 200; by default it is the measure's own or a browser's GET /, on a
+    `request` must get the answer 200, 206 or 304; by default it is the measure's own or a browser's GET /, on a
     closing connection below level 5 and on one kept open from there. Raises UserError if the server
     fails.
     """
@@ -122,8 +126,10 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
     costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
+        from_root = partial(start, "--root", str(_site(Path(scratch))))
         runs = {(measure.name, times): pool.submit(
-            _run, measure, start, level, request, times, Path(scratch, f"{measure.name}-{times}"))
+            _run, measure, from_root if measure.rooted else start, level, request, times,
+            Path(scratch, f"{measure.name}-{times}"))
             for measure in able for times in (2 * REQUESTS, REQUESTS)}
         try:
             for measure in able:
@@ -136,6 +142,16 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
+
+
+def _site(folder: Path) -> Path:
+    """A folder to serve."""
+    root = folder / "site"
+    root.mkdir()
+    for name in (FILE_NAME, f"{FILE_NAME}.br"):  # who looks for a coded form finds it
+        (root / name).write_bytes(b"x" * FILE_BYTES)
+        os.utime(root / name, (0, 0))
+    return root
 
 
 class CannotTrace(Exception):
@@ -208,7 +224,7 @@ def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
     if kept and not answer:
         raise UserError(f"{server.name} cannot be counted: it closed a connection that was to "
                         "stay open", "make the behaviour checks pass first")
-    if not answer.startswith(b"HTTP/1.1 200 "):
+    if not answer.startswith((b"HTTP/1.1 200 ", b"HTTP/1.1 206 ", b"HTTP/1.1 304 ")):
         line = answer.partition(b"\r\n")[0].decode(errors="replace") or "nothing"
         raise UserError(f"{server.name} cannot be counted: it answered GET / with {line}",
                         "make the behaviour checks pass first")
@@ -264,9 +280,10 @@ PIPELINED_SYSCALLS = Measure("pipelined-syscalls", STRACE,
                              {"syscalls_pipelined": "system calls"}, DEPTH)
 PIPELINED_INSTRUCTIONS = Measure("pipelined-instructions", CALLGRIND,
                                  {"instructions_pipelined": "instructions"}, DEPTH)
-CLOSING_ALLOCATIONS = Measure("closing-allocations", replace(
-    MEMCHECK, read=lambda report: Counter(allocations=_read_memcheck(report)["allocations"])),
-    {"allocations_closing": "heap allocations"}, kept=False)
+MEMCHECK_CALLS = replace(
+    MEMCHECK, read=lambda report: Counter(allocations=_read_memcheck(report)["allocations"]))
+CLOSING_ALLOCATIONS = Measure("closing-allocations", MEMCHECK_CALLS,
+                              {"allocations_closing": "heap allocations"}, kept=False)
 BODY_BYTES = Measure("body", MEMCHECK_BYTES, {"body_bytes": "bytes allocated"},
                      request=BODY, piece=65_536)
 BODY_INSTRUCTIONS = Measure("body-instructions", CALLGRIND, {"body_instructions": "instructions"},
@@ -275,6 +292,12 @@ COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "inst
                               request=COOKIE)
 PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
                               request=LONG_HEAD, piece=1024)
+FILE_SYSCALLS = Measure("file-syscalls", STRACE, {"syscalls_file": "system calls"}, request=FILE,
+                        rooted=True)
+FILE_ALLOCATIONS = Measure("file-allocations", MEMCHECK_CALLS,
+                           {"allocations_file": "heap allocations"}, request=FILE, rooted=True)
+FILE_INSTRUCTIONS = Measure("file-instructions", CALLGRIND, {"instructions_file": "instructions"},
+                            request=FILE, rooted=True)  # valgrind 3.19 knows no openat2: the walk's
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
 MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS, BODY_BYTES,
             BODY_INSTRUCTIONS, COOKIE_INSTRUCTIONS, PIECES_INSTRUCTIONS)

@@ -35,13 +35,16 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Phase:
-    """One kind of load: so many clients for so long (seconds), sending what a wrk script makes."""
+    """One kind of load: so many clients for so long (seconds), sending what a wrk script makes.
+    One that asks for nothing special asks for `path`.
+    """
 
     name: str
     script: str
     connections: int
     seconds: float
     threads: int = 1
+    path: str = "/"
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ def _wrk(server: Server, phase: Phase, on: Cores) -> dict[str, Any]:
     """Run wrk; returns the line of JSON that our scripts print."""
     command = [*network.prefix(), "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
-               "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}/"]
+               "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}{phase.path}"]
     with _on(on.client):
         try:
             process = children.start(command, stdin=subprocess.DEVNULL, text=True,

@@ -15,6 +15,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from workbook.servers import heads
+
 
 @dataclass(frozen=True)
 class Pause:
@@ -54,11 +56,14 @@ End = Literal["closed", "reset", "timeout", "refused", "vanished"]
 
 @dataclass(frozen=True)
 class Received:
-    """Every byte of the answer, how it ended and how long that took."""
+    """Every byte of the answer, how it ended and how long that took. `data` is as heads.plain tells
+    it, `raw` as it came.
+    """
 
     data: bytes
     end: End
     seconds: float
+    raw: bytes = b""
 
 
 class Client:
@@ -152,7 +157,8 @@ class Client:
     def received(self) -> Received:
         """How it went so far; one that has not ended is late."""
         seconds = time.monotonic() - self._started
-        return Received(bytes(self._data), self._end or "timeout", seconds)
+        raw = bytes(self._data)
+        return Received(heads.plain(raw), self._end or "timeout", seconds, raw)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -179,7 +185,7 @@ class Client:
             case Pause(seconds):
                 time.sleep(min(seconds, max(0.0, self._deadline - time.monotonic())))
             case Await(data):
-                while self._end is None and data not in self._data:
+                while self._end is None and not self._has(data):
                     self._wait(write=False)
             case Sip():
                 self._sip = step
@@ -187,6 +193,10 @@ class Client:
                 self._shut_down()
             case Vanish():
                 self._vanish()
+
+    def _has(self, data: bytes) -> bool:
+        """Whether these bytes came; what heads.plain leaves is never more than came."""
+        return len(self._data) >= len(data) and data in heads.plain(bytes(self._data))
 
     def _send(self, data: bytes) -> None:
         """Send it all, receiving only when the socket takes no more, so that nothing is read
@@ -272,6 +282,8 @@ def answers(client: socket.socket, count: int) -> Iterator[bytes]:
 def _first_answer(received: bytes) -> int:
     """How many bytes the first answer has; 0 until it is whole."""
     head, end, body = received.partition(b"\r\n\r\n")
+    if end and head.startswith(b"HTTP/1.1 304 "):  # RFC 9110 §15.4.5: nothing is behind its head
+        return len(head) + len(end)
     length = re.search(rb"\r\nContent-Length: *(\d+)", head, re.I)
     if not end or not length or len(body) < int(length[1]):
         return 0

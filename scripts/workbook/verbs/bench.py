@@ -4,10 +4,42 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from workbook.common.paths import ROOT
+from workbook.course import starters
+from workbook.course.chapters import Chapter
 from workbook.figures import report
-from workbook.measure import ladder
+from workbook.measure import labs, ladder
+from workbook.servers import build
+
+LAB_S = 12.0
+
+
+def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) -> int:
+    """A lab's starter and solution side by side, and the reader's own where that is neither."""
+    from rich.console import Console
+    from rich.table import Table
+
+    own = [] if starters.is_pristine(chapter) else ["yours"]
+    builds = [build.build_program(chapter.directory(solution), "release", chapter.program)
+              for solution in (True, False)[:1 + len(own)]]
+    with Console(stderr=True).status("taking turns"):
+        found = labs.beside(labs.starter(chapter), builds, seconds)
+    if as_json:
+        print(json.dumps([dict(zip(("benchmark", "starter_ns", "solution", *own), [
+            name, row.base_ns, *map(asdict, row.others)], strict=True))
+            for name, row in found.items()], indent=2))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for head in (chapter.name, "starter", "solution", *own):
+        table.add_column(head, justify="left" if head == chapter.name else "right")
+    for name, row in found.items():
+        table.add_row(name, f"{row.base_ns:,.1f} ns", *(
+            f"{other.ns:,.1f} ns, {other.ratio:.2f} × ({other.low:.2f} to {other.high:.2f})"
+            for other in row.others))
+    Console(highlight=False, soft_wrap=True).print(table)
+    return 0
 
 
 def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,

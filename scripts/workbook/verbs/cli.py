@@ -408,11 +408,16 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
     """Measure every solution, and write a report.
 
     This is the main job; it takes four minutes at most.
+    Of a lab, which is named alone: its starter and its solution, side by side.
     """
+    from workbook.course.chapters import LAB, find
+
     if system:
         raise _in_container(system)
     from workbook.verbs import bench as module
 
+    if chapters and len(chapters) == 1 and (found := find(chapters[0])).kind == LAB:
+        raise typer.Exit(module.run_lab(found, as_json=as_json))
     raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
                                 as_json=as_json))
 

@@ -184,8 +184,8 @@ def _show_rows(console: Console, rows: dict[str, str]) -> None:
 def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[str, str]:
     """A failed case in words: what was sent, expected and got, and how to see it again."""
     case, received = failure.case, failure.received
-    if case.alone:
-        return {"done": case.alone.done, "expected": case.alone.expected,
+    if told := case.alone or case.talk:
+        return {"done": told.done, "expected": told.expected,
                 "got": failure.problem, "again": _again(chapter, solution, case)}
     rows = {"sent": wording.sent_text(case)}
     data = received.data if received else b""

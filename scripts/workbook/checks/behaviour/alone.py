@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from workbook.checks.behaviour.kept import GET
@@ -26,10 +27,10 @@ MUCH = 0.1  # of a processor: one that rests needs a hundredth, one that spins a
 def alone(what: str, reference: str, done: str, expected: str,
           perform: Callable[[Server], None], few_descriptors: int = 0,
           arguments: tuple[str, ...] = (), environment: Mapping[str, str] | None = None,
-          **rest: Any) -> Case:
+          site: Callable[[Path], None] | None = None, **rest: Any) -> Case:
     """A row with a server of its own: what is done to it, what is expected, and who does it."""
-    return Case(what, (), (), reference, **rest,
-                alone=Alone(done, expected, perform, few_descriptors, arguments, environment or {}))
+    return Case(what, (), (), reference, **rest, alone=Alone(
+        done, expected, perform, few_descriptors, arguments, environment or {}, site))
 
 
 @contextmanager

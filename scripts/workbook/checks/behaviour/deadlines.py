@@ -24,6 +24,7 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
 )
+from workbook.servers import heads
 from workbook.servers.client import Await, Pause, Received, Step, connect, exchange
 from workbook.servers.process import Server
 
@@ -117,7 +118,7 @@ def lingers(server: Server) -> None:
     with connect((server.host, server.port), PATIENCE_S) as client, suppress(ConnectionError):
         client.sendall(get(fields=b""))
         with client.makefile("rb") as answer:
-            if (came := answer.read()) != BAD:
+            if (came := heads.plain(answer.read())) != BAD:
                 raise Unmet(f"{came[:40]!r} came")
         while time.monotonic() < started + PATIENCE_S:
             client.sendall(b"x")

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 
 from workbook.servers.client import Pause, Step
 from workbook.servers.process import Server
@@ -90,6 +91,18 @@ class Alone:
     few_descriptors: int = 0  # that the server may have; 0: as usual
     arguments: tuple[str, ...] = ()  # that it has besides
     environment: Mapping[str, str] = field(default_factory=dict)  # the same
+    site: Callable[[Path], None] | None = None  # makes the folder that it serves with --root
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Requests of which one depends on an answer to another, with a server that others ask too: in
+    words, and by a function of its address that raises Unmet.
+    """
+
+    done: str
+    expected: str
+    perform: Callable[[tuple[str, int]], None]
 
 
 @dataclass(frozen=True)
@@ -111,8 +124,10 @@ class Case:
     enough: int = 1  # of them must be answered in time
     workers: int = 0  # threads of the server that must all have served some of them
     narrow: bool = False  # see Client
-    timeout_s: float = 15.0
+    rooted: bool = False  # asked of a server that serves the folder of site.py
+    timeout_s: float = 5.0
     alone: Alone | None = None  # instead of steps and answers
+    talk: Talk | None = None  # the same
 
     def holds_at(self, level: int) -> bool:
         return self.level <= level and (self.until is None or level <= self.until)

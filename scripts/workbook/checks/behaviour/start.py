@@ -13,6 +13,7 @@ from workbook.checks.behaviour.alone import PATIENCE_S, alone, must_be_plain
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.servers import heads
 from workbook.servers.client import connect
 from workbook.servers.process import Server, running
 
@@ -41,11 +42,11 @@ def cases() -> Iterator[Case]:
 
 
 def port_taken(server: Server) -> None:
-    code, out, err = _started_in_vain(server, "--port", str(server.port))
+    code, out, err = started_in_vain(server, "--port", str(server.port))
     if code is None:
         raise Unmet(f"two of them listen on port {server.port}" if out else "it did not end")
     if code != 1 or out or f"{server.host}:{server.port}" not in err:
-        raise Unmet(_told(code, out, err))
+        raise Unmet(told(code, out, err))
 
 
 def ipv6(server: Server) -> None:
@@ -59,7 +60,7 @@ def ipv6(server: Server) -> None:
                 raise Unmet(f"it says that it listens on {other.address}")
             with connect(("::1", other.port), PATIENCE_S) as client:
                 client.sendall(get())
-                answer = client.makefile("rb").read(len(PAGE_ANSWER))
+                answer = heads.plain(client.makefile("rb").read())
     except (UserError, OSError) as error:
         raise Unmet(error.message if isinstance(error, UserError) else str(error)) from None
     if answer != PAGE_ANSWER:
@@ -83,12 +84,12 @@ def threads_as_asked(server: Server) -> None:
 def out_of_threads(server: Server) -> None:
     must_be_plain(server)
     room = server.address_space() // 1024 + ROOM_KB
-    code, out, err = _started_in_vain(server, "--threads", str(TOO_MANY_THREADS), wrapper=(
+    code, out, err = started_in_vain(server, "--threads", str(TOO_MANY_THREADS), wrapper=(
         "sh", "-c", f'ulimit -v {room} || exit 77; exec "$@"', "sh"))
     if code == 77:
         raise Unable("this system cannot limit a process's memory")
     if code != 1 or not err:
-        raise Unmet("it did not end" if code is None else _told(code, out, err))
+        raise Unmet("it did not end" if code is None else told(code, out, err))
 
 
 def again(server: Server, *arguments: str, wrapper: Sequence[str] = (),
@@ -97,8 +98,8 @@ def again(server: Server, *arguments: str, wrapper: Sequence[str] = (),
     return running(Path(server.command[0]), *server.command[1:], *arguments, wrapper=wrapper)
 
 
-def _started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (),
-                     ) -> tuple[int | None, str, str]:
+def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (),
+                    ) -> tuple[int | None, str, str]:
     """The exit code, None if it runs and runs; and what it said."""
     process = children.start([*wrapper, *server.command, *arguments], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
@@ -112,7 +113,7 @@ def _started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (
     return process.returncode, out, err
 
 
-def _told(code: int, out: str, err: str) -> str:
+def told(code: int, out: str, err: str) -> str:
     said = "; ".join(f"on {name}: {text.strip()}" for name, text in
                      (("stdout", out), ("stderr", err)) if text.strip())
     return f"it ended with {code}, and said {said or 'nothing'}"

@@ -10,17 +10,20 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from workbook.checks.behaviour.rows import Case, Unable, Unmet, Wrong
+from workbook.checks.behaviour import site
+from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
+from workbook.servers import heads
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
@@ -31,6 +34,7 @@ MAX_HANGS = 8
 END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
+DATED_LEVEL = 9  # from which on answers are as heads.plain tells them
 BAD_END = "it did not end well after SIGTERM"
 
 
@@ -125,12 +129,15 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
     """
     raise_descriptor_limit()
     command = (binary, "--threads", "4") if level >= 4 else (binary,)
-    work = _Work(cases, on_case, patient)
-    sharing = min(SERVERS, len(work.together))
+    work = _Work(cases, on_case, level, patient)
     alone = [case for case in cases if case.alone]
-    with ThreadPoolExecutor(sharing + 1) as shared, ThreadPoolExecutor(len(alone) + 1) as own:
+    with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
+          ThreadPoolExecutor(len(alone) + 1) as own):
         try:
-            serving = [shared.submit(_serve, command, work) for _ in range(sharing)]
+            rooted = (*command, "--root", str(site.make(Path(folder)))) if work.rooted else ()
+            serving = [shared.submit(_serve, how, waiting, work)
+                       for how, waiting in ((command, work.together), (rooted, work.rooted))
+                       for _ in range(min(SERVERS, len(waiting)))]
             ended = shared.submit(lambda: [each.result() for each in serving])
             asked = [own.submit(_serve_alone, command, work, case, ended) for case in alone]
             for each in (ended, *asked):
@@ -146,12 +153,14 @@ class _Work:
     """What is still to be run, and how the rest went: shared by threads that have a server each."""
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
-                 patient: bool) -> None:
+                 level: int, patient: bool) -> None:
+        self.level = level
         self._order = {case.name: place for place, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
         self.groups = {check: Group(check, size) for check, size in self._open.items()}
-        self.together = deque(case for case in cases if not case.alone)
-        checks = {case.check for case in self.together}
+        self.together = deque(case for case in cases if not case.alone and not case.rooted)
+        self.rooted = deque(case for case in cases if not case.alone and case.rooted)
+        checks = {case.check for case in (*self.together, *self.rooted)}
         self._blamed = BLAMED if BLAMED in checks else next(
             (check for check in reversed(self.groups) if check in checks), "")
         self._on_case = on_case
@@ -160,11 +169,11 @@ class _Work:
         self._broken: BaseException | None = None
         self._changed = threading.Condition()
 
-    def next(self) -> Case | None:
-        """Another case for who can have it, None if there are no more."""
+    def next(self, waiting: deque[Case]) -> Case | None:
+        """Another of these cases for who can have it, None if there are no more."""
         with self._changed:
-            while self.together:
-                case = self.together.popleft()
+            while waiting:
+                case = waiting.popleft()
                 if self.wanted(case):
                     return case
                 self._close(case)
@@ -242,27 +251,28 @@ class _Work:
         self._changed.notify_all()
 
 
-def _serve(command: Sequence[Any], work: _Work) -> None:
+def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
     """One server after the other, as long as they die and there are cases left."""
-    case = work.next()
+    case = work.next(waiting)
     while case:
         try:
             with running(*command) as server:
-                case = _ask_until_it_dies(server, work, case)
+                case = _ask_until_it_dies(server, waiting, work, case)
                 if not case:
                     work.ended_badly(_end_problem(server.stop(), BAD_END))
         except UserError as error:
             work.stop(error.message)
             work.skipped(case)
-            case = work.next()
+            case = work.next(waiting)
 
 
-def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case | None:
+def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
+                       case: Case | None) -> Case | None:
     """Returns the case to go on with when it has died, None if there are no more."""
     before: Case | None = None
     while case:
         waited = _waits(server.pid) if case.workers else {}
-        failure = perform(case, (server.host, server.port))
+        failure = perform(case, (server.host, server.port), work.level)
         if case.workers and failure is None:
             failure = _judge_workers(case, waited, _waits(server.pid))
         if failure and _died(server, failure):
@@ -270,9 +280,9 @@ def _ask_until_it_dies(server: Server, work: _Work, case: Case | None) -> Case |
             if failure.received and failure.received.end == "refused" and before:
                 words = words.replace("during this case", f"after {before.name}")
             work.judged(case, Failure(case, words, failure.received), died=True)
-            return work.next()
+            return work.next(waiting)
         work.judged(case, failure)
-        before, case = case, work.next()
+        before, case = case, work.next(waiting)
     return None
 
 
@@ -320,25 +330,47 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
     unmet = None
-    with running(*command, *case.alone.arguments, wrapper=wrapper,
-                 environment=case.alone.environment) as server:
-        try:
-            case.alone.perform(server)
-        except Unmet as problem:
-            unmet = problem
-        return unmet, server.stop()
+    with TemporaryDirectory() as folder:
+        rooted = ("--root", str(_made(case.alone.site, Path(folder)))) if case.alone.site else ()
+        with running(*command, *rooted, *case.alone.arguments, wrapper=wrapper,
+                     environment=case.alone.environment) as server:
+            try:
+                case.alone.perform(server)
+            except Unmet as problem:
+                unmet = problem
+            return unmet, server.stop()
 
 
-def perform(case: Case, address: tuple[str, int]) -> Failure | None:
+def _made(make: Callable[[Path], None], folder: Path) -> Path:
+    """A folder of its own within, so that there is something outside."""
+    root = folder / "site"
+    root.mkdir()
+    make(root)
+    return root
+
+
+def _talk(case: Case, talk: Talk, address: tuple[str, int]) -> Failure | None:
+    try:
+        talk.perform(address)
+    except Unmet as problem:
+        return Failure(case, str(problem))
+    return None
+
+
+def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | None:
     """One case against a running server; None if it holds."""
+    if case.talk:
+        return _talk(case, case.talk, address)
     with ExitStack() as stack:
         deadline = time.monotonic() + case.timeout_s + NEIGHBOUR_S * len(case.neighbours)
         for steps in case.neighbours:
             stack.enter_context(Client(address, deadline)).perform(steps)
         answers = _ask(case, address)
+    if level < DATED_LEVEL:
+        answers = [replace(received, data=received.raw) for received in answers]
     wrong = [received for received in answers if not _is_right(case, received)]
     if len(answers) - len(wrong) >= case.enough:
-        return None
+        return _judge_heads(case, answers) if level >= DATED_LEVEL else None
     problem = _problem(case, wrong[0])
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
@@ -379,6 +411,15 @@ def _ask(case: Case, address: tuple[str, int]) -> list[Received]:
 
 def _is_right(case: Case, received: Received) -> bool:
     return received.end == "closed" and received.data in case.expect
+
+
+def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
+    """Whether every answer carries what all carry at this level."""
+    now = time.time()
+    for received in answers:
+        if problem := heads.lacking(received.raw, now - received.seconds, now):
+            return Failure(case, problem, received)
+    return None
 
 
 def _problem(case: Case, received: Received) -> str:

@@ -1,0 +1,6 @@
+// TODO(9): Linux's own two functions of files_system.h; the other systems' are given, to compare.
+// - open_beneath(): openat2(2), which has no wrapper: syscall(SYS_openat2, …) with an open_how of
+//   <linux/openat2.h>. RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS. It may say EAGAIN: try again, but
+//   not for ever. Where it is missing (ENOSYS) or forbidden (EPERM), the walk: find out once.
+// - send_with_file(): the head with MSG_MORE, then sendfile(2).
+#include "files_system.h"

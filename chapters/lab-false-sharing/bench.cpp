@@ -1,0 +1,38 @@
+#include <benchmark/benchmark.h>
+#include <task.h>  // of the tree that is timed, not the one beside this file
+
+#include <cstddef>
+
+#include "counted.h"
+
+namespace {
+
+constexpr int many = 64;  // counts an iteration, so that the loop around them costs little
+
+// What a worker does when it is alone: nothing of it depends on where the counters are.
+void alone(benchmark::State& state) {
+    web::Counters counters(2);
+    for (auto _ : state) {
+        for (int i = 0; i < many; ++i) {
+            counters.add(0);
+        }
+    }
+    benchmark::DoNotOptimize(counters.total());
+}
+
+// Two workers, each with its own counter.
+void together(benchmark::State& state) {
+    static web::Counters counters(2);
+    const auto worker = static_cast<std::size_t>(state.thread_index());
+    for (auto _ : state) {
+        for (int i = 0; i < many; ++i) {
+            counters.add(worker);
+        }
+    }
+    benchmark::DoNotOptimize(counters.total());
+}
+
+BENCHMARK(alone)->Apply(lab::counted);
+BENCHMARK(together)->Apply(lab::counted)->Threads(2)->UseRealTime();
+
+}  // namespace

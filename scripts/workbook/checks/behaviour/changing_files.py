@@ -1,0 +1,237 @@
+"""Files that change while they are sent, and what many of them leave behind."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    must_be_plain,
+    must_end,
+)
+from workbook.checks.behaviour.deadlines import Limits
+from workbook.checks.behaviour.rows import (
+    BYTES,
+    CLOSES,
+    HOST,
+    MIB,
+    NOT_FOUND,
+    STAYS,
+    Case,
+    Unmet,
+    Wrong,
+    answer,
+    get,
+    noise,
+)
+from workbook.servers.client import Await, Client, HalfClose, Vanish
+from workbook.servers.process import Server
+
+LARGE = 2 * MIB  # more than a narrow client's socket takes
+OLD, NEW = noise(LARGE), b"new " * 5000
+SMALL = b"small\n"
+ASKS, LEAVES = get(b"/large.bin", HOST), get(b"/large.bin")
+ASKS_SMALL = get(b"/small.bin", HOST)
+SMALL_ANSWER = answer("200 OK", BYTES, SMALL, connection=STAYS)
+TIMES, ROUND = 1000, 50
+READERS = 64
+MORE = 8 * MIB  # than before, by all of them: four of their files
+MARGIN = 2 * MIB
+
+
+def make(root: Path) -> None:
+    (root / "large.bin").write_bytes(OLD)
+    (root / "other.bin").write_bytes(OLD)
+    (root / "small.bin").write_bytes(SMALL)
+    (root / "empty.bin").write_bytes(b"")
+
+
+def root_of(server: Server) -> Path:
+    return Path(server.command[list(server.command).index("--root") + 1])
+
+
+def cases() -> Iterator[Case]:
+    begun = f"a client reads the first bytes of a file of {LARGE // MIB} MiB"
+    for what, reference, done, expected, perform in [
+        ("truncated", "sendfile(2); RFC 9112 §8",
+         f"{begun}, as another does with another file; the first file is truncated to nothing",
+         "the first connection is closed, after bytes that were in the file and fewer of them; the "
+         "other has its file, and who comes then is answered", truncated),
+        ("replaced", "rename(2)", f"{begun}, then another file is renamed over it",
+         "the old bytes to their end; the next request on the same connection gets the new ones",
+         partial(replaced, change=_replace, then=answer("200 OK", BYTES, NEW))),
+        ("removed", "unlink(2)", f"{begun}, then it is removed",
+         "the old bytes to their end; the next request on the same connection gets 404",
+         partial(replaced, change=os.unlink, then=NOT_FOUND)),
+        ("grown", "RFC 9110 §8.6", f"{begun}, then it grows",
+         "as many bytes as the answer said; the next request on the same connection gets all of "
+         "them", partial(replaced, change=_grow, then=answer("200 OK", BYTES, OLD + NEW))),
+        ("stopped", "signal(7)", f"{begun}; SIGTERM; it reads the rest",
+         "all of the file; the server ends with 0", stopped),
+        ("descriptors-come-back", "close(2)",
+         f"{TIMES} files, of all fates: sent, asked for by HEAD, missing, a directory, given up "
+         "half-way", "as many descriptors are open as before", descriptors_come_back),
+        ("descriptors-of-who-stays", "close(2)",
+         "a client asks for a file, for one by HEAD, for an empty one, for one with POST, for one "
+         "that is not there, and stays", "after each answer as many descriptors are open as after "
+         "the first", descriptors_of_who_stays),
+        ("memory-of-readers", "sendfile(2)",
+         f"{READERS} clients read the first bytes of {LARGE // MIB} MiB each",
+         f"the server's own memory grows by no more than {MORE // MIB} MiB", memory_of_readers),
+        ("memory-of-requests", "malloc(3)",
+         f"{TIMES} files, of all fates, and the same again", "the server's own memory grows by no "
+         f"more than {MARGIN // MIB} MiB the second time", memory_of_requests),
+    ]:
+        arguments = Limits(stop=20).option() if what == "stopped" else ()
+        yield alone(what, reference, done, expected, perform, arguments=arguments, site=make)
+
+
+def _begin(client: Client, sent: bytes) -> None:
+    client.perform((sent, Await(b"Content-Length: ")))
+    if client.ended:
+        raise Unmet("the file was not answered with, or ended before it was read")
+
+
+def truncated(server: Server) -> None:
+    with connected(server, 2, narrow=True) as (first, other), connected(server, 1) as (third,):
+        _begin(first, ASKS)
+        _begin(other, LEAVES.replace(b"large", b"other"))
+        os.truncate(root_of(server) / "large.bin", 0)
+        first.receive_in_all(LARGE)
+        received = first.received()
+        body = received.data.partition(b"\r\n\r\n")[2]
+        if len(received.raw) >= LARGE or not OLD.startswith(body):
+            raise Wrong(f"{len(body):,} bytes came, which the file did not have any more, or never")
+        if received.end == "timeout":
+            raise Unmet(f"the connection was still open {PATIENCE_S:g} s later, after "
+                        f"{len(body):,} bytes of the file")
+        must_have(other, answer("200 OK", BYTES, OLD), "who read another file")
+        third.perform((ASKS_SMALL, Await(SMALL_ANSWER), get(b"/large.bin")))
+        must_have(third, SMALL_ANSWER + answer("200 OK", BYTES, b""), "who came later")
+
+
+def must_have(client: Client, expected: bytes, who: str) -> None:
+    received = client.finish()
+    if received.data != expected or received.end != "closed":
+        end = "still open" if received.end == "timeout" else received.end
+        raise Unmet(f"{who} got {len(received.data):,} of {len(expected):,} bytes, or others; then "
+                    f"the connection was {end}")
+
+
+def replaced(server: Server, change: Callable[[Path], None], then: bytes) -> None:
+    with connected(server, 1, narrow=True) as (client,):
+        _begin(client, ASKS)
+        change(root_of(server) / "large.bin")
+        client.receive_in_all(LARGE)
+        client.perform((LEAVES,))
+        must_have(client, answer("200 OK", BYTES, OLD, connection=STAYS) + then, "the client")
+
+
+def _replace(file: Path) -> None:
+    other = file.with_suffix(".new")
+    other.write_bytes(NEW)
+    other.rename(file)
+
+
+def _grow(file: Path) -> None:
+    with file.open("ab") as more:
+        more.write(NEW)
+
+
+def stopped(server: Server) -> None:
+    with connected(server, 1, narrow=True) as (client,):
+        _begin(client, ASKS)
+        server.ask_to_stop()
+        received = client.finish()
+        for connection in (STAYS, CLOSES):
+            if received.data == answer("200 OK", BYTES, OLD, connection=connection):
+                break
+        else:
+            raise Unmet(f"{len(received.data):,} bytes came, not all of the answer")
+    must_end(server)
+
+
+def descriptors_come_back(server: Server) -> None:
+    ask_for_all_fates(server, ROUND)
+    before = settled(server, 0)
+    ask_for_all_fates(server, TIMES)
+    after = settled(server, before)
+    if after > before:
+        raise Unmet(f"{before} descriptors were open before, and {after} after")
+
+
+def descriptors_of_who_stays(server: Server) -> None:
+    before = 0
+    with connected(server, 1) as (client,):
+        for method, name in [("GET", "small"), ("HEAD", "large"), ("GET", "empty"),
+                             ("POST", "small"), ("GET", "nowhere"), ("HEAD", "empty")]:
+            request = f"{method} /{name}.bin HTTP/1.1\r\nHost: localhost\r\n"
+            size = len(client.received().raw)
+            client.perform((f"{request}Content-Length: 0\r\n\r\n".encode(),))
+            client.receive_in_all(size + 1)
+            server.sleeps(PATIENCE_S)
+            now = psutil.Process(server.pid).num_fds()
+            before = before or now
+            if now != before or client.ended:
+                raise Unmet(f"{before} descriptors were open after the first answer, {now} after "
+                            f"{method} /{name}.bin")
+
+
+def memory_of_requests(server: Server) -> None:
+    must_be_plain(server)
+    ask_for_all_fates(server, TIMES)
+    before = server.own_bytes()
+    ask_for_all_fates(server, TIMES)
+    grown = server.own_bytes() - before
+    if grown > MARGIN:
+        raise Unmet(f"it grew by {grown / MIB:.1f} MiB")
+
+
+def memory_of_readers(server: Server) -> None:
+    must_be_plain(server)
+    with connected(server, READERS, narrow=True) as clients:
+        for client in clients:
+            client.perform((ASKS_SMALL, Await(SMALL_ANSWER)))
+        before = server.own_bytes()
+        for client in clients:
+            client.perform((ASKS, Await(SMALL_ANSWER + b"HTTP/1.1 200 OK\r\n")))
+        grown = server.own_bytes() - before
+        if any(client.ended for client in clients):
+            raise Unmet("not every client was answered with the file")
+    if grown > MORE:
+        raise Unmet(f"it grew by {grown / MIB:.1f} MiB")
+
+
+def ask_for_all_fates(server: Server, times: int) -> None:
+    """So many requests for files, by one client after another, a few at once."""
+    few = (ASKS_SMALL, b"HEAD" + ASKS_SMALL[3:], get(b"/nowhere.bin", HOST),
+           ASKS_SMALL.replace(b"GET", b"POST"), get(b"/small.bin/", HOST))
+    for _ in range(times // ROUND):
+        with connected(server, 2, narrow=True) as (patient, other):
+            patient.perform((b"".join(few) * (ROUND // len(few)), HalfClose()))
+            if patient.finish().end != "closed":
+                raise Unmet("some of many requests for files were not answered")
+            other.perform((ASKS, Await(b"200 OK"), Vanish()))
+
+
+def settled(server: Server, wanted: int) -> int:
+    """How many descriptors are open, once it is so few or has stayed the same for a while."""
+    deadline, seen = time.monotonic() + PATIENCE_S, [-1, -2, -3]
+    while time.monotonic() < deadline:
+        seen = [*seen[1:], psutil.Process(server.pid).num_fds()]
+        if seen[-1] <= wanted or _same(seen):
+            break
+        time.sleep(0.4)
+    return seen[-1]
+
+
+def _same(seen: Sequence[int]) -> bool:
+    return len(set(seen)) == 1

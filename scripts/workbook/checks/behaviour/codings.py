@@ -1,0 +1,163 @@
+"""Which form of a file a client gets, by what it accepts (RFC 9110 §12.5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from workbook.checks.behaviour import site
+from workbook.checks.behaviour.dialogue import Address, Answer, ask, must_be, must_have
+from workbook.checks.behaviour.ranges import must_be_part
+from workbook.checks.behaviour.rows import Case, Unmet
+from workbook.checks.behaviour.validators import talk
+
+ALL, PLAIN = "all.html", ""
+CODED = ("br", "zstd", "gzip")
+
+# A file, what is accepted of it, and the forms that are right.
+FORMS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
+    ("gzip", ALL, "gzip", ("gzip",), "RFC 9110 §8.4.1.3"),
+    ("br", ALL, "br", ("br",), "RFC 7932 §13"),
+    ("zstd", ALL, "zstd", ("zstd",), "RFC 8878 §7.2"),
+    ("x-gzip", ALL, "x-gzip", ("gzip", PLAIN), "RFC 9110 §8.4.1.3"),
+    ("in-capitals", ALL, "GZIP", ("gzip",), "RFC 9110 §8.4.1"),
+    ("one-of-several", ALL, "deflate, gzip, br, zstd", CODED, "RFC 9110 §12.5.3"),
+    ("any", ALL, "*", CODED, "RFC 9110 §12.5.3"),
+    ("best-first", ALL, "gzip;q=0.5, br;q=0.9, zstd;q=0.7", ("br",), "RFC 9110 §12.4.2"),
+    ("best-last", ALL, "br;q=0.2, zstd;q=0.3, gzip", ("gzip",), "RFC 9110 §12.4.2"),
+    ("best-by-a-thousandth", ALL, "br;q=0.998, gzip;q=0.999", ("gzip",), "RFC 9110 §12.4.2"),
+    ("hardly", ALL, "gzip;q=0.001", ("gzip",), "RFC 9110 §12.4.2"),
+    ("spaces-around", ALL, "\tbr ; q=0 ,\tgzip ; q=1.000 ", ("gzip",), "RFC 9110 §5.6.1, §12.4.2"),
+    ("empty-elements", ALL, ",, gzip,", ("gzip",), "RFC 9110 §5.6.1.2"),
+    ("none-but-one", ALL, "*;q=0, gzip", ("gzip",), "RFC 9110 §12.5.3"),
+    ("any-but-one", ALL, "br;q=0, *", ("zstd", "gzip"), "RFC 9110 §12.5.3"),
+    ("refused", ALL, "gzip;q=0", (PLAIN,), "RFC 9110 §12.4.2"),
+    ("refused-in-thousandths", ALL, "gzip;q=0.000", (PLAIN,), "RFC 9110 §12.4.2"),
+    ("all-refused", ALL, "*;q=0", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("plain-is-better", ALL, "gzip;q=0.5, identity", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("plain-is-asked-for", ALL, "identity", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("nothing-accepted", ALL, "", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("unknown", ALL, "deflate", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("a-longer-name", ALL, "gzipped, xbr", (PLAIN,), "RFC 9110 §5.6.2"),
+    ("no-weight", ALL, "br;q=x, gzip;q=0.5", ("gzip",), "RFC 9110 §12.4.2"),
+    ("only-gzip-is-there", "gzip.css", "br, zstd, gzip;q=0.1", ("gzip",), "RFC 9110 §12.5.3"),
+    ("only-another-is-there", "br.js", "gzip", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("no-form-is-there", "plain.txt", "br, zstd, gzip", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("next-best-is-there", "two.json", "br, gzip;q=0.2, zstd;q=0.4", ("zstd",),
+     "RFC 9110 §12.5.3"),
+)
+
+
+def cases() -> Iterator[Case]:
+    for what, name, accepted, right, reference in FORMS:
+        forms = " or ".join(coding or "plain" for coding in right)
+        yield talk(what, f"GET and HEAD /{name} with Accept-Encoding: {accepted}",
+                   f"the form {forms}, with its Content-Encoding", reference,
+                   partial(forms_are, name=name, fields=f"Accept-Encoding: {accepted}", right=right))
+    yield talk("nothing-said", f"GET and HEAD /{ALL} without Accept-Encoding", "the form plain",
+               "RFC 9110 §12.5.3", partial(forms_are, name=ALL, fields="", right=(PLAIN,)))
+    yield talk("two-lines", f"GET /{ALL} with Accept-Encoding: br;q=0.1 and, in another line, gzip",
+               "the form gzip", "RFC 9110 §5.3",
+               partial(forms_are, name=ALL, right=("gzip",),
+                       fields="Accept-Encoding: br;q=0.1\r\nAccept-Encoding: gzip"))
+    yield talk("vary", f"GET /{ALL} plain, and in every coding", "Vary: Accept-Encoding each time",
+               "RFC 9110 §12.5.5", partial(vary))
+    yield talk("tag-of-each", f"GET /{ALL} plain, and in every coding", "four different ETags",
+               "RFC 9110 §8.8.3.3", partial(tags_differ))
+    yield talk("type-of-each", f"GET /{ALL} in every coding", "the media type of what is coded",
+               "RFC 9110 §8.4", partial(types))
+    yield talk("known-in-this-form", f"/{ALL} in gzip, with that form's ETag", "304 with Vary",
+               "RFC 9110 §15.4.5", partial(known))
+    yield talk("known-in-another-form", f"/{ALL} in gzip, with the plain form's ETag",
+               "200, the form gzip", "RFC 9110 §8.8.3.3", partial(known_otherwise))
+    yield talk("part-of-a-form", f"bytes 10 to 19 of /{ALL} in gzip",
+               "206, these bytes of what is coded", "RFC 9110 §14.1.2, §8.4", partial(part_of_form))
+    yield talk("form-by-its-name", f"GET /{ALL}.gz", "these bytes, not coded",
+               "RFC 9110 §8.4", partial(by_name))
+
+
+def forms_are(address: Address, *, name: str, fields: str, right: tuple[str, ...]) -> None:
+    lines = f"{fields}\r\n" if fields else ""
+    answer = ask(address, f"/{name}", lines)
+    must_be(answer, 200)
+    coding = coding_of(answer)
+    if coding not in right:
+        raise Unmet(f"the form is {coding or 'plain'}")
+    must_have(answer, form(name, coding))
+    head = ask(address, f"/{name}", lines, "HEAD")
+    if (coding_of(head), head.tag) != (coding, answer.tag):
+        raise Unmet(f"HEAD is answered with the form {coding_of(head) or 'plain'}, ETag {head.tag}; "
+                    f"GET with {coding or 'plain'}, {answer.tag}")
+    if head.field("Content-Length") != str(len(answer.body)):
+        raise Unmet(f"HEAD is answered with Content-Length: {head.field('Content-Length')}, GET with "
+                    f"{len(answer.body)} bytes")
+
+
+def coding_of(answer: Answer) -> str:
+    return answer.fields.get("content-encoding", PLAIN)
+
+
+def form(name: str, coding: str) -> bytes:
+    return site.form_of(name, coding) if coding else site.text_of(name.encode())
+
+
+def _each_form(address: Address) -> dict[str, Answer]:
+    answers = {coding: ask(address, f"/{ALL}", f"Accept-Encoding: {coding}\r\n") for coding in CODED}
+    for coding, answer in answers.items():
+        if coding_of(answer) != coding:
+            raise Unmet(f"Accept-Encoding: {coding} brings the form {coding_of(answer) or 'plain'}")
+    return {PLAIN: ask(address, f"/{ALL}"), **answers}
+
+
+def vary(address: Address) -> None:
+    for coding, answer in _each_form(address).items():
+        must_vary(answer, coding)
+
+
+def must_vary(answer: Answer, coding: str) -> None:
+    names = [name.strip().lower() for name in answer.fields.get("vary", "").split(",")]
+    if "accept-encoding" not in names:
+        raise Unmet(f"the {answer.status} with the form {coding or 'plain'} does not say Vary: "
+                    "Accept-Encoding")
+
+
+def tags_differ(address: Address) -> None:
+    tags = [answer.tag for answer in _each_form(address).values()]
+    if len(set(tags)) < len(tags):
+        raise Unmet(f"the ETags are {', '.join(tags)}")
+
+
+def types(address: Address) -> None:
+    for coding, answer in _each_form(address).items():
+        if not answer.field("Content-Type").startswith("text/html"):
+            raise Unmet(f"the form {coding} has Content-Type: {answer.field('Content-Type')}")
+
+
+def known(address: Address) -> None:
+    accepts = "Accept-Encoding: gzip\r\n"
+    first = ask(address, f"/{ALL}", accepts)
+    again = ask(address, f"/{ALL}", f"{accepts}If-None-Match: {first.tag}\r\n")
+    must_be(again, 304)
+    must_vary(again, "gzip")
+
+
+def known_otherwise(address: Address) -> None:
+    plain = ask(address, f"/{ALL}")
+    coded = ask(address, f"/{ALL}", f"Accept-Encoding: gzip\r\nIf-None-Match: {plain.tag}\r\n")
+    must_be(coded, 200)
+    must_have(coded, form(ALL, "gzip"))
+
+
+def part_of_form(address: Address) -> None:
+    answer = ask(address, f"/{ALL}", "Accept-Encoding: gzip\r\nRange: bytes=10-19\r\n")
+    must_be_part(answer, form(ALL, "gzip"), 10, 19)
+    if coding_of(answer) != "gzip":
+        raise Unmet(f"the part has Content-Encoding: {coding_of(answer)}")
+
+
+def by_name(address: Address) -> None:
+    answer = ask(address, f"/{ALL}.gz", "Accept-Encoding: gzip\r\n")
+    must_be(answer, 200)
+    must_have(answer, form(ALL, "gzip"))
+    if coding_of(answer):
+        raise Unmet(f"the file is said to be coded: {coding_of(answer)}")

@@ -1,0 +1,178 @@
+"""Files as answers: what they are called, how long they are, who may ask for them and in what
+company.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from workbook.checks.behaviour import site
+from workbook.checks.behaviour.kept import Exchange, chain, in_turn
+from workbook.checks.behaviour.rows import (
+    BYTES,
+    CLOSES,
+    HOST,
+    HTML,
+    MIB,
+    NEXT,
+    NOT_FOUND,
+    STAYS,
+    STAYS_IN_1_0,
+    TEXT,
+    TINY,
+    USUAL,
+    Case,
+    answer,
+    echoed,
+    get,
+    noise,
+    post,
+    refusal,
+    row as any_row,
+    sunk,
+)
+from workbook.servers.client import Await, HalfClose, Pause, Sip, Vanish
+
+row = partial(any_row, rooted=True)
+A_TEXT = site.text_of(b"a.txt")
+LARGE = "/" + site.sized(site.LARGE)
+CROWD = 64
+PATIENCE_S = 20.0  # for what is large, on a busy machine
+
+
+def file(name: str, connection: str = CLOSES, send_body: bool = True) -> bytes:
+    """The answer with one of the files that are called by their size."""
+    return answer("200 OK", BYTES, noise(int(name.removesuffix(".bin"))), send_body, connection)
+
+
+def got(size: int) -> Exchange:
+    name = site.sized(size)
+    return get(b"/" + name.encode(), HOST), file(name, STAYS)
+
+
+def asked(size: int, method: bytes = b"HEAD") -> Exchange:
+    name = site.sized(size)
+    return (method + b" /" + name.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\n",
+            file(name, STAYS, send_body=False))
+
+
+def not_allowed(connection: str = CLOSES) -> bytes:
+    """RFC 9110 §10.2.1: with what is allowed."""
+    head, _, body = refusal("405 Method Not Allowed").partition(CLOSES.encode())
+    return head + b"Allow: GET, HEAD\r\n" + connection.encode() + body
+
+
+SMALL: Exchange = (get(b"/a.txt", HOST), answer("200 OK", TEXT, A_TEXT, connection=STAYS))
+SMALL_HEAD: Exchange = (b"HEAD /a.txt HTTP/1.1\r\n" + HOST + b"\r\n",
+                        answer("200 OK", TEXT, A_TEXT, send_body=False, connection=STAYS))
+LAST: Exchange = (get(b"/a.txt"), answer("200 OK", TEXT, A_TEXT))
+LOST: Exchange = (get(b"/nowhere.txt", HOST), NOT_FOUND.replace(CLOSES.encode(), b""))
+INDEX: Exchange = (get(b"/", HOST), answer("200 OK", HTML, site.INDEX, connection=STAYS))
+
+
+def kept(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3") -> Case:
+    """These in turn, then one that closes."""
+    every = (*exchanges, LAST)
+    return row(what, in_turn(*every), chain(*every)[1], reference)
+
+
+def at_once(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3.2") -> Case:
+    """The same, all sent before anything is answered."""
+    sent, answers = chain(*exchanges, LAST)
+    return row(what, sent, answers, reference)
+
+
+def cases() -> Iterator[Case]:
+    yield from types()
+    yield from sizes()
+    yield from methods()
+    yield from connections()
+    yield from readers()
+
+
+def types() -> Iterator[Case]:
+    for extension, media_type in site.TYPES.items():
+        name = f"type.{extension}"
+        yield row(f"type-of-{extension}", get(f"/{name}".encode()),
+                  answer("200 OK", media_type, site.text_of(name.encode())), "RFC 9110 §8.3")
+    for what, name, media_type in [("upper-case", "UPPER.TXT", TEXT),
+                                   ("no-extension", "none", BYTES)]:
+        yield row(f"type-of-{what}", get(f"/{name}".encode()),
+                  answer("200 OK", media_type, site.text_of(name.encode())), "RFC 9110 §8.3")
+
+
+def sizes() -> Iterator[Case]:
+    for size in site.SIZES:
+        name = site.sized(size)
+        yield row(f"file-of-{size}", get(f"/{name}".encode()), file(name), "RFC 9110 §8.6")
+        yield row(f"head-of-{size}", f"HEAD /{name} HTTP/1.1\r\n".encode() + USUAL + b"\r\n",
+                  file(name, send_body=False), "RFC 9110 §9.3.2, §8.6")
+
+
+def methods() -> Iterator[Case]:
+    for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
+        what = method.decode().lower()
+        yield row(f"{what}-to-a-file", method + b" /a.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
+                  (not_allowed(), refusal("501 Not Implemented")) if method == b"PATCH"
+                  else not_allowed(), "RFC 9110 §15.5.6, §10.2.1")
+    refused = post(b"hello", b"/a.txt", HOST), not_allowed(STAYS)
+    yield kept("body-for-a-file-is-no-request", (post(NEXT, b"/a.txt", HOST), not_allowed(STAYS)),
+               reference="RFC 9112 §9.3")
+    yield kept("refused-and-on", refused, SMALL, refused, LOST, reference="RFC 9110 §15.5.6")
+    yield row("head-of-nothing", b"HEAD /nowhere.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
+              NOT_FOUND.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", "RFC 9110 §9.3.2")
+    yield row("body-of-a-get-for-a-file",
+              get(b"/a.txt", USUAL + b"Content-Length: 5\r\n") + b"hello", LAST[1],
+              "RFC 9110 §9.3.1")
+    yield row("range-is-not-asked-for-yet", get(b"/a.txt", USUAL + b"Range: bytes=0-1\r\n"),
+              LAST[1], "RFC 9110 §14.2", until=9)
+
+
+def connections() -> Iterator[Case]:
+    yield kept("ten-files", *[SMALL] * 10)
+    yield kept("head-then-get", SMALL_HEAD, SMALL, SMALL_HEAD, SMALL)
+    yield kept("head-of-a-large-file-then-get", asked(site.LARGE), got(1500), asked(0), got(0))
+    yield kept("files-of-all-kinds", INDEX, got(0), LOST, got(131_072), SMALL_HEAD,
+               (post(b"hello", fields=HOST), echoed(b"hello", STAYS)), got(1))
+    yield kept("large-then-small", got(site.LARGE), SMALL, got(site.LARGE), got(1))
+    old = b"HTTP/1.0"
+    yield row("1.0-closes", get(b"/a.txt", b"", old), LAST[1], "RFC 9112 §9.3")
+    yield kept("1.0-stays", (get(b"/1500.bin", b"Connection: keep-alive\r\n", old),
+                             file("1500.bin", STAYS_IN_1_0)))
+    yield at_once("pipelined-files", *[SMALL] * 20)
+    yield at_once("pipelined-heads-and-files", SMALL_HEAD, SMALL, asked(site.LARGE), got(1500),
+                  SMALL_HEAD)
+    yield at_once("pipelined-large-and-small", got(131_072), SMALL, got(site.LARGE), got(0), SMALL)
+    yield at_once("pipelined-empty-files", *[got(0)] * 5)
+    yield at_once("pipelined-with-all-else", SMALL, (post(b"hello", fields=HOST),
+                  echoed(b"hello", STAYS)), LOST, got(16_384), (post(b"hey", b"/sink", HOST),
+                  sunk(3, STAYS)), (post(b"x", b"/a.txt", HOST), not_allowed(STAYS)), INDEX)
+    large, small = got(MIB + 1), SMALL
+    yield row("next-request-during-a-large-file",
+              (large[0], Pause(0.02), small[0] + LAST[0]), large[1] + small[1] + LAST[1],
+              "RFC 9112 §9.3.2", narrow=True, timeout_s=PATIENCE_S)
+    yield row("nothing-after-the-last-file", (LAST[0] + NEXT, Pause(0.01)), LAST[1],
+              "RFC 9112 §9.6")
+    for at in (3, 9, 17, len(LAST[0]) - 3):
+        yield row(f"cut-at-{at}", (LAST[0][:at], TINY, LAST[0][at:]), LAST[1], "RFC 9112 §2.2")
+
+
+def readers() -> Iterator[Case]:
+    whole = get(LARGE.encode())
+    yield row("slow-reader", (Sip(65_536, 0.002), whole), file(LARGE[1:]),
+              "tcp(7); sendfile(2)", timeout_s=PATIENCE_S)
+    yield row("reader-that-rests", (*got(MIB + 1)[:1], Pause(0.3), LAST[0]),
+              got(MIB + 1)[1] + LAST[1], "tcp(7); sendfile(2)", narrow=True, timeout_s=PATIENCE_S)
+    yield row("half-closed-reader", (get(LARGE.encode(), HOST), HalfClose()),
+              file(LARGE[1:], STAYS), "RFC 9112 §9.6")
+    yield row("readers-at-once", get(b"/131072.bin"), file("131072.bin"), "sendfile(2)",
+              copies=CROWD, enough=CROWD, timeout_s=PATIENCE_S)
+    resting = (get(LARGE.encode(), HOST), Await(b"200 OK"))
+    yield row("beside-readers-that-rest", LAST[0], LAST[1], "sendfile(2), EAGAIN",
+              neighbours=(resting,) * 8)
+    gone = (*resting, Vanish())
+    yield row("after-readers-that-vanish", LAST[0], LAST[1], "sendfile(2), EPIPE",
+              neighbours=(gone,) * 8)
+    yield row("beside-who-asks-for-a-fifo", LAST[0], LAST[1], "fifo(7)",
+              neighbours=((get(b"/fifo", HOST),),) * 8)

@@ -1,0 +1,197 @@
+"""--root itself: what cannot be one, what is served where it has no index, the date, and what
+happens when there is nothing left to open a file with.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import Path
+from subprocess import run
+
+from workbook.checks.behaviour import files, paths, site, start, suite
+from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected, must_rest
+from workbook.checks.behaviour.changing_files import root_of
+from workbook.checks.behaviour.descriptors import receive_until_quiet
+from workbook.checks.behaviour.rows import (
+    BYTES,
+    HOST,
+    NOT_FOUND,
+    PAGE_ANSWER,
+    STAYS,
+    Case,
+    Unable,
+    Unmet,
+    answer,
+    get,
+    post,
+    sunk,
+)
+from workbook.common.errors import UserError
+from workbook.machine import setup
+from workbook.servers.client import Await, exchange
+from workbook.servers.process import Server
+
+FEW_DESCRIPTORS = 48
+NOBODY = 65_534
+SMALL = b"small\n"
+SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
+UNAVAILABLE = b"HTTP/1.1 503 "
+STANDS_STILL_S = 3.2  # a clock that is looked at once a second is another then
+
+
+def make(root: Path) -> None:
+    (root / "small.bin").write_bytes(SMALL)
+
+
+def make_all(root: Path) -> None:
+    """The folder of all the cases; it makes one of its own."""
+    site.make(root)
+
+
+def cases() -> Iterator[Case]:
+    for what, done in [("missing", "a folder that is not there"), ("file", "a file"),
+                       ("unreadable", "a folder that it may not read"), ("empty", "no name")]:
+        yield alone(f"{what}-root", "openat(2)", f"the server is started again with {done} as "
+                    "--root", "it names --root and the folder on stderr, says nothing on stdout, "
+                    "and ends with 1", partial(refused, what=what), site=make)
+    yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
+                "GET / is answered with the page, a file with the file, another with 404",
+                without_an_index, site=make)
+    yield alone("date", "RFC 9110 §6.6.1", f"two requests, with {STANDS_STILL_S:g} s between them",
+                "each answer's Date is the time, as an IMF-fixdate", date, site=make)
+    yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
+                f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
+                "one of them asks for a file; the others leave, and somebody asks again",
+                "503 to that client; while it can only wait it uses no processor; then the file",
+                out_of_descriptors, FEW_DESCRIPTORS, site=make)
+    for error in ("EMFILE", "ENFILE", "ENOMEM"):
+        yield alone(f"openat2-says-{error.lower()}", f"openat2(2), {error}; RFC 9110 §15.6.4",
+                    f"every openat2 fails with {error}; a client asks for a file, another for "
+                    "the sink", "503 to the one, an answer to the other",
+                    partial(unavailable, error=error), site=make)
+    for error in ("ENOSYS", "EPERM", "EAGAIN"):
+        yield alone(f"openat2-says-{error.lower()}", f"openat2(2), {error}; openat(2), O_NOFOLLOW",
+                    f"every openat2 fails with {error}; then all that is asked of paths, and of "
+                    "the types of files", "the same answers", partial(walked, error=error),
+                    site=make_all)
+
+
+def refused(server: Server, what: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        name, wrapper = Path(folder, "site"), ()
+        if what == "file":
+            name.write_bytes(b"")
+        if what == "unreadable":
+            name.mkdir(mode=0)
+            wrapper = without_rights(server)
+        named = "" if what == "empty" else str(name)
+        code, out, err = start.started_in_vain(server, "--root", named, wrapper=wrapper)
+    if code is None:
+        raise Unmet("it was started" if out else "it did not end")
+    if code != 1 or out or "--root" not in err or named not in err:
+        raise Unmet(start.told(code, out, err))
+
+
+def without_rights(server: Server) -> tuple[str, ...]:
+    """Who may do all is made somebody who may not."""
+    if os.geteuid() != 0:
+        return ()
+    if not shutil.which("setpriv"):
+        raise Unable("no setpriv(1) here, and root may read everything")
+    wrapper = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    if run([*wrapper, server.command[0], "--help"], capture_output=True).returncode != 0:
+        raise Unable("nobody but root may run this program where it stands")
+    return wrapper
+
+
+def ask(server: Server, request: bytes) -> bytes:
+    return exchange((server.host, server.port), (request,), PATIENCE_S).data
+
+
+def without_an_index(server: Server) -> None:
+    for request, expected in [(get(), PAGE_ANSWER), (get(b"/small.bin"), SMALL_ANSWER),
+                              (get(b"/index.html"), NOT_FOUND), (get(), PAGE_ANSWER)]:
+        if (received := ask(server, request)) != expected:
+            raise Unmet(f"{request.partition(b' HTTP')[0].decode()} got {received[:60]!r}")
+
+
+def date(server: Server) -> None:
+    for pause_s in (0, STANDS_STILL_S):
+        time.sleep(pause_s)
+        for request in (get(), get(b"/small.bin"), get(b"/nowhere")):
+            before = time.time()
+            received = exchange((server.host, server.port), (request,), PATIENCE_S)
+            head = received.raw.partition(b"\r\n\r\n")[0].decode("latin-1")
+            said = [line[6:] for line in head.splitlines() if line.startswith("Date: ")]
+            if len(said) != 1:
+                raise Unmet(f"the answer has {len(said)} Date fields")
+            behind_s = before - parsedate_to_datetime(said[0]).timestamp()
+            if not before - time.time() - 1 <= behind_s < STANDS_STILL_S - 0.2:
+                raise Unmet(f"it was {behind_s:.1f} s late: {said[0]}")
+
+
+def out_of_descriptors(server: Server) -> None:
+    asks = post(b"", b"/sink", HOST)
+    with connected(server, FEW_DESCRIPTORS) as clients:
+        for client in clients:
+            client.perform((asks,))
+        receive_until_quiet(clients)
+        served = [client for client in clients if client.received().data]
+        if not served or len(served) == len(clients):
+            raise Unmet(f"{len(served)} of {len(clients)} clients were answered")
+        first, *others = served
+        first.perform((get(b"/small.bin", HOST), Await(UNAVAILABLE)))
+        received = first.received()
+        if not received.data.startswith(sunk(0, STAYS) + UNAVAILABLE):
+            raise Unmet(f"who asked for a file got {received.data[-60:]!r}")
+        must_rest(server)
+        for client in (*others, *(client for client in clients if client not in served)):
+            client.close()
+    with connected(server, 1) as (client,):
+        client.perform((get(b"/small.bin"),))
+        if client.finish().data != SMALL_ANSWER:
+            raise Unmet("when there were descriptors again, the file did not come")
+
+
+@contextmanager
+def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Server]:
+    """Another of the same, all of whose calls of openat2 fail so."""
+    if lacking := setup.lacking("strace"):
+        raise Unable(lacking)
+    wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2",
+               "-e", f"inject=openat2:error={error}")
+    try:
+        with start.again(server, *arguments, wrapper=wrapper) as other:
+            yield other
+    except UserError as problem:
+        if "ptrace" in problem.message:
+            raise Unable("this system forbids tracing") from None
+        raise
+
+
+def unavailable(server: Server, error: str) -> None:
+    with failing_openat2(server, error) as other:
+        received = ask(other, get(b"/small.bin"))
+        if received == SMALL_ANSWER:
+            raise Unable("this server does not open files by openat2")
+        if not received.startswith(UNAVAILABLE):
+            raise Unmet(f"{received[:60]!r} came")
+        if ask(other, post(b"hello", b"/sink")) != sunk(5):
+            raise Unmet("who asked for something else was not answered")
+
+
+def walked(server: Server, error: str) -> None:
+    rows = [case for case in (*paths.cases(), *files.types()) if not case.alone]
+    folder = root_of(server) / "site"
+    with failing_openat2(server, error, "--root", str(folder)) as other:
+        for case in rows:
+            if failure := suite.perform(case, (other.host, other.port), suite.DATED_LEVEL):
+                raise Unmet(f"{case.name}: {failure.problem}")

@@ -1,0 +1,156 @@
+"""The folder that a server serves with --root while its cases are asked: made anew each time, and
+left as it is. Beside it lies what must never be served.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from workbook.checks.behaviour.rows import BYTES, HTML, MIB, TEXT, noise
+
+INDEX = b"<!doctype html>\n<title>Index</title>\n<link rel=stylesheet href=style.css>\n"
+LARGE = 3 * MIB + 17
+MODIFIED_S = 784_111_777  # Sun, 06 Nov 1994 08:49:37 GMT, of dated.txt and dated.bin
+MODIFIED_NS = MODIFIED_S * 10**9 + 123_456_789
+SECRET = b"nobody may have this\n"
+
+TYPES = {  # by extension; the charset of what is text is ours to say (RFC 9110 §8.3.2)
+    "html": HTML,
+    "htm": HTML,
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",  # RFC 9239
+    "json": "application/json",
+    "txt": TEXT,
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "svg": "image/svg+xml",
+    "webp": "image/webp",
+    "ico": "image/vnd.microsoft.icon",
+    "wasm": "application/wasm",
+    "woff2": "font/woff2",
+    "pdf": "application/pdf",
+    "xyzzy": BYTES,
+}
+
+SIZES = (0, 1, 2, 1500, 4095, 4096, 16_384, 65_536, 131_072, MIB - 1, MIB, MIB + 1, LARGE)
+
+ODD_NAMES: dict[str, bytes] = {  # as they are asked for: as they are called
+    "sp%20ace.txt": b"sp ace.txt",
+    "per%25cent.txt": b"per%cent.txt",
+    "%2561.txt": b"%61.txt",
+    "pl+us.txt": b"pl+us.txt",
+    "pl%2Bus-2.txt": b"pl+us-2.txt",
+    "which%3F.txt": b"which?.txt",
+    "%23hash.txt": b"#hash.txt",
+    "semi;colon=1.txt": b"semi;colon=1.txt",
+    "a:b@c!$&'()*,.txt": b"a:b@c!$&'()*,.txt",
+    "%7Etilde.txt": b"~tilde.txt",
+    "%22quotes%22%3C%3E.txt": b'"quotes"<>.txt',
+    "gr%C3%BC%C3%9Fe.txt": "grüße.txt".encode(),
+    "dots..txt": b"dots..txt",
+    "two.dots.css.txt": b"two.dots.css.txt",
+    "%E6%97%A5%E6%9C%AC.txt": "日本.txt".encode(),
+}
+NO_UTF_8 = "no-%FF%FE-utf8.txt", b"no-\xff\xfe-utf8.txt"  # what macOS does not have in its names
+
+
+FORMS = {"gzip": ".gz", "br": ".br", "zstd": ".zst"}
+FORMED = {  # what there are coded forms of: in which codings
+    "all.html": ("br", "zstd", "gzip"),
+    "gzip.css": ("gzip",),
+    "br.js": ("br",),
+    "two.json": ("gzip", "zstd"),
+    "plain.txt": (),
+}
+
+
+def form_of(name: str, coding: str) -> bytes:
+    """The bytes of a coded form. To a server they are bytes as any others."""
+    return f"{name} in {coding}: ".encode() + noise(100 + len(coding))
+
+
+def text_of(name: bytes) -> bytes:
+    """What is in a file of that name."""
+    return b"this is " + name + b"\n"
+
+
+def sized(size: int) -> str:
+    return f"{size}.bin"
+
+
+def make(folder: Path) -> Path:
+    """The folder, within this one."""
+    root = folder / "site"
+    root.mkdir()
+    (folder / "secret.txt").write_bytes(SECRET)
+    (folder / "site-other").mkdir()
+    (folder / "site-other" / "secret.txt").write_bytes(SECRET)
+    _make_files(root)
+    _make_links(root, folder)
+    _make_what_is_no_file(root)
+    return root
+
+
+def _make_files(root: Path) -> None:
+    for directory in ("sub/deep", "noindex", "sp ace", "what?", "example.com", ".git",
+                      "sub/..dir", "pictures.png"):
+        (root / directory).mkdir(parents=True)
+    (root / "index.html").write_bytes(INDEX)
+    for name in ("a.txt", "UPPER.TXT", "none", "sub/index.html", "sub/b.txt", "sub/deep/c.txt",
+                 "noindex/x.txt", "example.com/index.html", "sp ace/index.html", "echo.txt",
+                 ".hidden", ".git/config", "sub/.htaccess", "sub/..dir/x.txt",
+                 *(f"type.{extension}" for extension in TYPES)):
+        (root / name).write_bytes(text_of(name.encode()))
+    for size in SIZES:
+        (root / sized(size)).write_bytes(noise(size))
+    for name, codings in FORMED.items():
+        (root / name).write_bytes(text_of(name.encode()))
+        for coding in codings:
+            (root / (name + FORMS[coding])).write_bytes(form_of(name, coding))
+    for name in ("dated.txt", "dated.bin"):
+        (root / name).write_bytes(text_of(name.encode()))
+        os.utime(root / name, ns=(MODIFIED_NS, MODIFIED_NS))
+    for name in (*ODD_NAMES.values(), NO_UTF_8[1]):
+        with suppress(OSError):  # the last one on macOS
+            Path(os.fsdecode(bytes(root) + b"/" + name)).write_bytes(text_of(name))
+
+
+def _make_links(root: Path, folder: Path) -> None:
+    for name, target in {
+        "link.txt": "a.txt",
+        "sub/up-and-back.txt": "../a.txt",
+        "link-to-sub": "sub",
+        "out.txt": "../secret.txt",
+        "sub/out.txt": "../../secret.txt",
+        "link-out": "..",
+        "in-and-out.txt": "sub/../../secret.txt",
+        "out-and-in.txt": "../site/a.txt",
+        "absolute.txt": str(root / "a.txt"),
+        "absolute-out.txt": str(folder / "secret.txt"),
+        "to-hidden.txt": ".hidden",
+        "magic-root": "/proc/self/root",
+        "magic-cwd": "/proc/self/cwd",
+        "magic-exe": "/proc/self/exe",
+        "magic-fd": "/proc/self/fd/0",
+        "dangling.txt": "nowhere.txt",
+        "loop.txt": "loop.txt",
+        "pair-1.txt": "pair-2.txt",
+        "pair-2.txt": "pair-1.txt",
+    }.items():
+        (root / name).symlink_to(target)
+
+
+def _make_what_is_no_file(root: Path) -> None:
+    """Where nobody may make one there is nothing, which is not served either."""
+    os.mkfifo(root / "fifo")
+    os.mkfifo(root / "fifo.txt")
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "socket"))
+    with suppress(OSError):
+        os.mknod(root / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # as /dev/zero

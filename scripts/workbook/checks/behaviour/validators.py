@@ -1,0 +1,229 @@
+"""What a client that has a version already asks, and what it is told (RFC 9110 §13)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import Path
+
+from workbook.checks.behaviour import site
+from workbook.checks.behaviour.alone import alone
+from workbook.checks.behaviour.changing_files import root_of
+from workbook.checks.behaviour.dialogue import Address, ask, ask_all, must_be, must_have
+from workbook.checks.behaviour.rows import Case, Talk, Unmet, row as any_row
+from workbook.servers.process import Server
+
+TARGET = "/dated.txt"
+TEXT = site.text_of(b"dated.txt")
+SAME, LATER, EARLIER = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT",
+                        "Sun, 06 Nov 1994 08:49:36 GMT")
+OLD_FORM, ASCTIME_FORM = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"
+
+# What is asked, {tag} being the tag that the first answer had, and what status that must bring.
+TOLD: tuple[tuple[str, str, str, int, str], ...] = (
+    ("none-match-this", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
+    ("none-match-this-weakly", "GET", "If-None-Match: W/{tag}", 304, "RFC 9110 §13.1.2, §8.8.3.2"),
+    ("none-match-any", "GET", "If-None-Match: *", 304, "RFC 9110 §13.1.2"),
+    ("none-match-first-of-a-list", "GET", 'If-None-Match: {tag}, "x"', 304, "RFC 9110 §5.6.1"),
+    ("none-match-last-of-a-list", "GET", 'If-None-Match: "x" ,W/"y",\t{tag}', 304,
+     "RFC 9110 §5.6.1"),
+    ("none-match-behind-a-comma-in-a-tag", "GET", 'If-None-Match: "x,y", {tag}', 304,
+     "RFC 9110 §8.8.3"),
+    ("none-match-in-the-second-line", "GET", 'If-None-Match: "x"\r\nIf-None-Match: {tag}', 304,
+     "RFC 9110 §5.3"),
+    ("none-match-in-any-case", "GET", "iF-nOnE-mAtCh: {tag}", 304, "RFC 9110 §5.1"),
+    ("none-match-without-a-space", "GET", "If-None-Match:{tag}", 304, "RFC 9112 §5"),
+    ("none-match-of-a-head", "HEAD", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
+    ("none-match-other", "GET", 'If-None-Match: "x"', 200, "RFC 9110 §13.1.2"),
+    ("none-match-a-part-of-it", "GET", "If-None-Match: {start}", 200, "RFC 9110 §8.8.3.2"),
+    ("none-match-within-a-tag", "GET", 'If-None-Match: "x,{bare}"', 200, "RFC 9110 §8.8.3"),
+    ("none-match-more-than-it", "GET", "If-None-Match: {more}", 200, "RFC 9110 §8.8.3.2"),
+    ("none-match-without-quotes", "GET", "If-None-Match: {bare}", 200, "RFC 9110 §8.8.3"),
+    ("none-match-empty", "GET", "If-None-Match:", 200, "RFC 9110 §13.1.2"),
+    ("none-match-outweighs-a-date", "GET",
+     'If-None-Match: "x"\r\nIf-Modified-Since: ' + SAME, 200, "RFC 9110 §13.2.2, step 3"),
+    ("none-match-outweighs-an-older-date", "GET",
+     "If-Modified-Since: " + EARLIER + "\r\nIf-None-Match: {tag}", 304,
+     "RFC 9110 §13.2.2, step 3"),
+    ("modified-since-then", "GET", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
+    ("modified-since-later", "GET", "If-Modified-Since: " + LATER, 304, "RFC 9110 §13.1.3"),
+    ("modified-since-earlier", "GET", "If-Modified-Since: " + EARLIER, 200, "RFC 9110 §13.1.3"),
+    ("modified-since-of-a-head", "HEAD", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
+    ("modified-since-as-before-1994", "GET", "If-Modified-Since: " + OLD_FORM, 304,
+     "RFC 9110 §5.6.7"),
+    ("modified-since-as-by-asctime", "GET", "If-Modified-Since: " + ASCTIME_FORM, 304,
+     "RFC 9110 §5.6.7"),
+    ("modified-since-yesterday", "GET", "If-Modified-Since: yesterday", 200, "RFC 9110 §13.1.3"),
+    ("modified-since-a-number", "GET", "If-Modified-Since: 2000000000", 200, "RFC 9110 §13.1.3"),
+    ("modified-since-no-such-day", "GET", "If-Modified-Since: Sun, 36 Nov 2094 08:49:37 GMT", 200,
+     "RFC 9110 §13.1.3"),
+    ("match-this", "GET", "If-Match: {tag}", 200, "RFC 9110 §13.1.1"),
+    ("match-one-of-a-list", "GET", 'If-Match: "x", {tag}', 200, "RFC 9110 §13.1.1"),
+    ("match-any", "GET", "If-Match: *", 200, "RFC 9110 §13.1.1"),
+    ("match-other", "GET", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
+    ("match-other-of-a-head", "HEAD", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
+    ("match-this-weakly", "GET", "If-Match: W/{tag}", 412, "RFC 9110 §13.1.1, §8.8.3.2"),
+    ("unmodified-since-then", "GET", "If-Unmodified-Since: " + SAME, 200, "RFC 9110 §13.1.4"),
+    ("unmodified-since-earlier", "GET", "If-Unmodified-Since: " + EARLIER, 412,
+     "RFC 9110 §13.1.4"),
+    ("unmodified-since-yesterday", "GET", "If-Unmodified-Since: yesterday", 200,
+     "RFC 9110 §13.1.4"),
+    ("match-outweighs-a-date", "GET", "If-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 200,
+     "RFC 9110 §13.2.2, step 1"),
+    ("match-comes-first", "GET", 'If-None-Match: {tag}\r\nIf-Match: "x"', 412,
+     "RFC 9110 §13.2.2"),
+    ("unmodified-comes-first", "GET",
+     "If-None-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 412, "RFC 9110 §13.2.2"),
+    ("match-then-none-match", "GET", "If-Match: {tag}\r\nIf-None-Match: {tag}", 304,
+     "RFC 9110 §13.2.2"),
+)
+
+
+def cases() -> Iterator[Case]:
+    yield from tags()
+    for what, method, fields, status, reference in TOLD:
+        yield talk(what, f"{method} {TARGET} for its ETag, {{tag}}, then again with {fields!r}",
+                   f"the second answer is {status}", reference,
+                   partial(told, method=method, fields=fields, status=status))
+    yield from others()
+
+
+def talk(what: str, done: str, expected: str, reference: str,
+         perform: partial[None]) -> Case:
+    return any_row(what, (), (), reference, rooted=True, timeout_s=30.0,
+                   talk=Talk(done, expected, perform))
+
+
+def told(address: Address, *, method: str, fields: str, status: int) -> None:
+    first = ask(address, TARGET)
+    bare = first.tag.strip('"')
+    lines = fields.format(tag=first.tag, bare=bare, start=f'"{bare[:-1]}"', more=f'"{bare}x"')
+    answer = ask(address, TARGET, f"{lines}\r\n", method)
+    must_be(answer, status)
+    if status == 200:
+        must_have(answer, b"" if method == "HEAD" else TEXT)
+    if status in (200, 304) and answer.tag != first.tag:
+        raise Unmet(f"the answer {status} has the ETag {answer.tag}, and the first {first.tag}")
+
+
+def tags() -> Iterator[Case]:
+    yield talk("tag", f"GET {TARGET} twice, and HEAD", "a strong ETag, three times the same",
+               "RFC 9110 §8.8.3", partial(tag_is_the_same))
+    yield talk("last-modified", f"GET {TARGET}", f"Last-Modified: {SAME}", "RFC 9110 §8.8.2",
+               partial(last_modified))
+    yield talk("tags-of-other-files", "GET /0.bin and /1.bin, which are empty and of one byte",
+               "another ETag", "RFC 9110 §8.8.3", partial(other_tags))
+    for what, done, change in [
+        ("size", "it grows, and its time is set back", _grow),
+        ("second", "its time is set a second later", partial(_touch, by_ns=10**9)),
+        ("microsecond", "its time is set a microsecond later", partial(_touch, by_ns=1000)),
+    ]:
+        yield alone(f"tag-changes-with-{what}", "RFC 9110 §8.8.1, §8.8.3",
+                    f"a file is asked for; {done}; it is asked for again, with the first ETag in "
+                    "If-None-Match", "200, another ETag", partial(tag_changes, change=change),
+                    site=_one_file)
+    yield alone("modified-in-the-future", "RFC 9110 §8.8.2.1",
+                "a file whose time is an hour ahead is asked for",
+                "Last-Modified is not later than Date", from_the_future, site=_future_file)
+
+
+def tag_is_the_same(address: Address) -> None:
+    answers = [ask(address, TARGET), ask(address, TARGET), ask(address, TARGET, method="HEAD")]
+    if len({answer.tag for answer in answers}) > 1:
+        raise Unmet(f"the tags are {', '.join(answer.tag for answer in answers)}")
+
+
+def last_modified(address: Address) -> None:
+    if (came := ask(address, TARGET).field("Last-Modified")) != SAME:
+        raise Unmet(f"Last-Modified: {came}")
+
+
+def other_tags(address: Address) -> None:
+    one, other = ask(address, "/0.bin").tag, ask(address, "/1.bin").tag
+    if one == other:
+        raise Unmet(f"an empty file and one of a byte both have {one}")
+
+
+def _one_file(root: Path) -> None:
+    (root / "it.txt").write_bytes(b"it")
+    os.utime(root / "it.txt", ns=(site.MODIFIED_NS, site.MODIFIED_NS))
+
+
+def _future_file(root: Path) -> None:
+    (root / "it.txt").write_bytes(b"it")
+    ahead = datetime.now(UTC).timestamp() + 3600
+    os.utime(root / "it.txt", (ahead, ahead))
+
+
+def _grow(file: Path) -> None:
+    file.write_bytes(b"it is")
+    _touch(file, 0)
+
+
+def _touch(file: Path, by_ns: int) -> None:
+    time_ns = site.MODIFIED_NS + by_ns
+    os.utime(file, ns=(time_ns, time_ns))
+
+
+def tag_changes(server: Server, change: partial[None]) -> None:
+    address = (server.host, server.port)
+    first = ask(address, "/it.txt")
+    change(root_of(server) / "it.txt")
+    second = ask(address, "/it.txt", f"If-None-Match: {first.tag}\r\n")
+    must_be(second, 200)
+    if first.tag == second.tag:
+        raise Unmet(f"both have the ETag {first.tag}")
+
+
+def from_the_future(server: Server) -> None:
+    answer = ask((server.host, server.port), "/it.txt")
+    modified, date = (parsedate_to_datetime(answer.field(name)) for name in ("Last-Modified", "Date"))
+    if modified > date:
+        raise Unmet(f"Last-Modified is {modified - date} later than Date")
+
+
+def others() -> Iterator[Case]:
+    yield talk("not-modified-has-no-body", f"{TARGET} with its ETag in If-None-Match and, behind it on "
+               "the same connection, without", "304 with nothing behind its head, then 200",
+               "RFC 9110 §15.4.5; RFC 9112 §6.3", partial(no_body))
+    yield talk("not-modified-tells-the-version", f"{TARGET} with its ETag in If-None-Match",
+               "304 with the ETag that a 200 would have; no Content-Length but that of a 200",
+               "RFC 9110 §15.4.5, §8.6", partial(tells_the_version))
+    yield talk("nothing-there", "/nowhere.txt with If-None-Match: *", "404", "RFC 9110 §13.2.1",
+               partial(asked_of, target="/nowhere.txt", fields="If-None-Match: *", status=404))
+    yield talk("not-of-a-redirect", "/sub with If-None-Match: *", "301", "RFC 9110 §13.2.1",
+               partial(asked_of, target="/sub", fields="If-None-Match: *", status=301))
+    yield talk("index-page", "/ with its ETag", "304", "RFC 9110 §13.1.2", partial(index_page))
+
+
+def no_body(address: Address) -> None:
+    tag = ask(address, TARGET).tag
+    start = f"GET {TARGET} HTTP/1.1\r\nHost: localhost\r\n"
+    known, again = ask_all(address, [f"{start}If-None-Match: {tag}\r\n\r\n",
+                                     f"{start}Connection: close\r\n\r\n"], ["GET", "GET"])
+    must_be(known, 304)
+    must_be(again, 200)
+    must_have(again, TEXT)
+
+
+def tells_the_version(address: Address) -> None:
+    whole = ask(address, TARGET)
+    known = ask(address, TARGET, f"If-None-Match: {whole.tag}\r\n")
+    must_be(known, 304)
+    length = known.fields.get("content-length")
+    if length not in (None, str(len(TEXT))):
+        raise Unmet(f"the 304 says Content-Length: {length}")
+    if known.tag != whole.tag:
+        raise Unmet(f"the 304 says ETag: {known.tag}")
+
+
+def asked_of(address: Address, *, target: str, fields: str, status: int) -> None:
+    must_be(ask(address, target, f"{fields}\r\n"), status)
+
+
+def index_page(address: Address) -> None:
+    tag = ask(address, "/").tag
+    must_be(ask(address, "/", f"If-None-Match: {tag}\r\n"), 304)

@@ -1,0 +1,157 @@
+"""Judges labs: what they make is validated, then what it costs is counted, then it is timed."""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workbook.checks import budgets
+from workbook.checks.model import MEASURE, RELEASE, Check, Status, Subject, Verdict
+from workbook.common import children, stats
+from workbook.common.errors import UserError
+from workbook.common.paths import shown
+from workbook.course.chapters import LAB
+from workbook.machine.setup import SANITIZERS
+from workbook.measure import labs
+from workbook.measure.costs import Measure
+
+PROGRAM = "validate"
+PATIENCE_S = 90.0  # for one step, which takes a second or two
+SECONDS = 4.0
+SAID = 25  # lines of a validation that failed
+
+# Of GoogleTest's: what every form has to do, and what only the one that is asked for does.
+BASICS, GOAL = "-*Goal*", "*Goal*"
+TESTS = {"memory": ("asan", BASICS), "races": ("tsan", BASICS), "goal": ("asan", GOAL)}
+
+
+def validation(what: str, words: str) -> Check:
+    """The registry's entry for these of TESTS."""
+    return Check(f"validate.{what}", words, _validate, kinds=(LAB,), builds=(), tool=SANITIZERS,
+                 listed=True)
+
+
+def counted(measure: Measure) -> Check:
+    """The registry's entry for a measure."""
+    return Check(f"cost.{measure.name}", measure.unit, _count, kinds=(LAB,), unit=measure.unit,
+                 per="iteration", builds=(MEASURE,), tool=measure.tool.program,
+                 after="validate.memory", measure=measure)
+
+
+def ratio() -> Check:
+    """The registry's entry for the clock."""
+    return Check("ratio", "how many times as fast as the starter", _compare, kinds=(LAB,),
+                 builds=(RELEASE,), after="validate", because="a wrong result is never fast",
+                 decides=False)
+
+
+def _validate(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    """One after the other, for two of them build the same."""
+    for check in wanted:
+        yield _validated(subject, check)
+
+
+def _validated(subject: Subject, check: Check) -> Verdict:
+    preset, tests = TESTS[check.key]
+    try:
+        with subject.watch.doing(f"building {preset}"):
+            assert subject.make
+            program = subject.make(preset).with_name(PROGRAM)
+    except UserError as error:
+        return Verdict(check.name, "fail", error.message.splitlines()[0], error.message)
+    with subject.watch.doing(check.words):
+        status, summary, said = run(program, tests, subject.chapter.name)
+    again = f"again: {shown(program)} --gtest_filter='{tests}'"
+    note = "\n".join([summary, *said[-SAID:], again]) if status == "fail" else ""
+    return Verdict(check.name, status, summary, note)
+
+
+def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
+    """How the validation went, in a line, and all that it said. It is ended at the first test that
+    fails, and when a step does not end.
+    """
+    process = children.start(
+        [str(program), f"--gtest_filter={tests}", "--gtest_fail_fast", "--gtest_color=no"],
+        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        start_new_session=True)
+    said: list[str] = []
+    hangs = False
+    try:
+        for line in _lines(process):
+            said.append(line)
+    except queue.Empty:
+        hangs = True
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    passed = [line for line in said if line.startswith("[       OK ]")]
+    if hangs:
+        return "fail", (f"{lab} hangs: the last step it reached is {_step(said)}, which was ended "
+                        f"after {PATIENCE_S:g} s"), said
+    if process.returncode == 0 and passed:
+        return "pass", f"{len(passed)} tests pass", said
+    report = next((line for line in said if "Sanitizer: " in line or "runtime error: " in line), "")
+    why = re.sub(r"^.*?(Sanitizer: |runtime error: )", "", report).partition(" (")[0]
+    return "fail", f"{_step(said)} fails" + (f": {why}" if why else ""), said
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    """Its output as it comes; queue.Empty if nothing does for so long."""
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def pump() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line.rstrip())
+        lines.put(None)
+
+    threading.Thread(target=pump, daemon=True).start()
+    while (line := lines.get(timeout=PATIENCE_S)) is not None:
+        yield line
+
+
+def _step(said: Sequence[str]) -> str:
+    """The last test that began."""
+    begun = [line.split("]", 1)[1].strip() for line in said if line.startswith("[ RUN      ]")]
+    return begun[-1] if begun else "none of its tests"
+
+
+def _count(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    chapter = subject.chapter
+    with subject.watch.doing("counting what an iteration costs"):
+        try:
+            found = labs.count(subject.builds[MEASURE], chapter.counted,
+                               [check.measure for check in wanted if check.measure])
+        except UserError as error:
+            yield from (budgets.missing(check, chapter, error) for check in wanted)
+            return
+    for check in wanted:
+        assert check.measure
+        value = found[check.measure]
+        yield (Verdict(check.name, "skip", found.skipped[check.measure.name]) if value is None
+               else budgets.verdict(check, chapter, value, f" of {chapter.counted}"))
+
+
+def _compare(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    """The build against the lab's starter, alternating."""
+    chapter = subject.chapter
+    try:
+        with subject.watch.doing("alternating with the starter"):
+            found = labs.compare(labs.starter(chapter), subject.builds[RELEASE], chapter.timed,
+                                 SECONDS).judgement
+    except UserError as error:
+        yield from (Verdict(check.name, "skip", f"{error.message}; {error.fix}") for check in wanted)
+        return
+    told = {stats.PASS: "faster", stats.NOT_YET: "no faster"}.get(
+        found.verdict, f"{found.verdict}, this machine is too busy to say which is faster")
+    span = found.interval
+    for check in wanted:
+        yield Verdict(check.name, "info", f"{span.ratio:.2f} × the starter in {chapter.timed} "
+                      f"({span.low:.2f} to {span.high:.2f}): {told}",
+                      figures={"ratio": span.ratio, "low": span.low, "high": span.high})

@@ -1,0 +1,401 @@
+"""The experiments of part III: files, beside other ways to send them and other people's servers."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from workbook.checks.behaviour.rows import noise
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.experiments.rivals import Rival, Start
+from workbook.experiments.tools import (
+    FILES,
+    LOOP,
+    THREADS,
+    Finding,
+    Rows,
+    Way,
+    in_turn,
+    solution,
+    variant,
+)
+from workbook.machine import facts, setup
+from workbook.machine.cores import Cores, cores
+from workbook.measure import load
+from workbook.measure.load import MIB, Phase, PhaseResult
+from workbook.servers.client import answers, connect
+from workbook.servers.process import Server, running, running_other
+
+SITE, CONFIGURED = BUILD / "files", BUILD / "rivals-files"
+CLIENTS, FEW_CLIENTS, ROUNDS, SECONDS = 64, 8, 3, 1.0
+PAGE_SIZE = 1500  # of the write-up's file
+SIZES = {1 << 10: "1 KiB", 4 << 10: "4 KiB", 16 << 10: "16 KiB", 32 << 10: "32 KiB",
+         64 << 10: "64 KiB", 128 << 10: "128 KiB", MIB: "1 MiB", 10 * MIB: "10 MiB"}
+OF_RIVALS = (1 << 10, 16 << 10, 128 << 10, MIB, 10 * MIB)
+PUBLISHED = {"blocking": 15, "level": 34, "kept": 37.5, "sendfile": 41, "loops": 125}
+LOOPS = 4
+DOWNLOADS = 4
+
+READ_FILE = """\
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace web {
+namespace {
+
+std::string file_of_the_site() {
+    const int fd = ::open(\"%s\", O_RDONLY | O_CLOEXEC);
+    struct stat status{};
+    ::fstat(fd, &status);
+    std::string text(static_cast<std::size_t>(status.st_size), ' ');
+    const ssize_t count = ::read(fd, text.data(), text.size());
+    ::close(fd);
+    text.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
+    return text;
+}
+
+}  // namespace
+}  // namespace web
+
+"""
+SENDS_FILE = """\
+    const ssize_t of_file =
+        ::sendfile(socket.number(), range.file.fd().number(), &offset, std::min(range.size, most));
+    return of_file < 0 && sent > 0 ? sent : sent + of_file;
+"""
+ONE_CALL = """\
+    const std::size_t head_size = size_of(head);
+    const ssize_t sent = head_size > 0 ? send_head(socket, head) : 0;
+    if (static_cast<std::size_t>(sent) != head_size) return sent;
+    off_t offset = range.offset;
+"""
+COPIES_IN_ONE_CALL = """\
+    static thread_local char copy[64 * 1024];
+    const ssize_t had = ::pread(range.file.fd().number(), copy,
+                                std::min({range.size, most, sizeof copy}), range.offset);
+    if (had <= 0) return had;
+    std::array<iovec, 4> parts{};
+    auto end = std::ranges::copy(head, parts.begin()).out;
+    *end++ = {copy, static_cast<std::size_t>(had)};
+    return ::writev(socket.number(), parts.data(), static_cast<int>(end - parts.begin()));
+"""
+
+
+def name_of(size: int) -> str:
+    return f"{size}.bin"
+
+
+def site() -> Path:
+    """The files that all are asked for."""
+    SITE.mkdir(parents=True, exist_ok=True)
+    SITE.chmod(0o755)
+    for size in (PAGE_SIZE, *SIZES):
+        file = SITE / name_of(size)
+        if not file.exists():
+            file.write_bytes(noise(size))
+    return SITE
+
+
+def asks_for(size: int, connections: int = 0, seconds: float = 0) -> Phase:
+    """What is large is asked for by fewer clients, and for longer: some have to end."""
+    few = size >= MIB
+    return Phase(name_of(size), "plain", connections or (FEW_CLIENTS if few else CLIENTS),
+                 seconds or (2 if few else SECONDS), path=f"/{name_of(size)}")
+
+
+def _figures(results: Sequence[PhaseResult]) -> tuple[int, float]:
+    return (round(median(r.requests_per_second or 0 for r in results)),
+            round(median(r.cpu_us_per_request or 0 for r in results), 2))
+
+
+def _ours(binary: Path, threads: int = 1) -> Callable[..., AbstractContextManager[Server]]:
+    return partial(running, binary, "--threads", str(threads), "--root", str(site()))
+
+
+def _way(label: str, start: Start, phase: Phase, on: Cores | None = None) -> Way:
+    return Way(label, partial(load.placed, start, on), phase, on)
+
+
+def _reads_file(checkpoint: str) -> AbstractContextManager[Path]:
+    """The server of a chapter before 09 whose page is read from the file for every request."""
+    text = (SOLUTIONS / checkpoint / "app.cpp").read_text(encoding="utf-8")
+    include = '#include <string_view>\n\n'
+    changed = text.replace(include, include + READ_FILE % (site() / name_of(PAGE_SIZE)), 1)
+    changed = changed.replace("response.body_reference(page);",
+                              "response.body(file_of_the_site());", 1)
+    changed = changed.replace("constexpr std::string_view page", "[[maybe_unused]] " +
+                              "constexpr std::string_view page", 1)
+    return variant(checkpoint, "app.cpp", None, changed)
+
+
+def file_ladder() -> Finding:
+    """What does each step of the write-up's ladder gain on a file of its size?"""
+    every = cores().server | cores().client
+    shared = Cores(every, every)
+    page, file = "/", f"/{name_of(PAGE_SIZE)}"
+    with _reads_file(THREADS) as threads, _reads_file(LOOP) as loop:
+        ways = {
+            "blocking": _way("one blocking thread, a connection each (04)",
+                             partial(running, threads, "--threads", "1"),
+                             Phase("file", "closing", CLIENTS, SECONDS, path=page)),
+            "level": _way("a level-triggered loop, a connection each (05)", partial(running, loop),
+                          Phase("file", "closing", CLIENTS, SECONDS, path=page)),
+            "kept": _way("connections kept (05)", partial(running, loop),
+                         Phase("file", "plain", CLIENTS, SECONDS, path=page)),
+            "sendfile": _way("sendfile (09)", _ours(solution(FILES)),
+                             Phase("file", "plain", CLIENTS, SECONDS, path=file)),
+            "shared": _way(f"one loop, wrk on the same {len(every)} processors",
+                           _ours(solution(FILES)),
+                           Phase("file", "plain", CLIENTS, SECONDS, path=file), shared),
+            "loops": _way(f"{LOOPS} loops, wrk on the same {len(every)} processors",
+                          _ours(solution(FILES), LOOPS),
+                          Phase("file", "plain", CLIENTS, SECONDS, path=file), shared),
+        }
+        found = in_turn(ways, ROUNDS)
+    rows: Rows = {}
+    before = {"level": "blocking", "kept": "level", "sendfile": "kept", "loops": "shared"}
+    for key, way in ways.items():
+        rps, us = _figures(found[key])
+        earlier = before.get(key)
+        published = "sendfile" if earlier == "shared" else earlier
+        rows[key] = {"label": way.label, "rps": rps, "us": us, "gain": None,
+                     "published": PUBLISHED.get(key), "published_gain": None,
+                     "reason": "nothing to hold it against"}
+        if earlier and published:
+            rows[key]["gain"] = round(rps / rows[earlier]["rps"], 2)
+            rows[key]["published_gain"] = round(PUBLISHED[key] / PUBLISHED[published], 2)
+    return Finding(
+        f"A file of {PAGE_SIZE:,} bytes for {CLIENTS} clients, median of {ROUNDS} rounds in turn; "
+        "before 09 the application opens and reads it for every request. Processors split, but in "
+        "the last two rows. Beside it the write-up’s thousands of requests/s, of 10,000 clients on "
+        "six cores.",
+        {"rps": "Requests/s", "us": "Server’s µs a request", "gain": "× the row before",
+         "published": "Published, thousands/s", "published_gain": "Published ×"}, rows)
+
+
+@contextmanager
+def copying() -> Iterator[Path]:
+    """09 without sendfile: pread into a buffer, one writev of head and body."""
+    text = (SOLUTIONS / FILES / "files_linux.cpp").read_text(encoding="utf-8")
+    if ONE_CALL + SENDS_FILE not in text:
+        raise UserError("09's files_linux.cpp is not what an experiment expects", "mend it")
+    changed = text.replace(ONE_CALL + SENDS_FILE, COPIES_IN_ONE_CALL, 1)
+    start, end = changed.index("// MSG_MORE"), changed.index("}  // namespace\n")
+    changed = changed[:start] + changed[end:]
+    changed = changed.replace("#include <algorithm>\n", "#include <algorithm>\n#include <array>\n")
+    changed = changed.replace("#include <sys/syscall.h>\n",
+                              "#include <sys/syscall.h>\n#include <unistd.h>\n")
+    with variant(FILES, "files_linux.cpp", None, changed) as binary:
+        yield binary
+
+
+def file_sizes() -> Finding:
+    """From which size on does sendfile pay?"""
+    with copying() as copies:
+        kinds = {"sendfile": _ours(solution(FILES)), "copy": _ours(copies)}
+        found = in_turn({(kind, size): _way(f"{kind}, {label}", start, asks_for(size))
+                         for size, label in SIZES.items()
+                         for kind, start in kinds.items()}, ROUNDS)
+    rows: Rows = {}
+    for size, label in SIZES.items():
+        us = {kind: _figures(found[kind, size])[1] for kind in kinds}
+        rows[str(size)] = {"label": label, "sendfile_us": us["sendfile"], "copy_us": us["copy"],
+                           "ratio": round(us["sendfile"] / us["copy"], 2)}
+    return Finding(
+        f"The server’s own processor time a file, of 09 and of 09 with <code>pread</code> into a "
+        f"buffer of 64 KiB and one <code>writev</code> instead; {CLIENTS} clients on kept "
+        f"connections, {FEW_CLIENTS} from 1 MiB on, median of {ROUNDS} rounds in turn.",
+        {"sendfile_us": "sendfile, µs", "copy_us": "pread and writev, µs",
+         "ratio": "sendfile ÷ copy"}, rows)
+
+
+NGINX = """\
+daemon off;
+master_process off;
+pid {directory}/nginx-{port}.pid;
+error_log stderr crit;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    default_type application/octet-stream;
+    sendfile on;
+    tcp_nopush on;
+    {cache}
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    client_body_temp_path {directory}/nginx;
+    proxy_temp_path {directory}/nginx;
+    fastcgi_temp_path {directory}/nginx;
+    uwsgi_temp_path {directory}/nginx;
+    scgi_temp_path {directory}/nginx;
+    server {{ listen 127.0.0.1:{port} backlog=4096; root {root}; }}
+}}
+"""
+OPEN_FILE_CACHE = "open_file_cache max=1000 inactive=60s; open_file_cache_valid 1s;"
+H2O = """\
+{user}num-threads: 1
+max-connections: 4096
+error-log: /dev/null
+crash-handler: /nonexistent
+listen: {{host: 127.0.0.1, port: {port}}}
+hosts: {{default: {{paths: {{/: {{file.dir: {root}}}}}}}}}
+"""
+LIGHTTPD = """\
+server.document-root = "{root}"
+server.bind = "127.0.0.1"
+server.port = {port}
+server.max-connections = 4096
+server.max-fds = 8192
+server.max-keep-alive-requests = 0
+server.max-keep-alive-idle = 3600
+server.network-backend = "sendfile"
+server.errorlog = "/dev/null"
+mimetype.assign = (".bin" => "application/octet-stream")
+"""
+CADDY = """\
+{{
+    admin off
+    auto_https off
+    log {{
+        output discard
+    }}
+}}
+http://:{port} {{
+    bind 127.0.0.1
+    root * {root}
+    file_server
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Other:
+    """A server of other people: its program, how it tells its version, and what it is told."""
+
+    label: str
+    version: tuple[str, ...]
+    command: tuple[str, ...]
+    config: str
+
+
+OTHERS = {
+    "nginx": Other("nginx {}", ("nginx", "-v"), ("nginx", "-e", "stderr", "-c"),
+                   NGINX.replace("{cache}", "")),
+    "nginx-cache": Other("nginx {}, open_file_cache", ("nginx", "-v"),
+                         ("nginx", "-e", "stderr", "-c"),
+                         NGINX.replace("{cache}", OPEN_FILE_CACHE)),
+    "h2o": Other("h2o {}", ("h2o", "--version"), ("h2o", "-c"), H2O),
+    "lighttpd": Other("lighttpd {}", ("lighttpd", "-v"), ("lighttpd", "-D", "-f"), LIGHTTPD),
+    "caddy": Other("Caddy {}", ("caddy", "version"),
+                   ("caddy", "run", "--adapter", "caddyfile", "--config"), CADDY),
+}
+
+
+def rivals() -> dict[str, Rival]:
+    """Ours and theirs, ready to serve the same files with one thread."""
+    setup.ensure(["nginx", "h2o", "lighttpd", "caddy"])
+    CONFIGURED.mkdir(parents=True, exist_ok=True)
+    ours = _ours(solution(FILES))
+    return {"ours": Rival("09", ours, ours)} | {
+        key: Rival(other.label.format(version_of(other)), *[partial(start_other, key, other)] * 2)
+        for key, other in OTHERS.items()}
+
+
+def version_of(other: Other) -> str:
+    words = facts.first_line(list(other.version)).replace("/", " ").split()
+    return next((word.lstrip("v") for word in words if word.lstrip("v")[:1].isdigit()), "")
+
+
+def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
+           root: Path | None = None) -> AbstractContextManager[Server]:
+    """Serves `root`, or the files that all are asked for."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    file = CONFIGURED / f"{key}-{port}.conf"
+    user = "user: root\n" if os.geteuid() == 0 else ""
+    file.write_text(other.config.format(directory=CONFIGURED, root=root or site(), port=port,
+                                        user=user))
+    of_go = ("env", "GOMAXPROCS=1", f"HOME={CONFIGURED}") if key == "caddy" else ()
+    return running_other([*other.command, str(file)], port, wrapper=[*wrapper, *of_go])
+
+
+def rivals_files() -> Finding:
+    """How fast do servers that people use send the same files, in the same run?"""
+    known = rivals()
+    for rival in known.values():
+        _must_serve(rival)
+    found = in_turn({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
+                     for size in OF_RIVALS for key, rival in known.items()}, ROUNDS)
+    rows: Rows = {}
+    for key, rival in known.items():
+        rows[key] = {"label": rival.label}
+        for size in OF_RIVALS:
+            rps, us = _figures(found[key, size])
+            rows[key] |= {f"{size}_us": us, f"{size}_rps": rps}
+    return Finding(
+        f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB "
+        f"on, one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn. "
+        "nginx: sendfile and tcp_nopush on, no log; h2o: file.dir; lighttpd: sendfile; Caddy: file_server, "
+        "GOMAXPROCS=1; keep-alive without end, no access log, in all.",
+        {f"{size}_{what}": f"{SIZES[size]}: {words}" for what, words in
+         (("us", "server’s µs a file"), ("rps", "files/s")) for size in OF_RIVALS}, rows)
+
+
+def _must_serve(rival: Rival) -> None:
+    """UserError unless it has the file that all have."""
+    size = OF_RIVALS[0]
+    with rival.timed() as server, connect((server.host, server.port)) as client:
+        client.sendall(f"GET /{name_of(size)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        [received] = answers(client, 1)
+        server.kill()  # h2o may hang if it is told to end so soon after its start
+    if not received.endswith(noise(size)):
+        raise UserError(f"{rival.label} does not send the file", "mend its configuration")
+
+
+def neighbours() -> Finding:
+    """How long do small requests wait beside large downloads?"""
+    pieces = {"64k": "64 * 1024", "all": "1024 * 1024 * 1024"}
+    with ExitStack() as stack:
+        bounded = {key: stack.enter_context(variant(
+            FILES, "worker.cpp", "file_piece = 1024 * 1024;", f"file_piece = {text};"))
+            for key, text in pieces.items()}
+        ways: Mapping[str, tuple[str, Path]] = {
+            "1m": ("sendfile, at most 1 MiB a call (09)", solution(FILES)),
+            "64k": ("sendfile, at most 64 KiB a call", bounded["64k"]),
+            "all": ("sendfile, without a bound", bounded["all"]),
+            "copy": ("pread and writev, 64 KiB a call", stack.enter_context(copying())),
+        }
+        found = {key: [_beside_downloads(binary) for _ in range(ROUNDS)]
+                 for key, (_, binary) in ways.items()}
+    rows: Rows = {}
+    for key, (label, _) in ways.items():
+        small, large = zip(*found[key], strict=True)
+        rows[key] = {
+            "label": label, "rps": round(median(r.requests_per_second or 0 for r in small)),
+            **{name: round(median(getattr(r, name) or 0 for r in small), 2)
+               for name in ("p50_ms", "p99_ms", "max_ms")},
+            "large_mib_s": round(10 * median(r.requests_per_second or 0 for r in large))}
+    return Finding(
+        f"One client that asks for 1 KiB again and again, while {DOWNLOADS} others download 10 MiB "
+        f"each; one loop, wrk on other processors, median of {ROUNDS} rounds.",
+        {"rps": "Small requests/s", "p50_ms": "Wait: median, ms", "p99_ms": "99 %",
+         "max_ms": "Longest", "large_mib_s": "Downloads, MiB/s"}, rows)
+
+
+def _beside_downloads(binary: Path) -> tuple[PhaseResult, PhaseResult]:
+    with load.placed(_ours(binary)) as server, ThreadPoolExecutor(1) as other:
+        large = other.submit(load.run_phase, server, asks_for(10 * MIB, DOWNLOADS, seconds=3))
+        small = load.run_phase(server, asks_for(1 << 10, 1, seconds=2))
+        results = small, large.result()
+    if reason := next((result.reason for result in results if result.reason), None):
+        raise UserError(f"there is no figure: {reason}", "try again on a quieter machine")
+    return results

@@ -1,0 +1,202 @@
+"""What a lab's benchmark costs, counted, and how fast it is beside another's, timed in turn.
+
+A lab's `bench` is a program of Google Benchmark's, built once for each task.h.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from workbook.common import children, stats
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, shown
+from workbook.common.stats import Judgement, Round
+from workbook.course import starters
+from workbook.course.chapters import Chapter
+from workbook.machine import setup
+from workbook.machine.cores import available_cpus
+from workbook.measure import costs
+from workbook.measure.costs import Costs, Measure, Tool
+from workbook.servers import build
+
+ITERATIONS = 1000
+SLICE_S = 0.1
+LONGER = 2  # an inconclusive comparison goes on for this many times its time
+PATIENCE_S = 120  # for what takes a fraction of that
+
+# Instructions that lock a line of memory for themselves, such as xchg: valgrind's “global bus events”.
+LOCKING = Tool("valgrind", lambda report: [
+    "valgrind", "--tool=callgrind", "--collect-bus=yes", "--log-file=/dev/null",
+    f"--callgrind-out-file={report}"], lambda report: _read_locks(report))
+SYSCALLS = Measure("bench-syscalls", costs.STRACE, {"syscalls": "system calls"})
+ALLOCATIONS = Measure("bench-allocations", costs.CLOSING_ALLOCATIONS.tool,
+                      {"allocations": "heap allocations"})
+INSTRUCTIONS = Measure("bench-instructions", costs.CALLGRIND, {"instructions": "instructions"})
+LOCKS = Measure("bench-locks", LOCKING, {"locks": "locking instructions"})
+MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, LOCKS)
+
+Rates = Mapping[str, float]  # iterations a second, by benchmark
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How many times as fast as the first program another is, in one benchmark."""
+
+    judgement: Judgement
+    rounds: Sequence[Round]
+
+
+def starter(chapter: Chapter, preset: str = "release") -> Path:
+    """The bench of the starter as shipped, whatever its reader has made of it."""
+    directory = BUILD / "labs" / chapter.name
+    starters.write(starters.starter(chapter), directory)
+    return build.isolated(directory, preset, program=chapter.program)
+
+
+def count(bench: Path, benchmark: str, measures: Sequence[Measure]) -> Costs:
+    """What an iteration of the benchmark costs: the difference of a run and one twice as long.
+
+    UserError if the program fails.
+    """
+    lacking = {measure.name: setup.lacking(measure.tool.program) for measure in measures}
+    found = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
+    able = [measure for measure in measures if not lacking[measure.name]]
+    with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
+        runs = {(measure.name, times): pool.submit(
+            _totals, bench, benchmark, measure.tool, times * ITERATIONS,
+            Path(scratch, f"{measure.name}-{times}")) for measure in able for times in (2, 1)}
+        for measure in able:
+            try:
+                twice, once = (runs[measure.name, times].result() for times in (2, 1))
+            except costs.CannotTrace as error:
+                found.skipped[measure.name] = str(error)
+                continue
+            differences = (twice[key] - once[key] for key in twice | once)
+            found.figures[measure.figure] = round(sum(
+                difference for difference in differences
+                if abs(difference) > measure.tool.stray) / ITERATIONS, 4)
+    return found
+
+
+def _totals(bench: Path, benchmark: str, tool: Tool, iterations: int, report: Path) -> Counter[str]:
+    _run([*tool.wrapper(report), str(bench), f"--benchmark_filter={_only(benchmark)}"], bench,
+         {"HOTPATH_ITERATIONS": str(iterations)})
+    return tool.read(report.read_text(errors="replace"))
+
+
+def _read_locks(report: str) -> Counter[str]:
+    """The second column; a program that locks nothing has none."""
+    totals = re.findall(r"^(?:totals|summary): (.+)", report, re.M)[-1].split()
+    return Counter(locks=int(totals[1]) if len(totals) > 1 else 0)
+
+
+def compare(before: Path, after: Path, benchmark: str, seconds: float, goal: float = 1.0
+            ) -> Compared:
+    """Compare one benchmark of two programs for `seconds`, or twice that if the verdict would be
+    INCONCLUSIVE; judged at these two times alone.
+    """
+    started, rounds = time.monotonic(), list[Round]()
+    measured = in_turn(before, [after], _only(benchmark))
+    for until in (seconds, LONGER * seconds):
+        while len(rounds) < stats.MIN_ROUNDS or time.monotonic() - started < until:
+            rounds += next(measured)[0].values()
+        judgement = stats.judge(rounds, goal)
+        if judgement.verdict != stats.INCONCLUSIVE:
+            break
+    return Compared(judgement, rounds)
+
+
+@dataclass(frozen=True)
+class Other:
+    """A program in one benchmark: nanoseconds an iteration, and how many times as fast as the first
+    it is, with the interval.
+    """
+
+    ns: float
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One benchmark of several programs."""
+
+    base_ns: float
+    others: Sequence[Other]
+
+
+def beside(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row]:
+    """Every benchmark of these programs, timed in turn for so long at least."""
+    started, measured = time.monotonic(), in_turn(base, others)
+    turns = [next(measured) for _ in range(stats.MIN_ROUNDS)]
+    while time.monotonic() - started < seconds:
+        turns.append(next(measured))
+    return {name: Row(median(1e9 / rate for turn in turns for rate in (
+        turn[0][name].a, turn[0][name].control)), [
+            _other([turn[index][name] for turn in turns]) for index in range(len(others))])
+        for name in turns[0][0]}
+
+
+def _other(rounds: Sequence[Round]) -> Other:
+    found = stats.ratio(rounds)
+    return Other(median(1e9 / each.b for each in rounds), found.ratio, found.low, found.high)
+
+
+def in_turn(base: Path, others: Sequence[Path], benchmarks: str = ".*"
+            ) -> Iterator[Sequence[Mapping[str, Round]]]:
+    """Rounds without end, each a `Round` for each of the others and benchmark: the others between
+    two runs of the base, in turn from the first to the last and from the last to the first.
+    """
+    while True:
+        for order in (others, others[::-1]):
+            first = _rates(base, benchmarks)
+            between = {other: _rates(other, benchmarks) for other in order}
+            last = _rates(base, benchmarks)
+            yield [{name: Round(first[name], between[other][name], last[name]) for name in first}
+                   for other in others]
+
+
+def _rates(bench: Path, benchmarks: str) -> Rates:
+    """A short run. Processor time, and where several threads work together that of the clock."""
+    told = json.loads(_run([str(bench), f"--benchmark_filter={benchmarks}",
+                            f"--benchmark_min_time={SLICE_S}", "--benchmark_format=json"], bench))
+    return {found["name"]: 1e9 / found["real_time" if "/real_time" in found["name"] else "cpu_time"]
+            for found in told["benchmarks"]}
+
+
+def _only(benchmark: str) -> str:
+    """The pattern of its name alone, whatever is told behind it of time and threads."""
+    return rf"^{re.escape(benchmark)}(/(iterations|threads):[0-9]+|/real_time)*$"
+
+
+def _run(command: Sequence[str], bench: Path, environment: Mapping[str, str] | None = None) -> str:
+    """What it said; UserError if it fails, or says nothing for long."""
+    process = children.start(command, env={**os.environ, **(environment or {})}, text=True,
+                             errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        said, complaint = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise UserError(f"{shown(bench)} did not end within {PATIENCE_S} s",
+                        "look for a thread that waits for ever") from None
+    if process.returncode == 0:
+        return said
+    if "ptrace" in complaint:
+        raise costs.CannotTrace(f"this system forbids tracing: {complaint.strip()}")
+    raise UserError(f"{shown(bench)} ended with {process.returncode}:\n{complaint.strip()}",
+                    "make the validation pass first")

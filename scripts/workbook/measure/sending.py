@@ -1,0 +1,83 @@
+"""How a file is put on the wire: in which pieces, and in how many segments."""
+
+from __future__ import annotations
+
+import re
+import socket
+import struct
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.servers.client import answers, connect
+from workbook.servers.process import running
+
+LARGE = 8 << 20
+SMALL, TIMES = 1500, 40
+DATA_SEGMENTS_IN = 152  # where struct tcp_info has tcpi_data_segs_in (linux/tcp.h)
+CALL = re.compile(r"^(\d+) +(\w+)\((.*?)(?:\) += .*| <unfinished \.\.\.>)$", re.M)
+
+
+def largest_piece(binary: Path) -> int:
+    """The most bytes of a file that the server asks the kernel to send before it waits again for
+    what its clients want; 0 if it does not ask the kernel to send files.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        root, report = _site(Path(scratch), LARGE), Path(scratch, "calls")
+        with running(binary, "--threads", "1", "--root", str(root), wrapper=[
+                "strace", "-f", "-qq", "-e", "trace=sendfile,splice,epoll_wait,epoll_pwait",
+                "-o", str(report)]) as server:
+            with connect((server.host, server.port)) as client:
+                _get(client)
+            server.stop()
+        return _most_between_waits(report.read_text(errors="replace"))
+
+
+def _most_between_waits(report: str) -> int:
+    """Of any thread: what it asked for in one go."""
+    asked: dict[str, int] = defaultdict(int)
+    most = 0
+    for thread, name, arguments in CALL.findall(report):
+        if name.startswith("epoll"):
+            asked[thread] = 0
+            continue
+        numbers = re.findall(r"\b\d+\b", arguments)
+        asked[thread] += int(numbers[-1] if name == "sendfile" else numbers[-2])
+        most = max(most, asked[thread])
+    return most
+
+
+def segments(binary: Path) -> float:
+    """Segments with data that a client receives for each small file."""
+    if sys.platform != "linux":
+        raise UserError("only Linux tells the segments of a connection", "ask on Linux")
+    with tempfile.TemporaryDirectory() as scratch:
+        root = _site(Path(scratch), SMALL)
+        with running(binary, "--threads", "1", "--root", str(root)) as server:
+            with connect((server.host, server.port)) as client:
+                for _ in range(TIMES):
+                    _get(client)
+                return _data_segments(client) / TIMES
+
+
+def _site(folder: Path, size: int) -> Path:
+    root = folder / "site"
+    root.mkdir()
+    (root / "file.bin").write_bytes(bytes(size))
+    return root
+
+
+def _get(client: socket.socket) -> None:
+    client.sendall(b"GET /file.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    [received] = answers(client, 1)
+    if not received.startswith(b"HTTP/1.1 200 "):
+        raise UserError("a file was not answered with", "make the behaviour checks pass first")
+
+
+def _data_segments(client: socket.socket) -> int:
+    known = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, DATA_SEGMENTS_IN + 4)
+    if len(known) < DATA_SEGMENTS_IN + 4:
+        raise UserError("this kernel does not count segments", "it has to be Linux 4.6 or newer")
+    return int(struct.unpack_from("=I", known, DATA_SEGMENTS_IN)[0])

@@ -1,0 +1,137 @@
+"""What every answer carries from chapter 9 on, and how the answers would stand without it.
+
+The table of cases says byte by byte what must come. `Date` differs each second, and from chapter 9
+on an error is a small page and fields may stand in any order: `plain` takes that away, so that the
+same row is true of every chapter, and `lacking` tells what was not there to be taken away.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+START = b"HTTP/1.1 "
+HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) ([^\r\n]*)\r\n((?:[^\r\n]+\r\n)*)\r\n")
+DATE = re.compile(rb"^Date: (\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)\r\n", re.M)
+NOSNIFF = b"X-Content-Type-Options: nosniff\r\n"
+IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
+USUAL_ORDER = (b"content-type", b"content-length", b"location", b"allow", b"connection")
+PAGE_TYPE, TEXT_TYPE = b"text/html; charset=utf-8", b"text/plain; charset=utf-8"
+MOST_OF_A_PAGE = 1024
+# What an answer may say of the file that it is of, from chapter 10 on.
+OF_A_FILE = re.compile(rb"^(?:Last-Modified|ETag|Accept-Ranges|Vary): [^\r\n]*\r\n", re.M)
+CLOCK_S = 3.0  # by which a date may be off: it is made once a second, perhaps on a busy machine
+
+
+class Head(NamedTuple):
+    """One answer's, as it came, and where it stands in the stream."""
+
+    start: int
+    status: int
+    reason: bytes
+    fields: bytes
+    end: int
+
+
+def plain(data: bytes) -> bytes:
+    """These answers without Date, X-Content-Type-Options and what they say of a file, errors as text. What is not as it
+    should be stays as it is."""
+    if NOSNIFF not in data:
+        return data
+    parts, done = [], 0
+    for head in _heads(data):
+        if head.start < done:
+            continue
+        parts.append(data[done:head.start])
+        told, done = _told(data, head)
+        parts.append(told)
+    return b"".join([*parts, data[done:]])
+
+
+def lacking(data: bytes, since: float, until: float) -> str:
+    """What the first answer lacks that lacks something, in words; the answers came between these
+    times of time.time()."""
+    done = 0
+    for head in _heads(data):
+        if head.status < 200 or head.start < done:  # within a body that looks like an answer
+            continue
+        if what := _lacks(head, since, until):
+            return f"the answer {head.status} {what}"
+        done = head.end + _length(head)
+    return ""
+
+
+def _heads(data: bytes) -> Iterator[Head]:
+    at = data.find(START)
+    while at >= 0:
+        if found := HEAD.match(data, at):
+            yield Head(at, int(found[1]), found[2], found[3], found.end())
+        at = data.find(START, found.end() if found else at + 1)
+
+
+def _told(data: bytes, head: Head) -> tuple[bytes, int]:
+    """An answer's head and, of an error, its body; and where in the stream this ends."""
+    fields, dates = DATE.subn(b"", head.fields, count=1)
+    if not dates or NOSNIFF not in fields:
+        return data[head.start:head.end], head.end
+    fields = OF_A_FILE.sub(b"", fields.replace(NOSNIFF, b"", 1))
+    body, end = b"", head.end
+    if page := _error_page(data, head):
+        text = b"%d %s\n" % (head.status, head.reason)
+        fields = fields.replace(PAGE_TYPE, TEXT_TYPE).replace(
+            b"Content-Length: %d\r\n" % page, b"Content-Length: %d\r\n" % len(text))
+        if _is_page(data[end:end + page]):
+            body, end = text, end + page
+    lines = sorted(fields.splitlines(keepends=True), key=_place)
+    return b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (
+        head.status, head.reason, b"".join(lines), body), end
+
+
+def _place(line: bytes) -> int:
+    """Fields with different names may stand in any order (RFC 9110 §5.3)."""
+    name = line.partition(b":")[0].lower()
+    return USUAL_ORDER.index(name) if name in USUAL_ORDER else len(USUAL_ORDER)
+
+
+def _error_page(data: bytes, head: Head) -> int:
+    """The length of the page that an error is told with; 0 if there is none, or not all of it."""
+    size = _length(head)
+    if head.status < 300 or b"Content-Type: " + PAGE_TYPE not in head.fields:
+        return 0
+    rest = data[head.end:head.end + size]
+    of_head = not rest or rest.startswith(START)
+    whole = _is_page(rest) and len(rest) == size and b"%d %s" % (head.status, head.reason) in rest
+    return size if size <= MOST_OF_A_PAGE and (whole or of_head) else 0
+
+
+def _length(head: Head) -> int:
+    """What it says; 0 if nothing."""
+    found = re.search(rb"^Content-Length: (\d+)\r\n", head.fields, re.M)
+    return int(found[1]) if found else 0
+
+
+def _is_page(text: bytes) -> bool:
+    return text[:15].lower() == b"<!doctype html>"
+
+
+def _lacks(head: Head, since: float, until: float) -> str:
+    dates = DATE.findall(head.fields)
+    if head.fields.count(NOSNIFF) != 1:
+        return "does not say X-Content-Type-Options: nosniff, once"
+    if len(dates) != 1:
+        return "has no Date, or more than one, or not as an IMF-fixdate (RFC 9110 §5.6.7)"
+    try:
+        then = datetime.strptime(dates[0].decode(), IMF_FIXDATE).replace(tzinfo=UTC)
+    except ValueError:
+        return f"has a Date that is none: {dates[0].decode()}"
+    if then.strftime(IMF_FIXDATE).encode() != dates[0]:
+        return f"has a Date whose day of the week is another: {dates[0].decode()}"
+    if not since - CLOCK_S <= then.timestamp() <= until + 1:
+        now = time.strftime(IMF_FIXDATE, time.gmtime(until))
+        return f"has the Date {dates[0].decode()}, when it was {now}"
+    if head.status >= 400 and b"Content-Type: " + PAGE_TYPE not in head.fields:
+        return "is no small HTML page"
+    return ""
