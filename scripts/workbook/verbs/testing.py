@@ -17,7 +17,7 @@ from workbook.common.paths import ROOT, VENV
 
 # Many of them wait, so four go on at once, each with a group of tests: see tests/turns.py.
 TOGETHER = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
-MOST_ASKED_AGAIN = 8  # where more fail it is no accident
+MOST_ASKED_AGAIN = 16  # where more fail it is no accident
 
 SOME_FAILED = 1  # pytest's exit codes
 ALL_PASSED = 0

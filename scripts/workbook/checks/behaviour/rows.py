@@ -125,7 +125,7 @@ class Case:
     workers: int = 0  # threads of the server that must all have served some of them
     narrow: bool = False  # see Client
     rooted: bool = False  # asked of a server that serves the folder of site.py
-    timeout_s: float = 5.0
+    timeout_s: float = 15.0
     alone: Alone | None = None  # instead of steps and answers
     talk: Talk | None = None  # the same
 
