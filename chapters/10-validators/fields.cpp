@@ -13,16 +13,6 @@ constexpr char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-// A backslash has no meaning in an entity tag (RFC 9110 §8.8.3), and no other list here is quoted.
-std::size_t end_of_element(std::string_view list) {
-    bool quoted = false;
-    const auto* const end = std::ranges::find_if(list, [&](char c) {
-        quoted ^= c == '"';
-        return c == ',' && !quoted;
-    });
-    return static_cast<std::size_t>(end - list.begin());
-}
-
 }  // namespace
 
 bool same_name(std::string_view name, std::string_view other) {
@@ -45,7 +35,7 @@ std::optional<Field> take_field(std::string_view& fields) {
 
 std::optional<std::string_view> take_element(std::string_view& list) {
     if (list.data() == nullptr) return {};
-    const std::size_t size = end_of_element(list);
+    const std::size_t size = std::min(list.find(','), list.size());
     const std::string_view element = trim(list.substr(0, size));
     list = size < list.size() ? list.substr(size + 1) : std::string_view();
     return element;

@@ -21,8 +21,9 @@ struct Field {
 /// Takes the first line from `fields`, which a parser has accepted; nothing once all are taken.
 std::optional<Field> take_field(std::string_view& fields);
 
-/// Takes the first element of a list (RFC 9110 §5.6.1), trimmed, perhaps empty; what stands between
-/// quotes may hold a comma. Nothing once all are taken.
+/// Takes the first element of a list (RFC 9110 §5.6.1), trimmed, perhaps empty; nothing once all
+/// are taken. An entity tag that holds a comma comes in pieces, of which none is a tag: each has
+/// one quote at most.
 std::optional<std::string_view> take_element(std::string_view& list);
 
 }  // namespace web

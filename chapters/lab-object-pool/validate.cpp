@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstdint>
 #include <random>
 #include <set>
@@ -175,6 +176,26 @@ TYPED_TEST(Pool, ThreadsMayEndEachOthersObjects) {
             ObjectPool<TypeParam>::destroy(object);
         }
     }
+    EXPECT_EQ(TypeParam::alive, 0);
+}
+
+// Whole batches come back from all threads at the same time, and are taken again.
+TYPED_TEST(Pool, ThreadsMayEndManyAtOnce) {
+    constexpr std::size_t threads = 4;
+    std::array<typename TestFixture::Kept, threads> kept;
+    std::barrier all(threads);
+    const auto end_the_next_ones = [&](std::size_t mine) {
+        kept[mine] = this->made(5 * this->most);
+        all.arrive_and_wait();
+        this->end(kept[(mine + 1) % threads]);
+        all.arrive_and_wait();
+        this->end(this->made(5 * this->most));
+    };
+    std::vector<std::jthread> running;
+    for (std::size_t mine = 0; mine < threads; ++mine) {
+        running.emplace_back(end_the_next_ones, mine);
+    }
+    running.clear();
     EXPECT_EQ(TypeParam::alive, 0);
 }
 

@@ -219,7 +219,10 @@ def ask_for_all_fates(server: Server, times: int) -> None:
             patient.perform((b"".join(few) * (ROUND // len(few)), HalfClose()))
             if patient.finish().end != "closed":
                 raise Unmet("some of many requests for files were not answered")
-            other.perform((ASKS, Await(b"200 OK"), Vanish()))
+            other.perform((ASKS, Await(b"\r\n\r\n")))
+            if not other.received().data.startswith(b"HTTP/1.1 200 "):
+                raise Unmet("a file was not answered with")
+            other.perform((Vanish(),))
 
 
 def settled(server: Server, wanted: int) -> int:

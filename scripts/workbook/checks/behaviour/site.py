@@ -113,6 +113,8 @@ def _make_files(root: Path) -> None:
         (root / name).write_bytes(text_of(name.encode()))
         for coding in codings:
             (root / (name + FORMS[coding])).write_bytes(form_of(name, coding))
+        for form in ("", *(FORMS[coding] for coding in codings)):  # gzip -k and its like keep it
+            os.utime(root / (name + form), ns=(MODIFIED_NS, MODIFIED_NS))
     for name in ("dated.txt", "dated.bin"):
         (root / name).write_bytes(text_of(name.encode()))
         os.utime(root / name, ns=(MODIFIED_NS, MODIFIED_NS))
