@@ -153,7 +153,7 @@ class Page:
         commands = "".join(f"<li><code>./scripts/hotpath {verb} {number}</code></li>"
                            for verb in ("check", "hint", "solution"))
         return "\n".join([
-            f"# {chapter.heading}", "", '<dl class="chapter">',
+            f"# {chapter.heading}", "", '<dl class="checkpoint">',
             f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
             f"<dt>You edit</dt><dd>in <code>chapters/{name}</code>: {edit}</dd>",
             f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
