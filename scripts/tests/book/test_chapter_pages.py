@@ -5,6 +5,7 @@ the diffs of their steps.
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import json
 import re
 from contextlib import nullcontext, suppress
@@ -16,6 +17,7 @@ from preprocessor.errors import NotFound
 
 from workbook import experiments
 from workbook.checks import registry
+from workbook.checks.behaviour import cases
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
 from workbook.course import chapters
@@ -101,6 +103,10 @@ def test_failures_point_to_sections_that_exist(chapter: chapters.Chapter) -> Non
     assert set(chapter.sections) <= set(registry.NAMES)
     assert {f"cost.{name}" for name in chapter.cost} <= set(registry.NAMES)
     assert set(chapter.starter_fails) <= set(chapter.sections)  # what every reader sees fail
+    assert set(chapter.case_sections.values()) <= anchors(page)
+    names = [case.name for case in cases.select(chapter.level)]
+    unknown = [pattern for pattern in chapter.case_sections if not fnmatch.filter(names, pattern)]
+    assert not unknown
 
 
 def anchors(page: str) -> set[str]:

@@ -170,6 +170,18 @@ def test_a_part_tells_where_it_is_read_of(chapter: Chapter, judged: Judged,
     assert "read      page#all\n            page#two\n" in said and "#cost" not in said
 
 
+def test_a_case_may_have_a_section_of_its_own(chapter: Chapter, judged: Judged,
+                                              capsys: pytest.CaptureFixture[str],
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
+    judged(*found(8000, requests=True, cuts=True))
+    verb.run(replace(chapter, sections={"behaviour.requests": "#all"}, case_sections={
+        "requests/ca*": "#own", "requests/*": "#rest"}))
+    said = capsys.readouterr().out
+    assert "  read      page#own\n            page#two\n" in said
+    assert said.count("page#own") == 2 and "page#all" not in said
+
+
 def test_a_chapter_without_parts_has_none(hotpath: Hotpath) -> None:
     assert_refused(hotpath("check", "2", "--part", "1"), "02-fewer-syscalls has no parts")
     with pytest.raises(UserError, match="has no part 9"):

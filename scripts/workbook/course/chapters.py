@@ -78,6 +78,7 @@ class Chapter:
     validated: tuple[str, ...] = ()  # what a lab's tests look at: of the checks called validate
     hints: list[str] = field(default_factory=list)  # none where there are parts, which have theirs
     sections: dict[str, str] = field(default_factory=dict)  # check -> anchor on the page
+    case_sections: dict[str, str] = field(default_factory=dict)  # pattern of cases -> the same
     parts: tuple[Part, ...] = ()  # in order; the last ends at the solution
     solution_text: str = ""
     chapters: Path = CHAPTERS
@@ -137,6 +138,8 @@ def load(file: Path) -> Chapter:
             **(_lab(data["lab"]) if kind == LAB else {}),
             hints=_hints(data),
             sections=_sections(data, parts),
+            case_sections={pattern: found["anchor"] for found in data.get("section", [])
+                           for pattern in found.get("cases", [])},
             parts=parts,
             solution_text=data.get("solution", "").strip(),
             chapters=file.parent.parent,
@@ -213,7 +216,7 @@ def _starter_fails(data: dict[str, Any], parts: tuple[Part, ...]) -> list[str]:
 def _sections(data: dict[str, Any], parts: tuple[Part, ...]) -> dict[str, str]:
     """Where a check is told of: where its part is, unless it has a section of its own."""
     of_parts = {check: part.anchor for part in parts for check in part.checks}
-    return of_parts | {s["check"]: s["anchor"] for s in data.get("section", [])}
+    return of_parts | {s["check"]: s["anchor"] for s in data.get("section", []) if "check" in s}
 
 
 def _speed(table: dict[str, Any], file: Path) -> dict[str, Any]:

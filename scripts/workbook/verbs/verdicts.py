@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fnmatch import fnmatchcase
 from typing import Any
 
 from rich.console import Console
@@ -148,8 +149,8 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
             _show_heading(console, verdict.name, verdict.summary)
             _show_rows(console, _explain_figures(chapter, solution, verdict))
     console.print()
-    if pages := dict.fromkeys(
-            _read(chapter, stage, verdict) for stage in judged for verdict in stage.failed):
+    if pages := dict.fromkeys(page for stage in judged for verdict in stage.failed
+                              for page in _read(chapter, stage, verdict)):
         _show_rows(console, {"read": "\n".join(pages)})
         console.print()
 
@@ -158,7 +159,10 @@ def _show_cases(console: Console, chapter: Chapter, solution: bool,
                 failures: list[suite.Failure]) -> None:
     for failure in failures[:SHOWN_FAILURES]:
         _show_heading(console, failure.case.name, failure.case.reference)
-        _show_rows(console, _explain(chapter, solution, failure))
+        rows = _explain(chapter, solution, failure)
+        if anchor := _section(chapter, failure.case):
+            rows["read"] = _page(chapter, anchor)
+        _show_rows(console, rows)
     if rest := failures[SHOWN_FAILURES:]:
         counts = Counter(failure.case.check for failure in rest)
         told = ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -218,10 +222,20 @@ def _flag(solution: bool) -> str:
     return " --solution" if solution else ""
 
 
-def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> str:
-    """The page that helps with a check: where its part is told, if one turns it green."""
-    section = chapter.sections.get(verdict.name, "")
-    return _page(chapter, stage.part.anchor if stage.part else section)
+def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
+    """The sections that help with a check: of each case that has one of its own, and for the rest
+    where its part is told, if one turns it green.
+    """
+    usual = stage.part.anchor if stage.part else chapter.sections.get(verdict.name, "")
+    return [_page(chapter, anchor) for anchor in dict.fromkeys(
+        _section(chapter, failure.case) or usual for failure in verdict.failures)
+        ] or [_page(chapter, usual)]
+
+
+def _section(chapter: Chapter, case: Case) -> str:
+    """The anchor of the section that tells of this case in particular; empty if none does."""
+    return next((anchor for pattern, anchor in chapter.case_sections.items()
+                 if fnmatchcase(case.name, pattern)), "")
 
 
 def _page(chapter: Chapter, anchor: str) -> str:
