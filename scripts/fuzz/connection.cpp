@@ -105,8 +105,8 @@ void replace_all(std::string& text, std::string_view old, std::string_view now) 
 }
 
 std::string error_head(web::Status status, std::string_view type, std::size_t size) {
-    return std::format("{}Content-Type: {}; charset=utf-8\r\nContent-Length: {}\r\n",
-                       web::status_line(status), type, size);
+    return std::format("HTTP/1.1 {}\r\nContent-Type: {}; charset=utf-8\r\nContent-Length: {}\r\n",
+                       web::status_text(status), type, size);
 }
 
 std::string error_page(std::string_view status) {
