@@ -16,6 +16,7 @@ from workbook.checks import registry
 from workbook.common.errors import UserError
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter
+from workbook.figures import machines
 from workbook.measure import speed
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
@@ -238,11 +239,16 @@ class Page:
         return self._site.tables.make(kind, names)
 
     def _chart(self, name: str) -> str:
-        if name != "ladder":
-            raise DirectiveError(f"no chart “{name}”; there is: ladder")
         from workbook.figures import charts  # slow to load, and few pages have one
 
-        svg = charts.ladder(results.load(self._site.results / "ladder.json"))
+        ladder = results.load(self._site.results / "ladder.json")
+        if name == "ladder":
+            svg = charts.ladder(ladder)
+        elif name == "machines":
+            svg = charts.machines([machines.of(ladder),
+                                   *machines.all_shared(self._site.results / "machines")])
+        else:
+            raise DirectiveError(f"no chart “{name}”; there are: ladder, machines")
         return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
 
     def _diagram(self, name: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 
@@ -44,25 +46,58 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
     servers = {name: server["phases"][phase] for name, server in results["servers"].items()
                if phase in server["phases"]}
     floor = servers.pop("floor", {}).get("requests_per_second")
-    height = TOP + ROW * len(servers) + BOTTOM
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": phase, "font.size": TEXT}):
-        figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
-        axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
-                                1 - 2 * SIDE / WIDTH, ROW * len(servers) / height))
+    with _drawing(len(servers), f"ladder-{phase}") as (axes, svg):
         rates = [rate for server in servers.values()
                  for rate in (server["requests_per_second"], *server["rounds"])]
-        _scale(axes, [rate for rate in (*rates, floor) if rate], len(servers))
+        _scale(axes, [rate for rate in (*rates, floor) if rate], len(servers),
+               "requests per second, logarithmic")
         for row, (name, server) in enumerate(servers.items()):
             _rung(axes, row, name, server, servers.get("01-naive"))
         if floor:
             _floor_line(axes, floor, len(servers))
-        drawing = io.StringIO()
+    return svg(f"Requests per second, {WHAT[phase]}", _in_words(servers, floor))
+
+
+def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str:
+    """Processor time a request beside the floor's, on every machine that is known: a dot for each,
+    of our own ladder the first.
+    """
+    steps = {step: [one["ladder"][step]["beside_floor"][load] for one in shared
+                    if step in one["ladder"]] for step in shared[0]["ladder"]}
+    words = "; ".join(f"{step} " + ", ".join(f"{ratio:.3g}" for ratio in ratios)
+                      for step, ratios in steps.items())
+    with _drawing(len(steps), f"machines-{load}") as (axes, svg):
+        _scale(axes, [1.0, *(ratio for ratios in steps.values() for ratio in ratios)], len(steps),
+               "processor time a request, times the floor’s, logarithmic")
+        left, right = axes.get_xlim()
+        for row, (step, (ours, *others)) in enumerate(steps.items()):
+            axes.text(left, row + BASELINE, step, color=INK, va="baseline", ha="left")
+            axes.text(right, row + BASELINE, f"{ours:.3g}×", color=INK, va="baseline", ha="right")
+            middle = row + MIDDLE
+            axes.plot([0, math.log10(ours)], [middle, middle], color=ACCENT, linewidth=2)
+            axes.plot([math.log10(other) for other in others], [middle] * len(others), "o",
+                      color=COOL, markersize=9, clip_on=False)
+            axes.plot([math.log10(ours)], [middle], "o", color=ACCENT, markersize=12,
+                      clip_on=False)
+    return svg(f"Processor time a request beside the floor’s, {WHAT[load]}", f"{words}.")
+
+
+@contextmanager
+def _drawing(rows: int, name: str) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
+    """Axes for so many rows, and what makes the themed SVG of them afterwards, of a title and a
+    description.
+    """
+    height = TOP + ROW * rows + BOTTOM
+    drawing = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": TEXT}):
+        figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
+        axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
+                                1 - 2 * SIDE / WIDTH, ROW * rows / height))
+        yield axes, lambda title, words: _themed(drawing.getvalue(), name, title, words, height)
         FigureCanvasSVG(figure).print_svg(drawing, metadata={"Date": None})
-    title = f"Requests per second, {WHAT[phase]}"
-    return _themed(drawing.getvalue(), f"ladder-{phase}", title, _in_words(servers, floor), height)
 
 
-def _scale(axes: Axes, rates: list[float], rows: int) -> None:
+def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
     """A logarithmic axis that begins a little before the slowest and ends behind the fastest."""
     high = math.log10(max(rates, default=1.0) * 1.08)
     low = min(math.log10(min(rates, default=1.0) * 0.6), high - 0.5)
@@ -80,7 +115,7 @@ def _scale(axes: Axes, rates: list[float], rows: int) -> None:
     axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
     axes.grid(axis="x", color=LINE, linewidth=1)
     axes.set_axisbelow(True)
-    axes.set_xlabel("requests per second, logarithmic", color=MUTED, fontsize=SMALL_TEXT,
+    axes.set_xlabel(label, color=MUTED, fontsize=SMALL_TEXT,
                     labelpad=1)
 
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from workbook.common.paths import ROOT
+from workbook.common.paths import ROOT, shown
 from workbook.course import starters
 from workbook.course.chapters import Chapter
-from workbook.figures import report
+from workbook.figures import machines, report
 from workbook.measure import labs, ladder
 from workbook.servers import build
 
@@ -43,8 +43,10 @@ def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) 
 
 
 def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,
-        as_json: bool = False) -> int:
-    """Measure, print two tables, write the report and name it. `chapters` picks checkpoints."""
+        as_json: bool = False, share: bool = False) -> int:
+    """Measure, print two tables, write the report and name it. `chapters` picks checkpoints. What
+    may be shared of it is shown and written besides.
+    """
     results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS)
     page = report.write(results)
     if as_json:
@@ -52,4 +54,9 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
     else:
         report.print_ladder(results)
         print(f"\nThe report is {page.relative_to(ROOT)}")
+    if share:
+        print("\nThis is what may be shared of it, and no more:")
+        file = machines.write(results)
+        print(f"\nIt is {shown(file)}. To have your machine on the ladder's page, copy it to "
+              f"{shown(machines.SHARED)} and send that as a pull request.")
     return 0

@@ -404,6 +404,7 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
           rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
                                                      help="More make the figures surer.")] = None,
           mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
+          share: Annotated[bool, flag("--share", "Also make a file that others may have.")] = False,
           system: InOption = None, as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
@@ -418,8 +419,11 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
 
     if chapters and len(chapters) == 1 and (found := find(chapters[0])).kind == LAB:
         raise typer.Exit(module.run_lab(found, as_json=as_json))
+    if share and (chapters or mine or as_json):
+        raise UserError("--share is for the whole ladder of the solutions, and for a person",
+                        f"{COMMAND} bench --share")
     raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
-                                as_json=as_json))
+                                as_json=as_json, share=share))
 
 
 @verb(MACHINE, "doctor --json")
