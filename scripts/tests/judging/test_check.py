@@ -65,7 +65,7 @@ def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
 
 
 @pytest.mark.parametrize("arguments, word", [
-    (["9"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
+    (["99"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
     (["5", "--case", "keepalive/*"], "keep-alive/"),
     (["2", "--only", "colour"], "there is no check"),
     (["2", "--only", "cost", "--case", "page"], "there is no check with cases"),

@@ -1,11 +1,13 @@
 """The parsers under libFuzzer: no memory error, no way of cutting that changes a verdict, and the
 same verdict from every checkpoint; and the same of the connections that make no system call. What
-a path means is fuzzed too: it stays beneath the root.
+a path means is fuzzed too (it stays beneath the root), and what the conditions of a request do (a
+part lies within its file).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -31,8 +33,12 @@ PLANTED_SECONDS = 60  # far more than it takes
 CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
 KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
         if (chapter.solution_dir / "worker.cpp").exists()]
-PATHS = [f"path-{chapter.name}" for chapter in CLIMB
-         if (chapter.solution_dir / "path.cpp").exists()]
+# What is fuzzed by itself: a target's kind, and the sources of which the first makes it be there.
+BY_ITSELF = {"path": ("path",),
+             "conditions": ("conditions", "range", "coding", "fields", "date", "opening",
+                            "representation")}
+PARTS = {f"{kind}-{chapter.name}": files for chapter in CLIMB for kind, files in BY_ITSELF.items()
+         if (chapter.solution_dir / f"{files[0]}.cpp").exists()}
 PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
            if mutant.check == "fuzz"}
 
@@ -42,22 +48,21 @@ pytestmark = pytest.mark.timeout(1800)  # beside others the first build takes it
 
 
 def sources(name: str) -> list[Path]:
-    """What is fuzzed: a checkpoint's parser, its connection with all that this needs, or what it
-    makes of a path.
+    """What is fuzzed: a checkpoint's parser, its connection with all that this needs, or a part of
+    it by itself.
     """
-    checkpoint = SOLUTIONS / name.removeprefix("connection-").removeprefix("path-")
-    files: tuple[str, ...] = ("http_parser",)
+    checkpoint = SOLUTIONS / name[re.search(r"\d", name).start():]  # type: ignore[union-attr]
+    files = PARTS.get(name, ("http_parser",))
     if name in KEPT:
-        files = ("app", "buffer", "connection", "http_parser", "opening", "response")
-    elif name in PATHS:
-        files = ("path",)
+        files = ("app", "buffer", "coding", "connection", "fields", "http_parser", "opening",
+                 "representation", "response")
     return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
 
 
 # Each program once: of those that are compiled from the same the last, with an id of them all.
-TARGETS = programs.alike({name: programs.digest(str((name in KEPT, name in PATHS)),
+TARGETS = programs.alike({name: programs.digest(str((name in KEPT, PARTS.get(name))),
                                                 *programs.contents(*sources(name)))
-                          for name in (*[chapter.name for chapter in CLIMB], *KEPT, *PATHS)})
+                          for name in (*[chapter.name for chapter in CLIMB], *KEPT, *PARTS)})
 
 each_target = pytest.mark.parametrize("name", [pytest.param(name, id=alike)
                                                for name, alike in TARGETS.items()])
@@ -81,8 +86,10 @@ def targets() -> Targets:
 
 
 def target_of(mutant: mutants.Mutant) -> str:
-    if "+++ b/path.cpp" in mutant.patch.read_text():
-        return f"path-{mutant.chapter.name}"
+    changed = re.search(r"^\+\+\+ b/(\w+)\.cpp", mutant.patch.read_text(), re.M)
+    for kind, files in BY_ITSELF.items():
+        if changed and changed[1] in files:
+            return f"{kind}-{mutant.chapter.name}"
     name = f"connection-{mutant.chapter.name}"
     return name if name in KEPT else mutant.chapter.name
 
@@ -154,7 +161,7 @@ def test_every_checkpoint_gives_the_same_verdict(
     files = [file for directory in (corpus, *(found for _, found in fuzzed.values()))
              for file in directory.iterdir()]
     same = [target for name, target in targets.items()
-            if name not in PATHS and (name in KEPT) == bool(kind)]
+            if name not in PARTS and (name in KEPT) == bool(kind)]
     with ThreadPoolExecutor(available_cpus()) as pool:
         first, *others = pool.map(lambda target: verdicts(target, files), same)
     assert len(first) > least
@@ -163,7 +170,8 @@ def test_every_checkpoint_gives_the_same_verdict(
 
 
 @pytest.mark.parametrize("what", ["empty-value", "stale-view", "last-piece-forgotten",
-                                  "leftover-bytes-dropped", "escape-cut-short"])
+                                  "leftover-bytes-dropped", "escape-cut-short",
+                                  "part-behind-the-end"])
 def test_fuzzing_finds_what_was_planted(what: str, planted: Targets, tmp_path: Path) -> None:
     target = planted[target_of(PLANTED[what])]
     done = fuzz(target, tmp_path / "found", FUZZ / "corpus", time_s=PLANTED_SECONDS)

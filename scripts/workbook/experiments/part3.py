@@ -339,15 +339,14 @@ def rivals_files() -> Finding:
     for key, rival in known.items():
         rows[key] = {"label": rival.label}
         for size in OF_RIVALS:
-            rps, us = _figures(found[key, size])
-            rows[key] |= {f"{size}_us": us, f"{size}_rps": rps}
+            _, us = _figures(found[key, size])
+            rows[key][f"{size}_us"] = us
     return Finding(
         f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB "
         f"on, one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn. "
         "nginx: sendfile and tcp_nopush on, no log; h2o: file.dir; lighttpd: sendfile; Caddy: file_server, "
         "GOMAXPROCS=1; keep-alive without end, no access log, in all.",
-        {f"{size}_{what}": f"{SIZES[size]}: {words}" for what, words in
-         (("us", "server’s µs a file"), ("rps", "files/s")) for size in OF_RIVALS}, rows)
+        {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)
 
 
 def _must_serve(rival: Rival) -> None:
