@@ -73,7 +73,7 @@ class Chapter:
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
     speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
-    # The benchmarks of a lab that are counted, with their budgets an iteration; `cost` has the sums.
+    # A lab's benchmarks that are counted, with the budgets of an iteration; `cost` has the sums.
     counted: dict[str, dict[str, float]] = field(default_factory=dict)
     timed: str = ""  # the one that the clock compares
     validated: tuple[str, ...] = ()  # what a lab's tests look at: of the checks called validate
