@@ -17,6 +17,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <memory_resource>
@@ -46,7 +47,7 @@ void burst(benchmark::State& state) {
     std::size_t pushed = 0;
     for (auto _ : state) {
         while (done < pushed || queue.sleeping() < sleepers) {
-            std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
         }
         queue.push(tasks);
         pushed += tasks.size();
