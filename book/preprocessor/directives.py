@@ -13,6 +13,7 @@ from preprocessor import claims, cpp, diffs, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
 from workbook.checks import registry
+from workbook.checks.model import Check
 from workbook.common.errors import UserError
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter
@@ -302,14 +303,23 @@ def _parts(chapter: Chapter) -> list[str]:
 
 
 def _goal(chapter: Chapter) -> str:
-    """The budgets that are counted."""
+    """The budgets that are counted; of a lab with several benchmarks, each with its own."""
+    if len(chapter.counted) > 1:
+        return "for each iteration " + "; ".join(
+            f"of <code>{escape(name)}</code> " + ", ".join(
+                _most(registry.named(f"cost.{measure}"), budget)
+                for measure, budget in limits.items())
+            for name, limits in chapter.counted.items())
     budgets: dict[str, list[str]] = {}
     for name, budget in chapter.cost.items():
         check = registry.named(f"cost.{name}")
-        most = f"at most {budget:,g}" if budget else "no"
-        budgets.setdefault(check.per, []).append(f"{most} {check.words}")
+        budgets.setdefault(check.per, []).append(_most(check, budget))
     return "; ".join(f"for each {per} {', '.join(costs)}"
                      for per, costs in budgets.items()) or "the checks pass"
+
+
+def _most(check: Check, budget: float) -> str:
+    return f"{f'at most {budget:,g}' if budget else 'no'} {check.words}"
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from workbook.checks import check, labs, registry
-from workbook.checks.model import Check, Status, Subject, Verdict
+from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course import chapters, progress
 from workbook.course.chapters import LAB, Chapter
 from workbook.measure import labs as benchmarks
+from workbook.measure.costs import Costs, Measure
 from workbook.servers import build
 from workbook.verbs import check as verb
 
@@ -119,6 +120,31 @@ def test_a_validation_that_hangs_is_ended_where_it_does(
     monkeypatch.setattr(labs, "PATIENCE_S", 1.0)
     status, words, _ = labs.run(program(tmp_path, f"{BEGUN}; exec sleep 600"), "*", "lab-x")
     assert status == "fail" and "lab-x hangs" in words and "List.IsEmpty" in words
+
+
+@pytest.mark.parametrize("locks, status", [(1, "pass"), (2, "fail")])
+def test_each_of_several_benchmarks_keeps_to_its_own_budgets(
+        lab: Chapter, monkeypatch: pytest.MonkeyPatch, locks: int, status: Status) -> None:
+    file = lab.starter_dir / "chapter.toml"
+    edit(file, 'counted = "a"',
+         "counted = {a = {bench-locks = 1}, c = {bench-locks = 5, bench-syscalls = 0}}")
+    several = chapters.load(file)
+    assert several.cost == {"bench-locks": 6, "bench-syscalls": 0}
+    asked: dict[str, list[str]] = {}
+
+    def count(_: Path, name: str, measures: Sequence[Measure]) -> Costs:
+        asked[name] = [measure.name for measure in measures]
+        return Costs(figures={"locks": locks, "syscalls": 0})
+
+    monkeypatch.setattr(benchmarks, "count", count)
+    wanted = [registry.named(f"cost.bench-{what}") for what in ("allocations", "syscalls", "locks")]
+    subject = Subject(several, several.starter_dir, {MEASURE: Path("bench")})
+    found = {verdict.name: verdict for verdict in wanted[0].judge(subject, wanted)}
+    assert asked == {"a": ["bench-locks"], "c": ["bench-syscalls", "bench-locks"]}
+    assert found["cost.bench-locks"].status == status
+    assert f"a {locks} of 1, c {locks} of 5" in found["cost.bench-locks"].summary
+    assert found["cost.bench-syscalls"].status == "pass"
+    assert found["cost.bench-allocations"].status == "info"
 
 
 def test_programs_take_turns_around_the_others(tmp_path: Path,

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workbook.checks import budgets
@@ -16,10 +16,10 @@ from workbook.checks.model import MEASURE, RELEASE, Check, Status, Subject, Verd
 from workbook.common import children, stats
 from workbook.common.errors import UserError
 from workbook.common.paths import shown
-from workbook.course.chapters import LAB
+from workbook.course.chapters import LAB, Chapter
 from workbook.machine.setup import SANITIZERS
 from workbook.measure import labs
-from workbook.measure.costs import Measure
+from workbook.measure.costs import Costs, Measure
 
 PROGRAM = "validate"
 PATIENCE_S = 90.0  # for one step, which takes a second or two
@@ -123,19 +123,49 @@ def _step(said: Sequence[str]) -> str:
 
 
 def _count(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    """Of a single benchmark in every respect; of several, each where it has a budget."""
     chapter = subject.chapter
+    alone = len(chapter.counted) == 1
     with subject.watch.doing("counting what an iteration costs"):
         try:
-            found = labs.count(subject.builds[MEASURE], chapter.counted,
-                               [check.measure for check in wanted if check.measure])
+            found = {name: labs.count(subject.builds[MEASURE], name,
+                                      [check.measure for check in wanted if check.measure
+                                       and (alone or check.key in limits)])
+                     for name, limits in chapter.counted.items()}
         except UserError as error:
             yield from (budgets.missing(check, chapter, error) for check in wanted)
             return
     for check in wanted:
-        assert check.measure
-        value = found[check.measure]
-        yield (Verdict(check.name, "skip", found.skipped[check.measure.name]) if value is None
-               else budgets.verdict(check, chapter, value, f" of {chapter.counted}"))
+        yield (_of_one if alone else _of_several)(check, chapter, found)
+
+
+def _of_one(check: Check, chapter: Chapter, found: Mapping[str, Costs]) -> Verdict:
+    assert check.measure
+    (name, costs), = found.items()
+    value = costs[check.measure]
+    return (Verdict(check.name, "skip", costs.skipped[check.measure.name]) if value is None
+            else budgets.verdict(check, chapter, value, f" of {name}"))
+
+
+def _of_several(check: Check, chapter: Chapter, found: Mapping[str, Costs]) -> Verdict:
+    """None may cost more than its own budget, however little the others do."""
+    assert check.measure
+    limits = {name: limits[check.key] for name, limits in chapter.counted.items()
+              if check.key in limits}
+    values = {name: value for name in limits
+              if (value := found[name][check.measure]) is not None}
+    if not limits:
+        return Verdict(check.name, "info", f"no budget of {check.unit} in this chapter")
+    if values.keys() != limits.keys():
+        skipped = {reason for costs in found.values() for what, reason in costs.skipped.items()
+                   if what == check.measure.name}
+        return Verdict(check.name, "skip", "; ".join(sorted(skipped)))
+    each = ", ".join(f"{name} {budgets.number(values[name])} of {budgets.number(limit)}"
+                     for name, limit in limits.items())
+    over = [name for name, limit in limits.items() if values[name] > limit]
+    return Verdict(check.name, "fail" if over else "pass",
+                   f"{check.unit} an iteration, of its budget: {each}",
+                   figures={"value": sum(values.values()), "budget": chapter.cost[check.key]})
 
 
 def _compare(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

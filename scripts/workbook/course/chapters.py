@@ -58,7 +58,7 @@ class Chapter:
     """One chapter. `cost` holds budgets per request, `speed` ratios against where it begins.
 
     A chapter of the kind `lab` has no server: a program is measured, and what is told of servers
-    (level, speed) means nothing. `counted` and `timed` name its benchmarks.
+    (level, speed) means nothing.
     """
 
     name: str
@@ -73,7 +73,8 @@ class Chapter:
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
     speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
-    counted: str = ""  # the benchmark of a lab whose iteration has the budgets in `cost`
+    # A lab's benchmarks that are counted, with the budgets of an iteration; `cost` has the sums.
+    counted: dict[str, dict[str, float]] = field(default_factory=dict)
     timed: str = ""  # the one that the clock compares
     validated: tuple[str, ...] = ()  # what a lab's tests look at: of the checks called validate
     hints: list[str] = field(default_factory=list)  # none where there are parts, which have theirs
@@ -133,9 +134,9 @@ def load(file: Path) -> Chapter:
             platforms=list(data["platforms"]),
             starter_fails=_starter_fails(data, parts),
             kind=kind,
-            cost=dict(data.get("cost", {})),
             **_speed(data.get("speed", {}), file),
-            **(_lab(data["lab"]) if kind == LAB else {}),
+            **(_lab(data["lab"], data.get("cost", {})) if kind == LAB
+               else {"cost": dict(data.get("cost", {}))}),
             hints=_hints(data),
             sections=_sections(data, parts),
             case_sections={pattern: found["anchor"] for found in data.get("section", [])
@@ -161,8 +162,15 @@ def _kind(data: dict[str, Any], file: Path) -> str:
     return str(kind)
 
 
-def _lab(table: dict[str, Any]) -> dict[str, Any]:
-    return {"counted": str(table["counted"]), "timed": str(table["timed"]),
+def _lab(table: dict[str, Any], cost: dict[str, float]) -> dict[str, Any]:
+    """`counted` is one benchmark, whose budgets are in [cost], or a table of several with theirs."""
+    named = table["counted"]
+    counted = {named: dict(cost)} if isinstance(named, str) else {
+        name: dict(budgets) for name, budgets in named.items()}
+    measures = dict.fromkeys(measure for budgets in counted.values() for measure in budgets)
+    sums = {measure: sum(budgets.get(measure, 0) for budgets in counted.values())
+            for measure in measures}
+    return {"counted": counted, "cost": sums, "timed": str(table["timed"]),
             "validated": tuple(table["validated"])}
 
 

@@ -18,6 +18,7 @@ LABS = (
     "lab-false-sharing",
     "lab-intrusive-list",
     "lab-memory-order",
+    "lab-small-recipes",
 )
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
          "needs, which on Debian is libstdc++.")
@@ -44,20 +45,27 @@ def timed(name: str) -> Finding:
 
 
 def counted(name: str) -> Finding:
-    """What an iteration costs of the benchmark that `check` counts."""
+    """What an iteration costs of the benchmarks that `check` counts: of a single one in every
+    respect, of several where they have budgets.
+    """
     chapter = chapters.find(name)
     sides = {"starter": labs.starter(chapter, "measure"),
              "solution": build.build_program(SOLUTIONS / name, "measure", chapter.program)}
-    found = {side: labs.count(bench, chapter.counted, labs.MEASURES)
-             for side, bench in sides.items()}
+    alone = len(chapter.counted) == 1
     rows: Rows = {}
-    for measure in labs.MEASURES:
-        if reason := found["starter"].skipped.get(measure.name):
-            raise UserError(f"{measure.unit} cannot be counted: {reason}",
-                            "record where they can be")
-        rows[measure.figure] = {"label": measure.unit.capitalize(),
-                                **{side: found[side][measure] for side in sides}}
-    return Finding(f"Counted: an iteration of <code>{_escaped(chapter.counted)}</code>. {BUILT}",
+    for benchmark, limits in chapter.counted.items():
+        measures = [each for each in labs.MEASURES if alone or each.name in limits]
+        found = {side: labs.count(bench, benchmark, measures) for side, bench in sides.items()}
+        for measure in measures:
+            if reason := found["starter"].skipped.get(measure.name):
+                raise UserError(f"{measure.unit} cannot be counted: {reason}",
+                                "record where they can be")
+            label = (measure.unit.capitalize() if alone else
+                     f"<code>{_escaped(benchmark)}</code>, {measure.unit}")
+            key = measure.figure if alone else f"{benchmark}_{measure.figure}"
+            rows[key] = {"label": label, **{side: found[side][measure] for side in sides}}
+    of = f" of <code>{_escaped(next(iter(chapter.counted)))}</code>" if alone else ""
+    return Finding(f"Counted: an iteration{of}. {BUILT}",
                    {"starter": "Starter", "solution": "Solution"}, rows)
 
 

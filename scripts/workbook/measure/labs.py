@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -44,8 +44,11 @@ SYSCALLS = Measure("bench-syscalls", costs.STRACE, {"syscalls": "system calls"})
 ALLOCATIONS = Measure("bench-allocations", costs.CLOSING_ALLOCATIONS.tool,
                       {"allocations": "heap allocations"})
 INSTRUCTIONS = Measure("bench-instructions", costs.CALLGRIND, {"instructions": "instructions"})
+FUTEXES = Measure("bench-futexes", replace(costs.STRACE, wrapper=lambda report: [
+    *costs.STRACE.wrapper(report), "--seccomp-bpf", "-e", "trace=futex"]),
+    {"futexes": "calls of futex"})
 LOCKS = Measure("bench-locks", LOCKING, {"locks": "locking instructions"})
-MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, LOCKS)
+MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, FUTEXES, LOCKS)
 
 Rates = Mapping[str, float]  # iterations a second, by benchmark
 

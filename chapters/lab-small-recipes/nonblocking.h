@@ -1,0 +1,41 @@
+#pragma once  // TODO(lab-small-recipes): let the call that makes a socket set its flags
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "fd.h"
+
+namespace web {
+
+/// The descriptor that a call made; throws std::system_error naming the call if it made none.
+inline Fd owned(int descriptor, const char* call) {
+    if (descriptor < 0) {
+        throw std::system_error(errno, std::generic_category(), call);
+    }
+    return Fd(descriptor);
+}
+
+inline Fd made_nonblocking(Fd socket) {
+    const int flags = ::fcntl(socket.number(), F_GETFL);
+    if (flags < 0 || ::fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK) < 0 ||
+        ::fcntl(socket.number(), F_SETFD, FD_CLOEXEC) < 0) {
+        throw std::system_error(errno, std::generic_category(), "fcntl");
+    }
+    return socket;
+}
+
+/// A socket for a stream that never waits and that no other program inherits: O_NONBLOCK and
+/// FD_CLOEXEC. Throws std::system_error. See socket(2).
+inline Fd nonblocking_socket(int family) {
+    return made_nonblocking(owned(::socket(family, SOCK_STREAM, 0), "socket"));
+}
+
+/// The next client's socket, such a one as well. Throws std::system_error. See accept4(2).
+inline Fd accept_nonblocking(const Fd& listener) {
+    return made_nonblocking(owned(::accept(listener.number(), nullptr, nullptr), "accept"));
+}
+
+}  // namespace web

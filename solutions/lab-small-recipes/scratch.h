@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace web {
+
+/// Memory for what lives no longer than this object: in the buffer that it was given, which stays
+/// its caller's, and on the heap when that is full. Nothing is given back before the end. It calls
+/// no destructor of what is made there. One thread.
+class Scratch {
+public:
+    explicit Scratch(std::span<std::byte> buffer) noexcept
+        : next_(buffer.data()), left_(buffer.size()) {}
+
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+    /// So many bytes; the alignment is a power of two. Throws std::bad_alloc.
+    void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
+        void* place = next_;
+        if (std::align(alignment, size, place, left_) == nullptr) {
+            return spill(size, alignment);
+        }
+        next_ = static_cast<std::byte*>(place) + size;
+        left_ -= size;
+        return place;
+    }
+
+private:
+    void* spill(std::size_t size, std::size_t alignment) {
+        std::size_t room = size + alignment;
+        spilled_.push_back(std::make_unique_for_overwrite<std::byte[]>(room));
+        void* place = spilled_.back().get();
+        return std::align(alignment, size, place, room);
+    }
+
+    std::byte* next_;
+    std::size_t left_;  // bytes
+    std::vector<std::unique_ptr<std::byte[]>> spilled_;
+};
+
+}  // namespace web
