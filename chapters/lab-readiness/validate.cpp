@@ -270,7 +270,8 @@ TEST_P(Waits, WhatWasSaidBeforeTheEndIsNotLost) {
     }
 }
 
-// ip(7), udp(7): that nobody has the port comes as an error, and there is nothing to be read.
+// udp(7): "errors received from the network" are passed on, here that nobody has the port. There
+// is nothing to be read then.
 TEST_P(Waits, AFailureIsTold) {
     Fd closed(::socket(AF_INET, SOCK_DGRAM, 0));
     const Fd sender(::socket(AF_INET, SOCK_DGRAM, 0));

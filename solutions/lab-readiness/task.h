@@ -74,7 +74,7 @@ public:
     Select() noexcept { FD_ZERO(&watched_); }
 
     /// As above. Throws std::system_error with EINVAL if the number has no place in an fd_set:
-    /// FD_SET beyond it "is undefined", which is to say that it writes to what lies behind.
+    /// FD_SET with it "will result in undefined behavior", select(2), and writes behind the set.
     void add(int fd) {
         if (fd < 0 || fd >= static_cast<int>(FD_SETSIZE)) {
             throw std::system_error(EINVAL, std::generic_category(), "FD_SET");
