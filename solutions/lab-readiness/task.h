@@ -142,7 +142,7 @@ private:
 
 #if __has_include(<sys/event.h>)
 
-/// The same by kqueue(2), which remembers what is watched. A socket that is closed leaves by itself.
+/// The same by kqueue(2), which remembers what is watched: a closed socket leaves by itself.
 class Kqueue {
 public:
     /// Throws std::system_error if there is no queue for us.
@@ -194,7 +194,7 @@ using Poller = Kqueue;
 
 #else
 
-/// The same by epoll(7), which remembers what is watched. A socket that is closed leaves by itself.
+/// The same by epoll(7), which remembers what is watched: a closed socket leaves by itself.
 class Epoll {
 public:
     /// Throws std::system_error if there is no queue for us.
