@@ -146,7 +146,7 @@ endfunction()
 
 # A lab's programs, build/<preset>/<lab>/bench or, under a sanitizer, validate: the lab's validate.cpp
 # and bench.cpp with the task.h of this folder. Where their libraries are missing there is neither.
-# One that waits (WAITS) takes kqueue wherever there is one: on Linux ours, if the preset says so.
+# One that waits (WAITS) takes our kqueue on Linux too, if the preset says so.
 function(hotpath_lab lab)
     hotpath_find_lab_libraries()
     if(NOT HOTPATH_LAB_LIBRARIES)
@@ -177,6 +177,7 @@ function(hotpath_lab lab)
             ${kqueue}/queue.cpp
         )
         target_include_directories(${target} SYSTEM PRIVATE ${kqueue})
+        target_compile_definitions(${target} PRIVATE HOTPATH_KQUEUE)
     endif()
 endfunction()
 

@@ -16,8 +16,8 @@
 #include <system_error>
 #include <vector>
 
-// kqueue(2) of BSD and macOS, else epoll(7) of Linux.
-#if __has_include(<sys/event.h>)
+// epoll(7) of Linux, else kqueue(2) of BSD and macOS; or that of the preset kqueue.
+#if !defined(__linux__) || defined(HOTPATH_KQUEUE)
 #include <sys/event.h>
 #else
 #include <sys/epoll.h>
@@ -140,7 +140,7 @@ private:
     std::vector<int> ready_;
 };
 
-#if __has_include(<sys/event.h>)
+#if !defined(__linux__) || defined(HOTPATH_KQUEUE)
 
 /// The same by kqueue(2), which remembers what is watched: a closed socket leaves by itself.
 class Kqueue {

@@ -281,7 +281,7 @@ def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=120)
 
 
-def test_the_lab_on_readiness_takes_kqueue_where_there_is_one() -> None:
+def test_the_lab_on_readiness_waits_by_kqueue_too() -> None:
     lab = "lab-readiness"
     program = programs.aside(f"{lab}-kqueue", starters.sources(SOLUTIONS / lab), "kqueue-asan",
                              labs.PROGRAM)

@@ -90,7 +90,7 @@ def readiness_epoll() -> Finding:
     for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT), "all_speak<web::{}>/100"):
         row = labs.one_beside_another(bench, name.format("Poll"), name.format("Poller"), SECONDS / 4)
         after = row.others[0]
-        rows[name.format("")] = {
+        rows[name.replace("<web::{}>", "")] = {
             "label": f"<code>{name.replace('<web::{}>', '')}</code>",
             "poll_ns": round(row.base_ns, 2), "epoll_ns": round(after.ns, 2),
             "ratio": round(after.ratio, 2), "low": round(after.low, 2),
