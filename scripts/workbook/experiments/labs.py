@@ -66,7 +66,7 @@ def counted(name: str) -> Finding:
 
 
 def readiness_forms() -> Finding:
-    """What an event costs by each form of the lab on readiness, among few and many that are silent."""
+    """What an event costs by each form of the lab on readiness, beside few and many silent ones."""
     chapter = chapters.find("lab-readiness")
     first = labs.starter(chapter, "measure")
     last = build.build_program(SOLUTIONS / chapter.name, "measure", chapter.program)
@@ -87,16 +87,18 @@ def readiness_epoll() -> Finding:
     """epoll beside poll, which are both in the solution of the lab on readiness."""
     bench = build.build_program(SOLUTIONS / "lab-readiness", "release", "bench")
     rows: Rows = {}
-    for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT), "all_speak<web::{}>/100"):
-        row = labs.one_beside_another(bench, name.format("Poll"), name.format("Poller"), SECONDS / 4)
+    for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT),
+                 "all_speak<web::{}>/100"):
+        row = labs.one_beside_another(bench, name.format("Poll"), name.format("Poller"),
+                                      SECONDS / 4)
         after = row.others[0]
         rows[name.replace("<web::{}>", "")] = {
             "label": f"<code>{name.replace('<web::{}>', '')}</code>",
             "poll_ns": round(row.base_ns, 2), "epoll_ns": round(after.ns, 2),
             "ratio": round(after.ratio, 2), "low": round(after.low, 2),
             "high": round(after.high, 2)}
-    return Finding("Nanoseconds of the processor an iteration; both in turn, with the 95 % interval "
-                   "of the ratio. " + BUILT,
+    return Finding("Nanoseconds of the processor an iteration; both in turn, with the 95 % "
+                   "interval of the ratio. " + BUILT,
                    {"poll_ns": "poll, ns", "epoll_ns": "epoll, ns", "ratio": "Times as fast",
                     "low": "From", "high": "To"}, rows)
 
