@@ -146,6 +146,7 @@ endfunction()
 
 # A lab's programs, build/<preset>/<lab>/bench or, under a sanitizer, validate: the lab's validate.cpp
 # and bench.cpp with the task.h of this folder. Where their libraries are missing there is neither.
+# One that waits (WAITS) takes our kqueue on Linux too, if the preset says so.
 function(hotpath_lab lab)
     hotpath_find_lab_libraries()
     if(NOT HOTPATH_LAB_LIBRARIES)
@@ -166,6 +167,18 @@ function(hotpath_lab lab)
     target_compile_options(${target} PRIVATE ${HOTPATH_LAB_OPTIONS})
     target_link_options(${target} PRIVATE ${HOTPATH_LAB_OPTIONS})
     target_link_libraries(${target} PRIVATE ${libraries})
+    if(LINUX AND HOTPATH_POLLER STREQUAL "kqueue" AND "WAITS" IN_LIST ARGN)
+        # Its sources, for the library may be built with another C++ library.
+        set(kqueue ${scripts}/../docker/bsd/kqueue)
+        target_sources(${target} PRIVATE
+            ${kqueue}/filter.cpp
+            ${kqueue}/filter_ops.cpp
+            ${kqueue}/kqueue.cpp
+            ${kqueue}/queue.cpp
+        )
+        target_include_directories(${target} SYSTEM PRIVATE ${kqueue})
+        target_compile_definitions(${target} PRIVATE HOTPATH_KQUEUE)
+    endif()
 endfunction()
 
 # They come as binaries, so a lab is built with the C++ library that they were built with, which may

@@ -107,9 +107,11 @@ ENDED = "echo '[       OK ] List.IsEmpty (0 ms)'"
     (f"{BEGUN}; {ENDED}", "pass", "1 tests pass"),
     ("true", "fail", "none of its tests fails"),
     (f"{BEGUN}; {ENDED}; exit 1", "fail", "List.IsEmpty fails"),
+    (f"{BEGUN}; echo '[  FAILED  ] List.IsEmpty (0 ms)'; echo '[ RUN      ] List.Later'; exit 1",
+     "fail", "List.IsEmpty fails"),
     (f"{BEGUN}; echo 'WARNING: ThreadSanitizer: data race (pid=7)'; exit 66", "fail",
      "List.IsEmpty fails: data race"),
-], ids=["passes", "has no tests", "fails", "races"])
+], ids=["passes", "has no tests", "fails", "fails before others", "races"])
 def test_a_validation_is_told_in_a_line(tmp_path: Path, text: str, status: Status,
                                         words: str) -> None:
     assert labs.run(program(tmp_path, text), "*", "lab-x")[:2] == (status, words)

@@ -21,9 +21,10 @@ import programs
 import pytest
 from sample import sampled
 
-from workbook.checks import poller
+from workbook.checks import labs, poller
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
+from workbook.course import starters
 from workbook.machine.cores import available_cpus
 from workbook.measure import fairness, load, stress
 from workbook.servers import build
@@ -278,3 +279,12 @@ def built(program: str, source: Path, directory: Path, *settings: str) -> Path:
 
 def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=120)
+
+
+def test_the_lab_on_readiness_waits_by_kqueue_too() -> None:
+    lab = "lab-readiness"
+    program = programs.aside(f"{lab}-kqueue", starters.sources(SOLUTIONS / lab), "kqueue-asan",
+                             labs.PROGRAM)
+    status, _, said = labs.run(program, "*", lab)
+    assert status == "pass", "\n".join(said)
+    assert b"kqueue" in program.read_bytes()

@@ -90,6 +90,9 @@ def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
         hangs = True
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    # What is left after the first that fails is begun too, and skipped.
+    failed = next((at for at, line in enumerate(said) if line.startswith("[  FAILED  ]")), None)
+    said = said[:failed + 1] if failed is not None else said
     passed = [line for line in said if line.startswith("[       OK ]")]
     if hangs:
         return "fail", (f"{lab} hangs: the last step it reached is {_step(said)}, which was ended "

@@ -13,12 +13,16 @@ from workbook.measure import labs
 from workbook.servers import build
 
 SECONDS = 20.0
+LABELS = {"asking": "Busy polling", "select": "<code>select</code>", "poll": "<code>poll</code>",
+          "epoll": "<code>epoll</code>"}
+SILENT, FEW_ITERATIONS = (1, 100, 1000), 100  # with 1,000 silent each makes a thousand calls
 LABS = (
     "lab-object-pool",
     "lab-false-sharing",
     "lab-intrusive-list",
     "lab-memory-order",
     "lab-small-recipes",
+    "lab-readiness",
 )
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
          "needs, which on Debian is libstdc++.")
@@ -69,6 +73,44 @@ def counted(name: str) -> Finding:
                    {"starter": "Starter", "solution": "Solution"}, rows)
 
 
+def readiness_forms() -> Finding:
+    """What an event costs by each form of the lab on readiness, beside few and many silent ones."""
+    chapter = chapters.find("lab-readiness")
+    first = labs.starter(chapter, "measure")
+    last = build.build_program(SOLUTIONS / chapter.name, "measure", chapter.program)
+    measures = (labs.SYSCALLS, labs.WOULD_BLOCK, labs.INSTRUCTIONS)
+    rows: Rows = {}
+    for form, bench, name in (("asking", first, "Poll"), ("select", last, "Select"),
+                              ("poll", last, "Poll"), ("epoll", last, "Poller")):
+        for silent in SILENT:
+            found = labs.count(bench, f"one_speaks<web::{name}>/{silent}", measures, FEW_ITERATIONS)
+            rows[f"{form}_{silent}"] = {
+                "label": f"{LABELS[form]}, {silent:,} silent",
+                **{measure.figure: found[measure] for measure in measures}}
+    return Finding("Counted: an iteration of <code>one_speaks</code>, which is one event. " + BUILT,
+                   {measure.figure: measure.unit.capitalize() for measure in measures}, rows)
+
+
+def readiness_epoll() -> Finding:
+    """epoll beside poll, which are both in the solution of the lab on readiness."""
+    bench = build.build_program(SOLUTIONS / "lab-readiness", "release", "bench")
+    rows: Rows = {}
+    for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT),
+                 "all_speak<web::{}>/100"):
+        row = labs.one_beside_another(bench, name.format("Poll"), name.format("Poller"),
+                                      SECONDS / 4)
+        after = row.others[0]
+        rows[name.replace("<web::{}>", "")] = {
+            "label": f"<code>{name.replace('<web::{}>', '')}</code>",
+            "poll_ns": round(row.base_ns, 2), "epoll_ns": round(after.ns, 2),
+            "ratio": round(after.ratio, 2), "low": round(after.low, 2),
+            "high": round(after.high, 2)}
+    return Finding("Nanoseconds of the processor an iteration; both in turn, with the 95 % "
+                   "interval of the ratio. " + BUILT,
+                   {"poll_ns": "poll, ns", "epoll_ns": "epoll, ns", "ratio": "Times as fast",
+                    "low": "From", "high": "To"}, rows)
+
+
 def _escaped(name: str) -> str:
     return name.replace("<", "&lt;").replace(">", "&gt;")
 
@@ -76,3 +118,4 @@ def _escaped(name: str) -> str:
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     name + ending: partial(of, name) for name in LABS
     for ending, of in (("", timed), ("-counts", counted))}
+EXPERIMENTS |= {"lab-readiness-forms": readiness_forms, "lab-readiness-epoll": readiness_epoll}

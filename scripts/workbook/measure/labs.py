@@ -49,6 +49,8 @@ FUTEXES = Measure("bench-futexes", replace(costs.STRACE, wrapper=lambda report: 
     {"futexes": "calls of futex"})
 LOCKS = Measure("bench-locks", LOCKING, {"locks": "locking instructions"})
 MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, FUTEXES, LOCKS)
+WOULD_BLOCK = Measure("bench-would-block", replace(costs.STRACE, read=lambda report: Counter(
+    would_block=report.count(" = -1 EAGAIN "))), {"would_block": "calls answered EWOULDBLOCK"})
 
 Rates = Mapping[str, float]  # iterations a second, by benchmark
 
@@ -68,7 +70,8 @@ def starter(chapter: Chapter, preset: str = "release") -> Path:
     return build.isolated(directory, preset, program=chapter.program)
 
 
-def count(bench: Path, benchmark: str, measures: Sequence[Measure]) -> Costs:
+def count(bench: Path, benchmark: str, measures: Sequence[Measure],
+          iterations: int = ITERATIONS) -> Costs:
     """What an iteration of the benchmark costs: the difference of a run and one twice as long.
 
     UserError if the program fails.
@@ -78,7 +81,7 @@ def count(bench: Path, benchmark: str, measures: Sequence[Measure]) -> Costs:
     able = [measure for measure in measures if not lacking[measure.name]]
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
         runs = {(measure.name, times): pool.submit(
-            _totals, bench, benchmark, measure.tool, times * ITERATIONS,
+            _totals, bench, benchmark, measure.tool, times * iterations,
             Path(scratch, f"{measure.name}-{times}")) for measure in able for times in (2, 1)}
         for measure in able:
             try:
@@ -89,7 +92,7 @@ def count(bench: Path, benchmark: str, measures: Sequence[Measure]) -> Costs:
             differences = (twice[key] - once[key] for key in twice | once)
             found.figures[measure.figure] = round(sum(
                 difference for difference in differences
-                if abs(difference) > measure.tool.stray) / ITERATIONS, 4)
+                if abs(difference) > measure.tool.stray) / iterations, 4)
     return found
 
 
@@ -156,6 +159,18 @@ def beside(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row]
 def _other(rounds: Sequence[Round]) -> Other:
     found = stats.ratio(rounds)
     return Other(median(1e9 / each.b for each in rounds), found.ratio, found.low, found.high)
+
+
+def one_beside_another(bench: Path, benchmark: str, other: str, seconds: float) -> Row:
+    """A benchmark of a program beside another of the same, as above."""
+    started, rounds = time.monotonic(), list[Round]()
+    pattern = f"{_only(benchmark)}|{_only(other)}"
+    for turn in in_turn(bench, [bench], pattern):
+        rounds.append(Round(turn[0][benchmark].a, turn[0][other].b, turn[0][benchmark].control))
+        if len(rounds) >= stats.MIN_ROUNDS and time.monotonic() - started >= seconds:
+            break
+    return Row(median(1e9 / rate for each in rounds for rate in (each.a, each.control)),
+               [_other(rounds)])
 
 
 def in_turn(base: Path, others: Sequence[Path], benchmarks: str = ".*"
