@@ -18,6 +18,7 @@ LABS = (
     "lab-false-sharing",
     "lab-intrusive-list",
     "lab-memory-order",
+    "lab-scatter-gather",
 )
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
          "needs, which on Debian is libstdc++.")
