@@ -94,14 +94,14 @@ std::vector<Sizes> cuts() {
             more_than_two_calls_take()};
 }
 
-// Two sockets that are connected. The first has as little room to send as a system allows.
+// Two sockets that are connected. The first has little room to send.
 class Pair {
 public:
     explicit Pair(int type = SOCK_STREAM) {
         EXPECT_EQ(::socketpair(AF_UNIX, type, 0, ends_), 0);
         if (type == SOCK_STREAM) {
-            const int least = 1;
-            ::setsockopt(near(), SOL_SOCKET, SO_SNDBUF, &least, sizeof least);
+            const int little = 4096;
+            ::setsockopt(near(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
         }
         web::ask_for_no_signal(near());
         web::ask_for_no_signal(far());
@@ -201,7 +201,7 @@ TEST(Send, AllArrivesInOrder) {
     }
 }
 
-// Its reader is slower than slow, and the socket has hardly any room: most calls end somewhere in a
+// Its reader takes little at a time, and the socket has little room: most calls end somewhere in a
 // buffer.
 TEST(Send, WhatANonBlockingSocketTakesIsSaid) {
     for (const Sizes& sizes : cuts()) {
