@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from workbook.experiments.tools import (
     PLAINLY,
     Finding,
     Rows,
+    address_of,
     count,
     optimised,
     solution,
@@ -24,10 +26,11 @@ from workbook.experiments.tools import (
 from workbook.measure import costs
 from workbook.measure.crowd import SHORT
 from workbook.servers import build
+from workbook.servers.client import connect
+from workbook.servers.process import running
 
-MEASURES = (costs.SYSCALLS, costs.INSTRUCTIONS)
-SIDES = ("together", "apart")
-CLOSING_INSTRUCTIONS = replace(costs.INSTRUCTIONS, kept=False)
+FEW, MORE = 20, 500  # clients
+PATIENCE_S = 5.0
 PIECE = 8192
 ECHO = (b"POST /echo HTTP/1.1\r\n" + costs.FIELDS + b"Content-Length: %d\r\n\r\n" % PIECE
         + b"b" * PIECE)
@@ -35,52 +38,70 @@ ECHO = (b"POST /echo HTTP/1.1\r\n" + costs.FIELDS + b"Content-Length: %d\r\n\r\n
 
 def pooled_clients() -> Finding:
     """Is the memory of a client that comes and goes worth keeping in the server, too?"""
-    rows: Rows = {}
-    for key, label in (("system", "the system’s allocator"), ("jemalloc", "jemalloc")):
+    rows: Rows = {key: {"label": label} for key, label in (
+        ("system", "Instructions, the system’s allocator"), ("jemalloc", "Instructions, jemalloc"),
+        ("allocations", "Heap allocations"))}
+    for key in ("system", "jemalloc"):
         settings = {"HOTPATH_ALLOCATOR": key}
         sides = {"new": optimised(key, settings),
                  "pool": _edited(f"pooled-{key}", OPTIMISED, POOLED, PLAINLY | settings,
                                  {"object_pool.h": SOLUTIONS / "lab-object-pool" / "task.h"})}
-        rows[key] = {"label": f"Instructions, {label}"} | {
-            side: round(_leaving(binary, CLOSING_INSTRUCTIONS)) for side, binary in sides.items()}
-        if key == "system":
-            rows["allocations"] = {"label": "Heap allocations"} | {
-                side: _leaving(binary, costs.CLOSING_ALLOCATIONS)
-                for side, binary in sides.items()}
+        for side, binary in sides.items():
+            rows[key][side] = round(_leaving(binary, costs.INSTRUCTIONS))
+            if key == "system":
+                rows["allocations"][side] = round(_leaving(binary, costs.ALLOCATIONS), 2)
     return Finding(
         "08 without LTO and profile: a client that connects, asks for the page as a browser does, "
-        "and leaves. Counted, not timed.",
+        "and leaves, the server asleep before each of the three. Counted, not timed.",
         {"new": "As it is", "pool": "From the pool"}, rows)
 
 
 def _leaving(binary: Path, measure: costs.Measure) -> float:
-    """What a client costs that comes and goes, without a thread of jemalloc's that wakes by the
-    clock.
+    """What a client costs that comes and goes, beyond a few."""
+    few, many = (_visited(binary, measure, clients) for clients in (FEW, FEW + MORE))
+    return (many - few) / MORE
+
+
+def _visited(binary: Path, measure: costs.Measure, clients: int) -> int:
+    """Of a run in which so many come. The server has done with each step before the next, or how
+    much it does at once would be the scheduler's to say; and no thread of jemalloc's wakes.
     """
-    with patch.dict(os.environ, {"MALLOC_CONF": "background_thread:false"}):
-        return count(binary, OPTIMISED, costs.CLOSING, measure)[measure] or 0
+    tool = measure.tool
+    with tempfile.TemporaryDirectory() as scratch, \
+            patch.dict(os.environ, {"MALLOC_CONF": "background_thread:false"}):
+        report = Path(scratch, measure.name)
+        with running(binary, "--threads", "1", wrapper=tool.wrapper(report)) as server:
+            for _ in range(clients):
+                with connect(address_of(server), PATIENCE_S) as client:
+                    server.sleeps(PATIENCE_S)
+                    client.sendall(costs.CLOSING)
+                    while client.recv(65_536):
+                        pass
+                    server.sleeps(PATIENCE_S)
+                server.sleeps(PATIENCE_S)
+            server.stop()
+        return tool.read(report.read_text(errors="replace"))[measure.figure]
 
 
 def parts_apart() -> Finding:
     """What does it save that an answer's parts leave together?"""
-    sides = {LAYOUT: (solution(LAYOUT, "measure"), _edited("apart-03", LAYOUT, APART_BLOCKING)),
-             OPTIMISED: (solution(OPTIMISED, "measure"),
-                         _edited("apart-08", OPTIMISED, APART))}
+    sides = {LAYOUT: {"together": solution(LAYOUT, "measure"),
+                      "apart": _edited("apart-03", LAYOUT, APART_BLOCKING)},
+             OPTIMISED: {"together": solution(OPTIMISED, "measure"),
+                         "apart": _edited("apart-08", OPTIMISED, APART)}}
     rows: Rows = {}
     for key, label, checkpoint, request, piece in (
             ("closing", "03, <code>GET /</code>", LAYOUT, costs.CLOSING, 0),
             ("kept", "08, <code>GET /</code>", OPTIMISED, SHORT, 0),
             ("echo", "08, <code>POST /echo</code> of 8 KiB", OPTIMISED, ECHO, PIECE)):
-        measures = [replace(measure, piece=piece) for measure in MEASURES]
-        counted = [count(binary, checkpoint, request, *measures) for binary in sides[checkpoint]]
+        measure = replace(costs.SYSCALLS, piece=piece)
         rows[key] = {"label": label} | {
-            f"{measure.name}_{side}": round(found[measure] or 0)
-            for measure in measures for side, found in zip(SIDES, counted, strict=True)}
+            side: round(count(binary, checkpoint, request, measure)[measure] or 0)
+            for side, binary in sides[checkpoint].items()}
     return Finding(
-        "For one request; 03 closes after it, 08 keeps the connection. The body comes in two pieces. "
-        "Counted, not timed.",
-        {f"{measure.name}_{side}": f"{measure.unit.capitalize()}, {side}"
-         for measure in MEASURES for side in SIDES}, rows)
+        "System calls for one request. 03 closes after it, 08 keeps the connection; the body comes "
+        "in two pieces. Counted, not timed.",
+        {"together": "Parts together", "apart": "Parts apart"}, rows)
 
 
 def _edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
