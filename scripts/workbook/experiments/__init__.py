@@ -12,6 +12,7 @@ from workbook.experiments import (
     box,
     fleet,
     labs,
+    labs_in_server,
     mutation,
     part1,
     part2,
@@ -69,6 +70,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-walls": box.walls,
     "box-quota": box.quota,
     **labs.EXPERIMENTS,
+    **labs_in_server.EXPERIMENTS,
 }
 
 

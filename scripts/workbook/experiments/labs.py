@@ -23,6 +23,7 @@ LABS = (
     "lab-memory-order",
     "lab-small-recipes",
     "lab-readiness",
+    "lab-scatter-gather",
 )
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
          "needs, which on Debian is libstdc++.")

@@ -1,0 +1,78 @@
+#pragma once  // TODO(lab-scatter-gather): one system call for many buffers
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <system_error>
+
+namespace web {
+
+#ifdef MSG_NOSIGNAL
+/// What a send is told so that a peer that has gone costs an EPIPE and not the process (send(2)).
+inline constexpr int without_signal = MSG_NOSIGNAL;
+
+/// Once for a socket before its first send: nothing to do here.
+inline void ask_for_no_signal(int) noexcept {}
+#else
+inline constexpr int without_signal = 0;
+
+/// Once for a socket before its first send: macOS asks it of the socket, not of the call.
+inline void ask_for_no_signal(int socket) noexcept {
+    const int on = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
+}
+#endif
+
+/// How far a call came.
+struct Progress {
+    std::size_t bytes = 0;  // that went or came, whether there was an error or not
+    std::error_code error;  // what stopped it: operation_would_block if that is all for now
+};
+
+/// Calls with one buffer after the other until none is left, or no more goes or comes.
+template <class Call>
+Progress transfer(std::span<iovec>& buffers, Call call) {
+    Progress progress;
+    while (!buffers.empty()) {
+        iovec& first = buffers.front();
+        if (first.iov_len == 0) {
+            buffers = buffers.subspan(1);
+            continue;
+        }
+        const ssize_t count = call(first);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count <= 0) {
+            progress.error = {count < 0 ? errno : 0, std::system_category()};
+            return progress;
+        }
+        progress.bytes += static_cast<std::size_t>(count);
+        first = {static_cast<std::byte*>(first.iov_base) + count,
+                 first.iov_len - static_cast<std::size_t>(count)};
+    }
+    return progress;
+}
+
+/// Sends the buffers in order, any number of them: all, or as much as a non-blocking socket takes.
+/// `buffers` is then what is left to send, in the same array, whose entries may have changed. The
+/// bytes stay the caller's. Errors are those of send(2) but for EINTR.
+inline Progress send(int socket, std::span<iovec>& buffers) {
+    return transfer(buffers, [socket](const iovec& buffer) {
+        return ::send(socket, buffer.iov_base, buffer.iov_len, without_signal);
+    });
+}
+
+/// Fills the buffers in order, all, or as far as there is something. `buffers` is then what is left
+/// to fill, in the same array; with some left and no error the peer has finished. Errors are those
+/// of recv(2) but for EINTR.
+inline Progress receive(int socket, std::span<iovec>& buffers) {
+    return transfer(buffers, [socket](const iovec& buffer) {
+        return ::recv(socket, buffer.iov_base, buffer.iov_len, 0);
+    });
+}
+
+}  // namespace web
