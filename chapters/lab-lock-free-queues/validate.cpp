@@ -13,7 +13,8 @@
 
 namespace {
 
-constexpr std::size_t gone = SIZE_MAX;
+// In place of a number: of what was moved from, and of what is not there.
+constexpr std::size_t gone = SIZE_MAX, nothing = SIZE_MAX - 1;
 
 // An element that can't be copied, counts how many of its kind there are, and whose move may do
 // something first, as if its thread were suspended there.
@@ -49,10 +50,10 @@ struct Queue {
     virtual bool push(Parcel&& parcel) = 0;
     virtual std::optional<Parcel> pop() = 0;
 
-    // What is next, or that there is nothing.
+    // The number of what is next.
     std::size_t next() {
         const auto found = pop();
-        return found ? found->number : gone;
+        return found ? found->number : nothing;
     }
 };
 
@@ -100,7 +101,7 @@ TEST_P(Queues, AreFullAtTheirCapacityAndEmptyAtFirst) {
     for (const std::size_t capacity : capacities) {
         const auto queue = GetParam().make(capacity);
         for (std::size_t lap = 0; lap < 5; ++lap) {
-            ASSERT_EQ(queue->next(), gone) << "of " << capacity;
+            ASSERT_EQ(queue->next(), nothing) << "of " << capacity;
             for (std::size_t i = 0; i < capacity; ++i) {
                 ASSERT_TRUE(queue->push(Parcel(lap + i))) << i << " of " << capacity;
             }
@@ -218,7 +219,7 @@ TEST_P(Queues, PassEachElementOnceAndEachProducersInOrder) {
             }
         }
         ASSERT_EQ(times, std::vector(GetParam().producers, std::vector<int>(each, 1)));
-        ASSERT_EQ(queue->next(), gone);
+        ASSERT_EQ(queue->next(), nothing);
     }
 }
 
@@ -236,12 +237,12 @@ TEST_P(GoalQueues, GiveEachProducerACell) {
     Parcel suspended(1);
     suspended.meanwhile = [&queue] {
         EXPECT_TRUE(queue->push(Parcel(2)));
-        EXPECT_EQ(queue->next(), gone);  // for what is behind has to wait
+        EXPECT_EQ(queue->next(), nothing);  // for what is behind has to wait
     };
     EXPECT_TRUE(queue->push(std::move(suspended)));
     EXPECT_EQ(queue->next(), 1u);
     EXPECT_EQ(queue->next(), 2u);
-    EXPECT_EQ(queue->next(), gone);
+    EXPECT_EQ(queue->next(), nothing);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Queues, testing::ValuesIn(kinds));
