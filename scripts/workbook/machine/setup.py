@@ -23,7 +23,8 @@ MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
 FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "googletest", "benchmark", "wrk", "strace",
                "ss", "valgrind", "git", "patch")
-FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "sanitizers", "clang-format", "chromium")
+FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-format",
+               "chromium")
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,12 @@ def has_library(name: str) -> bool:
                for found in Path(directory).glob(pattern))
 
 
+def has_header(name: str) -> bool:
+    """Whether a program can include it, from where libraries put theirs."""
+    return any(Path(directory).with_name("include").joinpath(name).exists()
+               for directory in LIBRARIES)
+
+
 SANITIZERS, THREAD_SANITIZER = "sanitizers", "thread sanitizer"
 NEEDS: dict[str, Need] = {
     "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
@@ -130,6 +137,8 @@ NEEDS: dict[str, Need] = {
                       ("libbenchmark-dev",), ("google-benchmark",)),
     "mimalloc": Need("mimalloc, which chapter 8 holds against it", lambda: has_library("mimalloc"),
                      ("libmimalloc-dev",), ("mimalloc",)),
+    "boost": Need("Boost, whose queues a lab is held against",
+                  lambda: has_header("boost/lockfree/queue.hpp"), ("libboost-dev",), ("boost",)),
     "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
     "strace": _program("strace", what="strace, which counts system calls",
                        without="system calls are not counted"),

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -154,6 +155,18 @@ def beside(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row]
         turn[0][name].a, turn[0][name].control)), [
             _other([turn[index][name] for turn in turns]) for index in range(len(others))])
         for name in turns[0][0]}
+
+
+def within(bench: Path, rival: str, seconds: float) -> dict[str, Row]:
+    """The benchmarks of one program that it also has with `rival` in front of their name, which is
+    the base: run after run, for so long at least.
+    """
+    started, runs = time.monotonic(), [_rates(bench, ".*")]
+    while len(runs) <= stats.MIN_ROUNDS or time.monotonic() - started < seconds:
+        runs.append(_rates(bench, ".*"))
+    return {name: Row(median(1e9 / run[rival + name] for run in runs), [_other([
+        Round(run[rival + name], run[name], after[rival + name])
+        for run, after in pairwise(runs)])]) for name in runs[0] if rival + name in runs[0]}
 
 
 def _other(rounds: Sequence[Round]) -> Other:
