@@ -17,10 +17,6 @@
 namespace web {
 class BufferPool;
 class Opening;
-
-#if __has_include("file.h")
-File::~File() = default;  // the server's stands with what opens files, and here nothing does
-#endif
 }  // namespace web
 
 namespace {
