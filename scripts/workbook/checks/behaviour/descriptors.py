@@ -1,14 +1,27 @@
-"""More clients than descriptors, at once or one after another."""
+"""More clients than descriptors, at once or one after another, and than can be watched."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected, must_rest
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    have_the_page,
+    must_rest,
+)
 from workbook.checks.behaviour.kept import GET
-from workbook.checks.behaviour.rows import Case, Unmet
+from workbook.checks.behaviour.rows import Case, Unable, Unmet, get
 from workbook.checks.behaviour.visitors import OF_ALL, OF_KEPT, Visitor, page_still_comes, visit
+from workbook.common import children
+from workbook.machine import setup
 from workbook.servers.client import Await, Client, readable
 from workbook.servers.process import Server
 
@@ -33,6 +46,10 @@ def cases() -> Iterator[Case]:
                 "while it can only wait it uses no processor; when the first clients have left, "
                 "those who waited are answered", fewer_descriptors_than_clients, FEW_DESCRIPTORS,
                 level=5)
+    yield alone("cannot-be-watched", "epoll_ctl(2), ENOSPC",
+                "every epoll_ctl fails with ENOSPC, and a client asks for the page; then none fails, "
+                "and another does", "the end for the one, the page for the other",
+                cannot_be_watched, level=5)
 
 
 def in_turn(server: Server, visitors: Sequence[Visitor]) -> None:
@@ -69,3 +86,41 @@ def receive_until_quiet(clients: list[Client]) -> None:
         patience_s = 0.5
         for client in ready:
             client.receive()
+
+
+def cannot_be_watched(server: Server) -> None:
+    with failing_epoll_ctl(server), connected(server, 1) as (client,):
+        client.perform((get(),))
+        received = client.finish()
+    if received.data or received.end == "timeout":
+        raise Unmet(f"it got {len(received.data)} bytes, and then its connection was "
+                    f"{'still open' if received.end == 'timeout' else received.end}")
+    with connected(server, 1) as (client,):
+        have_the_page([client])
+
+
+@contextmanager
+def failing_epoll_ctl(server: Server) -> Iterator[None]:
+    """Meanwhile all its calls of it fail, without effect."""
+    if lacking := setup.lacking("strace"):
+        raise Unable(lacking)
+    if b"kqueue" in Path(server.command[0]).read_bytes():
+        raise Unable("a kqueue in front of epoll takes that for a queue that was closed")
+    tracer = children.start(
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(server.pid), "-e", "trace=epoll_ctl",
+         "-e", "inject=epoll_ctl:error=ENOSPC"], stderr=subprocess.PIPE, text=True)
+    try:
+        while not _is_traced(server.pid):
+            if tracer.poll() is not None:
+                raise Unable("this system forbids tracing a process that runs")
+            time.sleep(0.01)
+        yield
+    finally:
+        tracer.terminate()
+        tracer.communicate()
+
+
+def _is_traced(pid: int) -> bool:
+    """Whether all its threads are."""
+    return all(re.search(r"^TracerPid:\s+[1-9]", status.read_text(), re.M)
+               for status in Path(f"/proc/{pid}/task").glob("*/status"))

@@ -1,14 +1,9 @@
-"""Larger bodies, and more of them, than there is memory for; more clients than can be watched."""
+"""Larger bodies, and more of them, than there is memory for."""
 
 from __future__ import annotations
 
-import re
 import resource
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from workbook.checks.behaviour.alone import (
     PATIENCE_S,
@@ -28,8 +23,6 @@ from workbook.checks.behaviour.rows import (
     get,
     post,
 )
-from workbook.common import children
-from workbook.machine import setup
 from workbook.servers.client import Await, Client, exchange
 from workbook.servers.process import Server
 
@@ -56,10 +49,6 @@ def cases() -> Iterator[Case]:
                 "bytes; the first and as many new ones ask for the page; SIGTERM",
                 "503 and the end for those whose bodies there is no memory for, the page for their "
                 "neighbours; the server ends with 0", many_bodies, level=5, environment=NO_STOCK)
-    yield alone("cannot-be-watched", "epoll_ctl(2), ENOSPC",
-                "every epoll_ctl fails with ENOSPC, and a client asks for the page; then none fails, "
-                "and another does", "the end for the one, the page for the other",
-                cannot_be_watched, level=5)
 
 
 def may_grow_by(server: Server, size: int) -> None:
@@ -115,41 +104,3 @@ def is_refused(client: Client) -> bool:
     if received and not received.startswith(UNAVAILABLE) or client.ended and not received:
         raise Unmet(f"one of those whose bodies were too many got {received[:40]!r}")
     return bool(received)
-
-
-def cannot_be_watched(server: Server) -> None:
-    with failing_epoll_ctl(server), connected(server, 1) as (client,):
-        client.perform((get(),))
-        received = client.finish()
-    if received.data or received.end == "timeout":
-        raise Unmet(f"it got {len(received.data)} bytes, and then its connection was "
-                    f"{'still open' if received.end == 'timeout' else received.end}")
-    with connected(server, 1) as (client,):
-        have_the_page([client])
-
-
-@contextmanager
-def failing_epoll_ctl(server: Server) -> Iterator[None]:
-    """Meanwhile all its calls of it fail, without effect."""
-    if lacking := setup.lacking("strace"):
-        raise Unable(lacking)
-    if b"kqueue" in Path(server.command[0]).read_bytes():
-        raise Unable("a kqueue in front of epoll takes that for a queue that was closed")
-    tracer = children.start(
-        ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(server.pid), "-e", "trace=epoll_ctl",
-         "-e", "inject=epoll_ctl:error=ENOSPC"], stderr=subprocess.PIPE, text=True)
-    try:
-        while not _is_traced(server.pid):
-            if tracer.poll() is not None:
-                raise Unable("this system forbids tracing a process that runs")
-            time.sleep(0.01)
-        yield
-    finally:
-        tracer.terminate()
-        tracer.communicate()
-
-
-def _is_traced(pid: int) -> bool:
-    """Whether all its threads are."""
-    return all(re.search(r"^TracerPid:\s+[1-9]", status.read_text(), re.M)
-               for status in Path(f"/proc/{pid}/task").glob("*/status"))

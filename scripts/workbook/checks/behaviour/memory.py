@@ -16,7 +16,7 @@ from workbook.checks.behaviour.alone import (
     must_be_plain,
 )
 from workbook.checks.behaviour.kept import GET, sink
-from workbook.checks.behaviour.rows import HOST, MIB, Case, Unable, Unmet, get
+from workbook.checks.behaviour.rows import MIB, Case, Unable, Unmet, get
 from workbook.checks.behaviour.visitors import OF_ALL, Visitor, visit
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
@@ -27,7 +27,6 @@ ROUNDS = 3  # an allocator may grow once, by chance; what is lost is lost every 
 GREEDY = 8
 ASKED = 10 * MIB  # more than kernels keep for a connection
 ENOUGH = 384 * 1024  # bytes: for buffers in both directions; the answers to 64 KiB would be more
-LONG = 10_000  # bytes: seven of them and less than a whole one fill 64 KiB
 QUIET_S = 0.2  # a socket that takes nothing for so long is full
 BODY = 8 * MIB
 BODIES = 16
@@ -47,11 +46,6 @@ def cases() -> Iterator[Case]:
     yield alone("pipelines-unread", "tcp(7)",
                 f"{GREEDY} clients send all the requests that they can, and read no answer",
                 f"the server holds less than {ENOUGH // 1024} KiB for each", unread, level=6)
-    yield alone("requests-without-a-pause", "RFC 9112 §9.3.2",
-                f"a client sends {ASKED // MIB} MiB of requests of {LONG // 1024} KiB without "
-                "waiting, the last of them not whole, and reads the answers",
-                "the server's memory grows by less than 1 MiB", without_a_pause,
-                level=5)
     yield alone("rush-of-bodies", "jemalloc(3), arena.<i>.purge",
                 f"{BODIES} clients get the page; then all send a body of {BODY // MIB} MiB at "
                 "once, have their answers and stay",
@@ -87,21 +81,6 @@ def unread(server: Server) -> None:
         held = (server.own_bytes() - before) / GREEDY
     if held >= ENOUGH:
         raise Unmet(f"it held {held / 1024:,.0f} KiB for each")
-
-
-def without_a_pause(server: Server) -> None:
-    """A buffer that is never empty has to move its bytes to the front, or it grows with them."""
-    must_be_plain(server)
-    long = get(fields=HOST + b"X: " + b"x" * LONG + b"\r\n")
-    count = ASKED // len(long)
-    with connected(server, 1) as (client,):
-        before = server.own_bytes()
-        client.perform((long * count + long[:1], Await(GET[1] * count)))
-        if client.ended:
-            raise Unmet(f"{len(client.received().data)} bytes of the {count} answers came")
-        held = server.own_bytes() - before
-    if held >= MIB:
-        raise Unmet(f"it held {held / 1024:,.0f} KiB")
 
 
 def rush_of_bodies(server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.alone import alone, connected, must_be_plain
 from workbook.checks.behaviour.kept import (
     ASKS,
     GET,
@@ -31,6 +32,7 @@ from workbook.checks.behaviour.rows import (
     TINY,
     TOO_LARGE,
     Case,
+    Unmet,
     bytewise,
     echoed,
     get,
@@ -39,11 +41,18 @@ from workbook.checks.behaviour.rows import (
     row,
 )
 from workbook.servers.client import Await, HalfClose, Pause
+from workbook.servers.process import Server
 
 PIPELINES = "RFC 9112 §9.3.2"
+ENDLESS = 10 * MIB
+LONG_HEAD = 10_000  # bytes: some of them and a part of another fill any buffer
 
 
 def cases() -> Iterator[Case]:
+    yield alone("without-a-pause", PIPELINES,
+                f"a client sends {ENDLESS // MIB} MiB of requests of {LONG_HEAD:,} bytes without "
+                "waiting, the last of them not whole, and reads the answers",
+                "the server's memory grows by less than 1 MiB", without_a_pause)
     for what, *exchanges in [
         ("two-pages", GET, LAST),
         ("sixteen-pages", *[GET] * 15, LAST),
@@ -141,3 +150,18 @@ def cut_pipelines() -> Iterator[Case]:
             yield row(f"{what}-cut-at-{at:03}", (sent[:at], TINY, sent[at:]), expect,
                       PIPELINES)
         yield row(f"{what}-byte-by-byte", bytewise(sent), expect, PIPELINES)
+
+
+def without_a_pause(server: Server) -> None:
+    """A buffer that is never empty has to move its bytes to the front, or it grows with them."""
+    must_be_plain(server)
+    long = get(fields=HOST + b"X: " + b"x" * LONG_HEAD + b"\r\n")
+    count = ENDLESS // len(long)
+    with connected(server, 1) as (client,):
+        before = server.own_bytes()
+        client.perform((long * count + long[:1], Await(GET[1] * count)))
+        if client.ended:
+            raise Unmet(f"{len(client.received().data)} bytes of the {count} answers came")
+        held = server.own_bytes() - before
+    if held >= MIB:
+        raise Unmet(f"it held {held / 1024:,.0f} KiB")
