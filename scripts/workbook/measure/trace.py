@@ -19,6 +19,7 @@ from workbook.servers.client import exchange
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 BAR_WIDTH = 30
 WARM_UP = 20
+CORRECTED_US = 20_000  # at most; the server has been idle for longer than that
 LINE = re.compile(r"^(?P<pid>\d+) +(?P<at>\d+\.\d+) (?P<rest>.*)$")
 DONE = re.compile(r"^(?P<call>\w+)\((?P<args>.*)\) += (?P<result>\S+)(?P<note>.*?)"
                   r" <(?P<took>\d+\.\d+)>$")
@@ -91,13 +92,14 @@ def parse(lines: Iterable[str]) -> list[Call]:
 def _of_request(calls: list[Call], begin: float, end: float) -> list[Call]:
     """Those that ended after the request began, and began before all was over, from 0 on.
 
-    The wait for the connection began long before; it is shown from when the request was made.
+    The wait for the connection began long before; it is shown from when the request was made. If
+    the system's clock is corrected during that wait, its end seems to lie before the request.
     """
     start, last = begin * 1e6, end * 1e6
     mine = [call for call in calls
-            if call.at_us + call.took_us >= start and call.at_us <= last]
+            if call.at_us + call.took_us >= start - CORRECTED_US and call.at_us <= last]
     cut = [replace(call, at_us=max(call.at_us, start),
-                   took_us=call.took_us - max(0.0, start - call.at_us)) for call in mine]
+                   took_us=max(0.0, call.took_us - max(0.0, start - call.at_us))) for call in mine]
     cut = [call for call in sorted(cut, key=lambda call: call.at_us)
            if call.at_us + call.took_us <= last + 50_000]
     return [replace(call, at_us=call.at_us - start) for call in cut]
