@@ -91,9 +91,10 @@ def count(bench: Path, benchmark: str, measures: Sequence[Measure],
                 found.skipped[measure.name] = str(error)
                 continue
             differences = (twice[key] - once[key] for key in twice | once)
-            found.figures[measure.figure] = round(sum(
-                difference for difference in differences
-                if abs(difference) > measure.tool.stray) / iterations, 4)
+            total = sum(difference for difference in differences
+                        if abs(difference) > measure.tool.stray)
+            # A thousandth is the run's, not an iteration's.
+            found.figures[measure.figure] = round(total / iterations, 2)
     return found
 
 
