@@ -13,6 +13,7 @@ from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course import chapters, progress
 from workbook.course.chapters import LAB, Chapter
+from workbook.experiments import labs as experiments_labs
 from workbook.measure import labs as benchmarks
 from workbook.measure.costs import Costs, Measure
 from workbook.servers import build
@@ -168,3 +169,10 @@ def test_programs_take_turns_around_the_others(tmp_path: Path,
 def test_a_program_that_fails_is_not_timed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="ended with 3:\nno memory"):
         next(benchmarks.in_turn(program(tmp_path, "echo no memory >&2; exit 3"), []))
+
+
+def test_what_a_library_does_for_a_task_is_counted(tmp_path: Path) -> None:
+    rows = experiments_labs.packaged_tasks().rows
+    assert rows["libstdc++"]["futexes"] == 1 and rows["libc++"]["futexes"] == 0
+    with pytest.raises(UserError, match="cannot be built with -nowhere"):
+        experiments_labs._compile(experiments_labs.PACKAGED_TASK, tmp_path / "program", "-nowhere")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 from workbook.common.errors import UserError
-from workbook.common.paths import SOLUTIONS
+from workbook.common.paths import SCRIPTS, SOLUTIONS
 from workbook.course import chapters
 from workbook.experiments.tools import Finding, Rows
 from workbook.machine import setup
@@ -17,6 +20,7 @@ SECONDS = 20.0
 LABELS = {"asking": "Busy polling", "select": "<code>select</code>", "poll": "<code>poll</code>",
           "epoll": "<code>epoll</code>"}
 SILENT, FEW_ITERATIONS = (1, 100, 1000), 100  # with 1,000 silent each makes a thousand calls
+PACKAGED_TASK, TASKS = SCRIPTS / "lab" / "packaged_task.cpp", 1000
 LABS = (
     "lab-object-pool",
     "lab-false-sharing",
@@ -133,6 +137,36 @@ def readiness_epoll() -> Finding:
                     "low": "From", "high": "To"}, rows)
 
 
+def packaged_tasks() -> Finding:
+    """What the two C++ libraries do for a std::packaged_task besides running it."""
+    rows: Rows = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for library in ("libstdc++", "libc++"):
+            program = Path(scratch, library)
+            _compile(PACKAGED_TASK, program, f"-stdlib={library}")
+            few, many = (_futexes(program, count) for count in (TASKS, 2 * TASKS))
+            rows[library] = {"label": library, "futexes": (many - few) / TASKS}
+    return Finding(f"Counted by strace: the difference of {TASKS:,} tasks and twice as many, in one "
+                   "thread.", {"futexes": "Calls of futex a task"}, rows)
+
+
+def _compile(source: Path, program: Path, *options: str) -> None:
+    command = [str(setup.compiler()), "-std=c++23", "-O2", *options, str(source), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"{source.name} cannot be built with {' '.join(options)}: {done.stderr}",
+                        "this needs clang++ and both libraries, libstdc++ and libc++")
+
+
+def _futexes(program: Path, tasks: int) -> int:
+    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=futex", str(program), str(tasks)],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"{program.name} cannot be traced: {done.stderr[:200]}",
+                        "record where a process may be traced")
+    return done.stderr.count("futex(")
+
+
 def _escaped(name: str) -> str:
     return name.replace("<", "&lt;").replace(">", "&gt;")
 
@@ -141,4 +175,5 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     name + ending: partial(of, name) for name in LABS
     for ending, of in (("", timed), ("-counts", counted))}
 EXPERIMENTS |= {"lab-readiness-forms": readiness_forms, "lab-readiness-epoll": readiness_epoll,
-                "lab-lock-free-queues-boost": partial(beside_boost, "lab-lock-free-queues")}
+                "lab-lock-free-queues-boost": partial(beside_boost, "lab-lock-free-queues"),
+                "packaged-tasks": packaged_tasks}
