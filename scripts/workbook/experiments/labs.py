@@ -58,17 +58,21 @@ def beside_boost(name: str) -> Finding:
         _columns("boost"), _rows(found, "boost"))
 
 
-def _columns(base: str) -> dict[str, str]:
-    return {f"{base}_ns": f"{base.capitalize()}, ns", "solution_ns": "Solution, ns",
+def _columns(base: str, other: str = "solution") -> dict[str, str]:
+    return {f"{base}_ns": f"{_named(base)}, ns", f"{other}_ns": f"{_named(other)}, ns",
             "ratio": "Times as fast", "low": "From", "high": "To"}
 
 
-def _rows(found: Mapping[str, labs.Row], base: str) -> Rows:
+def _named(side: str) -> str:
+    return side if "poll" in side else side.capitalize()  # calls are spelled as they are
+
+
+def _rows(found: Mapping[str, labs.Row], base: str, other: str = "solution") -> Rows:
     rows: Rows = {}
     for benchmark, row in found.items():
         after = row.others[0]
         rows[benchmark] = {"label": f"<code>{_escaped(benchmark)}</code>",
-                           f"{base}_ns": round(row.base_ns, 2), "solution_ns": round(after.ns, 2),
+                           f"{base}_ns": round(row.base_ns, 2), f"{other}_ns": round(after.ns, 2),
                            "ratio": round(after.ratio, 2), "low": round(after.low, 2),
                            "high": round(after.high, 2)}
     return rows
@@ -120,25 +124,19 @@ def readiness_forms() -> Finding:
 def readiness_epoll() -> Finding:
     """epoll beside poll, which are both in the solution of the lab on readiness."""
     bench = build.build_program(SOLUTIONS / "lab-readiness", "release", "bench")
-    rows: Rows = {}
+    found: dict[str, labs.Row] = {}
     for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT),
                  "all_speak<web::{}>/100"):
-        row = labs.one_beside_another(bench, name.format("Poll"), name.format("Poller"),
-                                      SECONDS / 4)
-        after = row.others[0]
-        rows[name.replace("<web::{}>", "")] = {
-            "label": f"<code>{name.replace('<web::{}>', '')}</code>",
-            "poll_ns": round(row.base_ns, 2), "epoll_ns": round(after.ns, 2),
-            "ratio": round(after.ratio, 2), "low": round(after.low, 2),
-            "high": round(after.high, 2)}
+        found[name.replace("<web::{}>", "")] = labs.one_beside_another(
+            bench, name.format("Poll"), name.format("Poller"), SECONDS / 4)
     return Finding("Nanoseconds of the processor an iteration; both in turn, with the 95 % "
                    "interval of the ratio. " + BUILT,
-                   {"poll_ns": "poll, ns", "epoll_ns": "epoll, ns", "ratio": "Times as fast",
-                    "low": "From", "high": "To"}, rows)
+                   _columns("poll", "epoll"), _rows(found, "poll", "epoll"))
 
 
 def packaged_tasks() -> Finding:
     """What the two C++ libraries do for a std::packaged_task besides running it."""
+    setup.ensure(["compiler", "strace"])
     rows: Rows = {}
     with tempfile.TemporaryDirectory() as scratch:
         for library in ("libstdc++", "libc++"):
@@ -146,12 +144,13 @@ def packaged_tasks() -> Finding:
             _compile(PACKAGED_TASK, program, f"-stdlib={library}")
             few, many = (_futexes(program, count) for count in (TASKS, 2 * TASKS))
             rows[library] = {"label": library, "futexes": (many - few) / TASKS}
-    return Finding(f"Counted by strace: the difference of {TASKS:,} tasks and twice as many, in one "
-                   "thread.", {"futexes": "Calls of futex a task"}, rows)
+    return Finding(f"Counted by strace: the difference of {TASKS:,} tasks and twice as many, in "
+                   "one thread.", {"futexes": "Calls of futex a task"}, rows)
 
 
 def _compile(source: Path, program: Path, *options: str) -> None:
-    command = [str(setup.compiler()), "-std=c++23", "-O2", *options, str(source), "-o", str(program)]
+    command = [str(setup.compiler()), "-std=c++23", "-O2", *options, str(source), "-o",
+               str(program)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise UserError(f"{source.name} cannot be built with {' '.join(options)}: {done.stderr}",
