@@ -125,6 +125,8 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.ALLOCATIONS),
     counted.check(costs.INSTRUCTIONS),
     counted.check(costs.CLOSING_ALLOCATIONS, level=6, per="client that asks once and leaves"),
+    counted.check(costs.ECHO_ALLOCATIONS, level=6,
+                  when=" to echo 100 bytes, of eight clients that were in mid-head at once"),
     counted.check(costs.PIPELINED_SYSCALLS, level=5, when=AT_ONCE),
     counted.check(costs.PIPELINED_INSTRUCTIONS, level=5, when=AT_ONCE),
     counted.check(costs.BODY_BYTES, level=3, when=AN_ECHO),

@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ BODY = (b"POST /echo HTTP/1.1\r\n" + FIELDS + b"Content-Length: 200000\r\n\r\n" 
 COOKIE = b"GET / HTTP/1.1\r\n" + FIELDS + b"Cookie: " + b"c" * 4096 + b"\r\n\r\n"
 FILE_NAME, FILE_BYTES = "file.html", 1500
 FILE = b"GET /file.html HTTP/1.1\r\n" + FIELDS + b"\r\n"
+SMALL_BODY = b"POST /echo HTTP/1.1\r\n" + FIELDS + b"Content-Length: 100\r\n\r\n" + b"b" * 100
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
 
@@ -66,7 +67,8 @@ class Measure:
     one is the sum of all that the tool reports; several are reported by name. `depth` is how many
     requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
     A measure may have a request of its own, and cut it: then the server has each piece before the
-    next is sent. One that is `rooted` asks a server that serves a folder with FILE_NAME in it.
+    next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
+    folder with FILE_NAME in it.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -76,6 +78,7 @@ class Measure:
     kept: bool = True
     request: bytes = b""
     piece: int = 0
+    clients: int = 1
     rooted: bool = False
 
     @property
@@ -169,7 +172,7 @@ def _store(costs: Costs, measure: Measure, counted: dict[str, float]) -> None:
 
 def _per_request(once: Counter[str], twice: Counter[str], measure: Measure) -> dict[str, float]:
     """The difference, shared out."""
-    return {key: difference / (REQUESTS * measure.depth) for key in twice | once
+    return {key: difference / (REQUESTS * measure.depth * measure.clients) for key in twice | once
             if abs(difference := twice[key] - once[key]) > measure.tool.stray}
 
 
@@ -196,26 +199,31 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
     if not keep_alive:
         for _ in range(times):
             with connect((server.host, server.port), PATIENCE_S) as client:
-                _send(server, client, request, measure.piece)
+                _send(server, [client], request, measure.piece)
                 _judge(server, b"".join(iter(lambda: client.recv(65_536), b"")))
         return
-    with connect((server.host, server.port), PATIENCE_S) as client:
+    with ExitStack() as stack:
+        clients = [stack.enter_context(connect((server.host, server.port), PATIENCE_S))
+                   for _ in range(measure.clients)]
         for _ in range(times):
-            _send(server, client, request * measure.depth, measure.piece)
-            for answer in answers(client, measure.depth):
-                _judge(server, answer, kept=True)
-        client.shutdown(socket.SHUT_WR)
-        client.recv(1)  # until the server has closed as well: that is part of every run
+            _send(server, clients, request * measure.depth, measure.piece)
+            for client in clients:
+                for answer in answers(client, measure.depth):
+                    _judge(server, answer, kept=True)
+        for client in clients:
+            client.shutdown(socket.SHUT_WR)
+            client.recv(1)  # until the server has closed as well: that is part of every run
 
 
-def _send(server: Server, client: socket.socket, request: bytes, piece: int) -> None:
-    """All at once, or in pieces, the next when the server has taken this one and waits for more.
-    Whether it closes before it has all is seen from its answer.
+def _send(server: Server, clients: Sequence[socket.socket], request: bytes, piece: int) -> None:
+    """All at once, or in pieces, the next when the server has taken this one of every client and
+    waits for more. Whether it closes before it has all is seen from its answer.
     """
     size = piece or len(request)
     with suppress(ConnectionError):
         for start in range(0, len(request), size):
-            client.sendall(request[start:start + size])
+            for client in clients:
+                client.sendall(request[start:start + size])
             if piece:
                 server.sleeps(PATIENCE_S)
 
@@ -284,6 +292,9 @@ MEMCHECK_CALLS = replace(
     MEMCHECK, read=lambda report: Counter(allocations=_read_memcheck(report)["allocations"]))
 CLOSING_ALLOCATIONS = Measure("closing-allocations", MEMCHECK_CALLS,
                               {"allocations_closing": "heap allocations"}, kept=False)
+ECHO_ALLOCATIONS = Measure("echo-allocations", MEMCHECK_CALLS,
+                           {"allocations_echo": "heap allocations"}, request=SMALL_BODY,
+                           piece=300, clients=8)  # all have stopped in the head, then come the bodies
 BODY_BYTES = Measure("body", MEMCHECK_BYTES, {"body_bytes": "bytes allocated"},
                      request=BODY, piece=65_536)
 BODY_INSTRUCTIONS = Measure("body-instructions", CALLGRIND, {"body_instructions": "instructions"},
