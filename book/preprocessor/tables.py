@@ -1,4 +1,4 @@
-"""Tables and charts of recorded figures, as HTML."""
+"""Tables of recorded figures, as HTML."""
 
 from __future__ import annotations
 

@@ -149,8 +149,7 @@ bool is_port(std::string_view digits) {
     return std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
 }
 
-// RFC 9110 §7.2: a host, perhaps a colon and a port: digits, perhaps none (RFC 3986 §3.2.3). TCP
-// has none above 65535.
+// RFC 9110 §7.2: a host, perhaps a colon and a port.
 /// Behind both, or nothing if there is no host or port that could be. They must be part of a line.
 const char* skip_host(const char* text) {
     const char* end = skip(text, name_byte);
