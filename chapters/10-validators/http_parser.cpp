@@ -229,9 +229,9 @@ ParseResult parse_request_line(std::string_view line, Request& request) {
     const char* const version = line.end() - std::string_view("HTTP/1.1").size();
     if (method_end == line.data() || target >= version - 1) return reject(Status::bad_request);
     if (*method_end != ' ' || version[-1] != ' ') return reject(Status::bad_request);
+    request.method = find_method({line.data(), method_end});
     if (!parse_target({target, version - 1}, request)) return reject(Status::bad_request);
     if (auto result = parse_version({version, line.end()}, request); !result) return result;
-    request.method = find_method({line.data(), method_end});
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }

@@ -206,9 +206,9 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
                                   target, version, &read);
     const bool whole = found == 3 && static_cast<std::size_t>(read) == line.size();
     if (!whole || !is_token(method)) return reject(Status::bad_request);
+    request.method = find_method(method);
     if (auto result = parse_target(target, request); !result) return result;
     if (auto result = parse_version(version, request); !result) return result;
-    request.method = find_method(method);
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }

@@ -201,10 +201,10 @@ ParseResult parse_request_line(std::string_view line, Request& request) {
     if (target == 0 || target == version) return reject(Status::bad_request);
     const std::string_view method = line.substr(0, target - 1);
     if (!is_token(method)) return reject(Status::bad_request);
+    request.method = find_method(method);
     const auto path = line.substr(target, version - target - 1);
     if (auto result = parse_target(path, request); !result) return result;
     if (auto result = parse_version(line.substr(version), request); !result) return result;
-    request.method = find_method(method);
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }
