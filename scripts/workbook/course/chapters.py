@@ -258,6 +258,9 @@ def find(name: str) -> Chapter:
         short = re.sub(r"^(\d+|lab)-", "", chapter.name)
         if wanted in (chapter.name, short) or (number is not None and chapter.number == number):
             return chapter
+    if number == 0:
+        raise UserError("chapter 0 is to be read and typed along: there is nothing to check",
+                        "read book/src/part1/00-sockets.md, then chapter 1")
     known = ", ".join(chapter.name for chapter in all_chapters()) or "none yet"
     raise UserError(f"there is no chapter “{name}”", f"use one of: {known}")
 

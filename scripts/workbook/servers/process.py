@@ -51,7 +51,11 @@ class Server:
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
         self.host, self.port = self._wait_until_ready(ready_s, port)
-        self.pid = _innermost(self._process.pid, None if port is None else name)
+        try:
+            self.pid = _innermost(self._process.pid, None if port is None else name)
+        except ProcessLookupError:
+            raise self.failure("said that it listens, and ended at once: does it wait for its "
+                               "threads?") from None
 
     @property
     def address(self) -> str:
@@ -282,11 +286,14 @@ def _listens(pid: int, port: int) -> bool:
 
 def _innermost(pid: int, name: str | None) -> int:
     """The server's own process when a wrapper such as strace is its parent. One that has a name
-    may have children too.
+    may have children too. ProcessLookupError if it has ended.
     """
     import psutil
 
-    descendants = psutil.Process(pid).children(recursive=True)
+    try:
+        descendants = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        raise ProcessLookupError(pid) from None
     if name is not None:
         descendants = [process for process in descendants if process.name() == name[:15]]
     return descendants[-1].pid if descendants else pid

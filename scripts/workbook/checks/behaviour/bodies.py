@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from workbook.checks.behaviour.rows import (
     LONG,
     LONGER,
+    MUCH_LONGER,
     MAX_BODY,
     MIB,
     PAGE_ANSWER,
@@ -51,7 +52,7 @@ def cases() -> Iterator[Case]:
     yield row("echo-after-a-long-pause", (head + body[:-1], LONG, body[-1:]),
               echoed(body), reference)
     late = noise(300_000)
-    yield row("echo-to-a-late-reader", (post(late), LONGER), echoed(late), "tcp(7)",
+    yield row("echo-to-a-late-reader", (post(late), MUCH_LONGER), echoed(late), "tcp(7)",
               narrow=True)
     large = noise(MAX_BODY)  # not before level 3: one byte a system call takes ten seconds
     yield row("echo-10-MiB-to-a-late-reader", (post(large), LONG), echoed(large),

@@ -11,10 +11,12 @@ from workbook.checks.behaviour.rows import (
     EXPECTATION,
     HOST,
     PAGE_ANSWER,
+    TEXT,
     TOO_LARGE,
     USUAL,
     VERSION,
     Case,
+    answer,
     echoed,
     get,
     post,
@@ -92,6 +94,13 @@ def cases() -> Iterator[Case]:
         ("version-2.0-preface", b"PRI * HTTP/2.0"),
     ]:
         yield row(what, line + b"\r\n" + USUAL + b"\r\n", VERSION, "RFC 9110 §15.6.6")
+    for what, line, status in [
+        ("head-of-an-unknown-version", b"HEAD / HTTP/2.0", "505 HTTP Version Not Supported"),
+        ("head-with-a-bad-target", b"HEAD nowhere HTTP/1.1", "400 Bad Request"),
+    ]:
+        yield row(what, line + b"\r\n" + USUAL + b"\r\n",
+                  answer(status, TEXT, status.encode() + b"\n", send_body=False),
+                  "RFC 9110 §9.3.2")
     yield from line_ends()
     yield from malformed_fields()
     yield from hosts()
@@ -117,6 +126,8 @@ def line_ends() -> Iterator[Case]:
         ("lf-cr-after-request-line", b"GET / HTTP/1.1\n\r" + USUAL + b"\r\n", BAD),
         ("cr-cr-lf-after-request-line", b"GET / HTTP/1.1\r\r\n" + USUAL + b"\r\n", BAD),
         ("lf-everywhere", get().replace(b"\r\n", b"\n") + b"\r\n\r\n", BAD),
+        ("lf-everywhere-and-waits", get().replace(b"\r\n", b"\n"), BAD),
+        ("lf-after-fields-and-waits", b"GET / HTTP/1.1\r\nHost: localhost\n\n", BAD),
         ("cr-everywhere", get().replace(b"\r\n", b"\r") + b"\r\n\r\n", BAD),
         ("lf-after-field", get(fields=b"Host: localhost\nX: y\r\n"), BAD),
         ("cr-after-field", get(fields=b"Host: localhost\rX: y\r\n"), BAD),

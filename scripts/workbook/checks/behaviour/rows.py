@@ -38,6 +38,7 @@ USUAL = HOST + b"Connection: close\r\n"
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
 LONG = Pause(0.3)  # longer than a server should wait before it looks whether it is to stop
+MUCH_LONGER = Pause(2.0)  # and than a server that sends byte by byte needs to fill its socket
 LONGER = Pause(0.7)  # and than it waits twice: the first time it may have sent a part
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
@@ -13,6 +14,7 @@ from workbook.checks.behaviour.alone import PATIENCE_S, alone, must_be_plain
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.machine.cores import available_cpus
 from workbook.servers import heads
 from workbook.servers.client import connect
 from workbook.servers.process import Server, running
@@ -30,6 +32,13 @@ def cases() -> Iterator[Case]:
                 "with 1", port_taken)
     yield alone("ipv6", "RFC 3986 §3.2.2", "the server is started with --host ::1",
                 "it says that it listens on http://[::1]:PORT, and answers there", ipv6)
+    yield alone("again-at-once", "socket(7), SO_REUSEADDR",
+                "a server answers a client and closes first, is stopped, and is started on the "
+                "same port", "it listens there, though that connection's TIME_WAIT is not over",
+                again_at_once)
+    yield alone("threads-by-default", "sched_getaffinity(2)",
+                "the server is started without --threads, and with --threads 1",
+                "the first has a thread for each processor", threads_by_default, level=4, until=4)
     yield alone("threads-as-asked", "pthreads(7)",
                 f"the server is started with --threads {FEW_THREADS}, and {MORE_THREADS}",
                 f"the second has {MORE_THREADS - FEW_THREADS} threads more", threads_as_asked,
@@ -65,6 +74,36 @@ def ipv6(server: Server) -> None:
         raise Unmet(error.message if isinstance(error, UserError) else str(error)) from None
     if answer != PAGE_ANSWER:
         raise Unmet(f"{answer[:40]!r} came")
+
+
+def again_at_once(server: Server) -> None:
+    with again(server) as first:
+        port = first.port
+        with connect((first.host, port), PATIENCE_S) as client:
+            client.sendall(get())
+            while client.recv(65_536):
+                pass
+        first.stop()
+    try:
+        with again(server, "--port", str(port)) as second:
+            if second.port != port:
+                raise Unmet(f"it listens on port {second.port}")
+    except UserError as error:
+        raise Unmet(error.message) from None
+
+
+def threads_by_default(server: Server) -> None:
+    """There are those that the machine has, and those of them that the process may use."""
+    deadline = time.monotonic() + PATIENCE_S
+    right = {os.cpu_count() or 1, available_cpus()}
+    if 1 in right:
+        raise Unable("with one processor the default cannot be told from --threads 1")
+    with running(Path(server.command[0])) as usual, again(server, "--threads", "1") as one:
+        while (more := usual.threads() - one.threads()) + 1 not in right:
+            time.sleep(LOOK_S)
+            if time.monotonic() > deadline:
+                raise Unmet(f"it has {more} threads more than with one, on "
+                            f"{' or '.join(map(str, sorted(right)))} processors")
 
 
 def threads_as_asked(server: Server) -> None:
