@@ -241,17 +241,23 @@ def young() -> Iterator[Case]:
                     f"for {SETTLED_S / 2:g} s /{name} is written anew, in place, in the same size, "
                     "and asked for at once", "each time what was written last",
                     partial(written_anew, name=name), arguments=ALONE, site=make)
+    yield alone("young-by-a-set-time", "utimensat(2); inode(7), st_ctim",
+                "the same with /it.bin, whose time is set back each time",
+                "each time what was written last", partial(written_anew, name="it.bin", set_back=True),
+                arguments=ALONE, site=make)
     yield alone("young-is-not-open", "close(2)", "a large file is asked for that was made just now",
                 "afterwards it is not open", young_is_not_open, arguments=ALONE, site=make)
 
 
-def written_anew(server: Server, name: str) -> None:
+def written_anew(server: Server, name: str, set_back: bool = False) -> None:
     file, letter = root_of(server) / name, 0
     size, end = file.stat().st_size, time.monotonic() + SETTLED_S / 2
     while time.monotonic() < end:
         letter = (letter + 1) % 26
         with file.open("r+b") as known:
             known.write(bytes([97 + letter]) * size)
+        if set_back:
+            os.utime(file, (10**9, 10**9))
         body = _ask(server, f"/{name}").body
         if set(body) != {97 + letter}:
             raise Unmet(f"{chr(97 + letter)} was written, and {body[:1]!r} came")
@@ -379,6 +385,10 @@ def bounds() -> Iterator[Case]:
                 "the server may have 64 descriptors and has large files open; 70 clients come",
                 "clients have all the descriptors that it has not from the beginning on",
                 descriptors_give_way, few_descriptors=64, arguments=ALONE, site=make_many_large)
+    yield alone("files-give-way", "open(2), EMFILE",
+                "the same; so many come that one descriptor is left; three of them ask for other files",
+                "the files", files_give_way, few_descriptors=64, arguments=ALONE,
+                site=make_many_large)
     yield alone("memory-is-bounded", "malloc(3)",
                 f"with --cache {4 * MIB}, {MANY} files of {EACH:,} bytes are asked for, twice",
                 "the server’s own memory grows by no more than that and "
@@ -438,6 +448,22 @@ def descriptors_give_way(server: Server) -> None:
             time.sleep(BETWEEN_S)
     if served < wanted:
         raise Unmet(f"{served} clients were answered, and {wanted} would have had room")
+
+
+def files_give_way(server: Server) -> None:
+    settle(server)
+    for number in range(12):
+        must_be(_ask(server, f"/{number}.bin"), 200)
+    time.sleep(SETTLED_S / 10)  # until the last has gone
+    free = 64 - psutil.Process(server.pid).num_fds()
+    with connected(server, free - 1) as clients:
+        for client in clients:
+            client.perform((get(b"/", HOST), Await(b"\r\n\r\n")))
+        for client, number in zip(clients, (50, 51, 52), strict=False):
+            client.perform((get(b"/%d.bin" % number, HOST),))
+            client.receive_in_all(MIB)
+            if not client.received().data.endswith(bytes(MIB)):
+                raise Unmet("a file did not come")
 
 
 def _answered(clients: list) -> int:
