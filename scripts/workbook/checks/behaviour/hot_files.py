@@ -382,7 +382,7 @@ def bounds() -> Iterator[Case]:
                 "other", "all are answered; no more than 16 of them are open", few_descriptors,
                 few_descriptors=64, arguments=ALONE, site=make_many_large)
     yield alone("descriptors-give-way", "accept(2), EMFILE",
-                "the server may have 64 descriptors and has large files open; 70 clients come",
+                "the server may have 64 descriptors and has large files open; 70 clients come who ask for none",
                 "clients have all the descriptors that it has not from the beginning on",
                 descriptors_give_way, few_descriptors=64, arguments=ALONE, site=make_many_large)
     yield alone("files-give-way", "open(2), EMFILE",
@@ -441,7 +441,7 @@ def descriptors_give_way(server: Server) -> None:
         must_be(_ask(server, f"/{number}.bin"), 200)
     with connected(server, 70) as clients:
         for client in clients:
-            client.perform((get(b"/", HOST),))
+            client.perform((post(b"", b"/sink", HOST),))
         wanted = 64 - at_rest - 1
         deadline = time.monotonic() + PATIENCE_S
         while (served := _answered(clients)) < wanted and time.monotonic() < deadline:
