@@ -173,8 +173,8 @@ def read_files(server: Server, seed: int, until: float, wrong: list[str]) -> Non
 ])
 def test_files_change_under_a_crowd(name: str, pause_s: float, tmp_path: Path) -> None:
     binary, rng = programs.solution(name, "asan"), random.Random(9)
-    for name in NAMES:
-        (tmp_path / name[1:]).write_bytes(body_of(rng.choice(SIZES), 97))
+    for path in NAMES:
+        (tmp_path / path[1:]).write_bytes(body_of(rng.choice(SIZES), 97))
     wrong: list[str] = []
     with running(binary, "--threads", "2", "--root", str(tmp_path)) as server:
         process = psutil.Process(server.pid)
