@@ -51,6 +51,7 @@ from workbook.checks.behaviour import (
     exhaustion,
     files,
     framing,
+    hot_files,
     keep_alive,
     limits,
     many_clients,
@@ -109,6 +110,7 @@ GROUPS = (
     group("validators", "versions that a client has already", validators.cases, level=10),
     group("ranges", "parts of files", ranges.cases, level=10),
     group("codings", "coded forms of files", codings.cases, level=10),
+    group("hot-files", "files that are asked for again and again", hot_files.cases, level=11),
 )
 
 CHECKS: tuple[Check, ...] = (
@@ -136,6 +138,10 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.FILE_SYSCALLS, level=9, per="file"),
     counted.check(costs.FILE_ALLOCATIONS, level=9, per="file"),
     counted.check(costs.FILE_INSTRUCTIONS, level=9, per="file"),
+    counted.check(costs.LARGE_FILE_SYSCALLS, level=11, per="large file"),
+    counted.check(costs.LARGE_FILE_ALLOCATIONS, level=11, per="large file"),
+    counted.check(costs.NOT_MODIFIED_SYSCALLS, level=11, per="file that the client has"),
+    counted.check(costs.MISSING_SYSCALLS, level=11, per="file that is not there"),
     Check("cost.file-piece", "bytes asked for before the next wait", sending.judge,
           unit="bytes asked for before the next wait", per="large file", level=9, tool="strace",
           after="behaviour.files"),
