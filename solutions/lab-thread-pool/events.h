@@ -28,8 +28,8 @@ public:
 
     virtual int fd() const = 0;
 
-    /// Receives and answers until there is nothing more to receive (EWOULDBLOCK). False if the
-    /// client has ended: then this is not called again. For one thread at a time.
+    /// Receives all there is and answers it. False if the client has ended: then this is not called
+    /// again. For one thread at a time.
     virtual bool serve() noexcept = 0;
 
     /// A guard's. 0 if nobody serves the client, nor is about to.
