@@ -360,15 +360,15 @@ TEST_P(Serves, WhoCameFirstIsServedFirst) {
     Signal begun, released;
     Running server(GetParam(), 1);
     Peer& first = peer(server);
-    first.story.meanwhile = [&] {
+    first.story.meanwhile([&] {
         begun.set();
         released.wait();
-    };
+    });
     for (const char mark : {'b', 'c', 'd', 'e'}) {
-        peer(server).story.meanwhile = [&order, &mutex, mark] {
+        peer(server).story.meanwhile([&order, &mutex, mark] {
             const std::lock_guard lock(mutex);
             order += mark;
-        };
+        });
     }
     first.ask("a");
     EXPECT_TRUE(begun.wait());
@@ -401,10 +401,10 @@ TEST_P(Serves, WhoSpeaksWhileItEndsIsEnded) {
     Running server(GetParam(), 2);
     for (int turn = 0; turn < 20; ++turn) {
         Peer& one = peer(server);
-        one.story.meanwhile = [&one] {
+        one.story.meanwhile([&one] {
             one.say("more");
             std::this_thread::sleep_for(2ms);
-        };
+        });
         one.say({last});
     }
     EXPECT_TRUE(comes_true([] { return Echo::alive == 0; }));
@@ -447,10 +447,10 @@ TEST_P(Serves, AnEndWithTasksLeft) {
     for (int i = 0; i < 3; ++i) {
         peer(server);
     }
-    first.story.meanwhile = [&] {
+    first.story.meanwhile([&] {
         begun.set();
         released.wait();
-    };
+    });
     first.say("a");
     EXPECT_TRUE(begun.wait());
     for (const auto& each : peers_) {
@@ -512,13 +512,13 @@ TEST_P(GoalBlocks, AnotherThreadServesTheOthers) {
     Signal begun, released;
     Running server(GetParam(), 2);
     Peer &blocks = peer(server), &other = peer(server);
-    blocks.story.meanwhile = [&] {
+    blocks.story.meanwhile([&] {
         begun.set();
-        released.wait();
-    };
+        released.wait(2 * patience);
+    });
     blocks.say("a");
     EXPECT_TRUE(begun.wait());
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 20 && !HasFatalFailure(); ++i) {
         other.ask("b");
     }
     released.set();
@@ -535,10 +535,10 @@ TEST_P(GoalBlocks, AsManyAsThereAreThreads) {
     for (int all = threads; all <= 5 * threads; all += threads) {
         const auto all_have_begun = [&begun, all] { return begun >= all; };
         for (const auto& each : peers_) {
-            each->story.meanwhile = [&begun, all_have_begun] {
+            each->story.meanwhile([&begun, all_have_begun] {
                 ++begun;
                 comes_true(all_have_begun);
-            };
+            });
         }
         for (const auto& each : peers_) {
             each->say("a");
@@ -555,10 +555,10 @@ TEST_P(GoalBlocks, AsManyAsThereAreThreads) {
 // When `one` has received all there is, it is spoken to again; and then, to be sure that this was
 // noticed, so is `other`, which the second thread has to answer first.
 void speaks_again(Peer& one, Peer& other) {
-    one.story.meanwhile = [&] {
+    one.story.meanwhile([&] {
         one.say("b");
         other.ask("x");
-    };
+    });
     one.say("a");
     EXPECT_EQ(one.hear(1), "a");
 }
