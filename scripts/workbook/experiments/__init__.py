@@ -18,6 +18,7 @@ from workbook.experiments import (
     part2,
     part3,
     rivals,
+    thread_pool,
     top,
     validators,
     wrong,
@@ -71,6 +72,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-quota": box.quota,
     **labs.EXPERIMENTS,
     **labs_in_server.EXPERIMENTS,
+    **thread_pool.EXPERIMENTS,
 }
 
 
