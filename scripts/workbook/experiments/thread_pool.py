@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import socket
+import select
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from math import log
@@ -24,8 +24,8 @@ from workbook.measure import costs, crowd, ladder, load, stress
 from workbook.measure.load import Phase, PhaseResult
 from workbook.servers.process import Server, running
 
-CLIENTS = (64, 1000, 5000)
-ROUNDS = 7
+SECONDS = {64: 1.0, 1000: 1.0, 5000: 3.0}  # by clients, who have to connect first
+ROUNDS = 5
 FORMS = {"loop": ("A loop", 1), "shared": ("Two threads, one <code>epoll</code>", 2),
          "one-shot": ("Pool of 2, <code>OneShot</code>", 2),
          "counting": ("Pool of 2, <code>Counting</code>", 2),
@@ -118,8 +118,8 @@ def clients() -> Finding:
     """What does the way from thread to thread cost a request?"""
     most = stress.raise_descriptor_limit() - 200
     rows: Rows = {form: {"label": label} for form, (label, _) in FORMS.items()}
-    for count in CLIENTS:
-        phase = Phase("plain", "plain", min(count, most), 1.0)
+    for count, seconds in SECONDS.items():
+        phase = Phase("plain", "plain", min(count, most), seconds)
         us: dict[str, list[float]] = {form: [] for form in FORMS}
         switched: dict[str, list[float]] = {form: [] for form in FORMS}
         for number in range(ROUNDS):
@@ -138,7 +138,7 @@ def clients() -> Finding:
         f"<code>GET /</code> from kept connections. Processor time of the server, medians of "
         f"{ROUNDS} rounds in turn; how many times the loop's, by the rounds, with the 95 % "
         "interval; and how often a request made a thread wait, as the kernel counts it.",
-        {key: heading for count in CLIENTS for key, heading in {
+        {key: heading for count in SECONDS for key, heading in {
             f"us_{count}": f"µs, {count:,} clients", f"ratio_{count}": "Times the loop’s",
             f"low_{count}": "From", f"high_{count}": "To",
             f"switches_{count}": "Waits a request"}.items()}, rows)
@@ -188,7 +188,7 @@ def lost() -> Finding:
                         ("one-shot", "<code>OneShot</code>"),
                         ("counting", "<code>Counting</code>")):
         binary, arguments = _command(form, 4)
-        with load.serving(binary, *arguments) as server:
+        with running(binary, *arguments) as server:
             answers, silent = _left_waiting(server, asking, seconds, patience_s)
         rows[form] = {"label": label, "answers": answers, "lost": silent}
     return Finding(
@@ -200,8 +200,6 @@ def lost() -> Finding:
 
 def _left_waiting(server: Server, asking: int, seconds: float, patience_s: float
                   ) -> tuple[int, int]:
-    import select
-
     with ExitStack() as stack:
         poller = stack.enter_context(select.epoll())
         waiting = {each.fileno(): each for each in crowd.connect(server, asking, stack)}
@@ -232,10 +230,9 @@ def blocking() -> Finding:
                 found[form, threads].append(_loaded(form, threads, phase)[0])
     rows: Rows = {}
     for (form, threads), results in found.items():
-        name = "loop" if form == "loop" else "Pool of"
-        label = (f"{threads} loop{'s' * (threads > 1)}" if form == "loop"
-                 else f"Pool of {threads}")
-        rows[f"{name.split()[0].lower()}_{threads}"] = {"label": label, **{
+        name, label = (("loop", f"{threads} loop{'s' * (threads > 1)}") if form == "loop" else
+                       ("pool", f"Pool of {threads}"))
+        rows[f"{name}_{threads}"] = {"label": label, **{
             key: round(median(getattr(one, attribute) for one in results), digits)
             for key, attribute, digits in (
                 ("rps", "requests_per_second", None), ("p50", "p50_ms", 2), ("p90", "p90_ms", 2),
