@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <system_error>
 
@@ -67,9 +68,9 @@ public:
     Events& operator=(const Events&) = delete;
 
     void add(Client& client, Tell tell) {
-        checked(apply(EVFILT_READ, client.fd(), static_cast<unsigned short>(EV_ADD | flag(tell)), 0,
-                      &client),
-                "kevent");
+        checked(
+            apply(EVFILT_READ, client.fd(), static_cast<Flags>(EV_ADD | flag(tell)), 0, &client),
+            "kevent");
     }
 
     /// Whoever was told once. If there is something to receive already, it is told.
@@ -99,12 +100,14 @@ public:
 
 private:
     using Event = struct kevent;
+    using Filter = decltype(Event::filter);  // systems differ
+    using Flags = decltype(Event::flags);
 
     static int flag(Tell tell) {
         return tell == Tell::each ? EV_CLEAR : tell == Tell::once ? EV_DISPATCH : 0;
     }
 
-    int apply(short filter, int id, unsigned short flags, unsigned details = 0,
+    int apply(Filter filter, int id, Flags flags, unsigned details = 0,
               void* told = nullptr) noexcept {
         Event event;
         EV_SET(&event, static_cast<unsigned>(id), filter, flags, details, 0, told);

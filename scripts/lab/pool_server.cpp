@@ -30,7 +30,7 @@ namespace {
 using Add = std::function<void(std::unique_ptr<Client>)>;
 
 // A client of 08's. Where the kernel tells each change once, it receives until there is nothing;
-// else once, as a loop does.
+// else once, as a loop does. Then it answers.
 class Visitor final : public Client {
 public:
     Visitor(Fd socket, Handler& handler, BufferPool& pool, Tell tell)
@@ -39,25 +39,26 @@ public:
     int fd() const override { return socket_.number(); }
 
     bool serve() noexcept override try {
-        do {
-            const auto got = receive(socket_, connection_.room());
-            if (!got) {
-                connection_.received(0);  // the room is not used
-                return got.error() != IoError::failed;
-            }
-            if (*got == 0) {
-                connection_.end_of_input();
-            } else {
-                connection_.received(*got);
-            }
-            if (!answer()) return false;
-        } while (all_);
-        return true;
+        return take() && answer();
     } catch (const std::bad_alloc&) {
         return false;
     }
 
 private:
+    // False if the socket failed.
+    bool take() {
+        do {
+            const auto got = receive(socket_, connection_.room());
+            if (got == 0) {
+                connection_.end_of_input();
+                return true;
+            }
+            connection_.received(got.value_or(0));
+            if (!got) return got.error() != IoError::failed;
+        } while (all_);
+        return true;
+    }
+
     // Sends all there is; the thread may wait. Whether more is to come.
     bool answer() {
         while (connection_.has_output()) {
