@@ -115,9 +115,10 @@ def _durations(rows: Mapping[str, Any]) -> list[Curve]:
 
 
 def _threads(rows: Mapping[str, Any]) -> list[Curve]:
-    return [Curve(label, [(int(name.split("_")[1]), row["rps"]) for name, row in rows.items()
-                          if name.startswith(key)])
-            for key, label in (("loop_", "so many loops"), ("pool_", "a pool of so many"))]
+    loops, pools = ([(int(name.split("_")[1]), row["rps"]) for name, row in rows.items()
+                     if name.startswith(key)] for key in ("loop_", "pool_"))
+    return [Curve("so many loops", loops), Curve("a pool of so many", pools),
+            Curve("one loop", [(threads, loops[0][1]) for threads, _ in loops])]
 
 
 def _clients(rows: Mapping[str, Any]) -> list[Curve]:
@@ -136,7 +137,7 @@ PLOTS = {
                            ("1 loop", "pool of 8")),
     "pool-blocking": Plot("Requests a second, by the number of threads, when one in 500 blocks",
                           "threads", "requests/s", _threads, " threads",
-                          ("so many loops", "a pool of so many")),
+                          ("one loop", "a pool of so many")),
 }
 STYLES = ((ACCENT, "-", "o"), (COOL, "-", "s"), (INK, "--", "^"), (MUTED, ":", "D"))
 LEGEND = 26  # units for a line of it
@@ -184,6 +185,7 @@ def _plane(axes: Axes, spec: Plot, curves: Sequence[Curve]) -> None:
     axes.set_ylim(0, most * 1.08)
     axes.set_frame_on(False)
     axes.set_xticks(across, [f"{x:,g}" for x in across])
+    axes.get_xticklabels()[-1].set_horizontalalignment("right")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
     ticks = [tick for tick in axes.get_yticks() if 0 <= tick <= most * 1.08]
