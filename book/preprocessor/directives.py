@@ -242,14 +242,17 @@ class Page:
     def _chart(self, name: str) -> str:
         from workbook.figures import charts  # slow to load, and few pages have one
 
-        ladder = results.load(self._site.results / "ladder.json")
+        recorded = self._site.results
         if name == "ladder":
-            svg = charts.ladder(ladder)
+            svg = charts.ladder(results.load(recorded / "ladder.json"))
         elif name == "machines":
-            svg = charts.machines([machines.of(ladder),
-                                   *machines.all_shared(self._site.results / "machines")])
+            svg = charts.machines([machines.of(results.load(recorded / "ladder.json")),
+                                   *machines.all_shared(recorded / "machines")])
+        elif name in charts.PLOTS:
+            svg = charts.plot(name, results.load(recorded / f"{name}.json"))
         else:
-            raise DirectiveError(f"no chart “{name}”; there are: ladder, machines")
+            raise DirectiveError(f"no chart “{name}”; there are: ladder, machines, "
+                                 + ", ".join(charts.PLOTS))
         return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
 
     def _diagram(self, name: str) -> str:

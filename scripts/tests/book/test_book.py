@@ -391,7 +391,7 @@ FAULTS = [
     ("{{#table gone}}", "no table “gone”"),
     ("{{#table costs}}", "no table “costs”"),
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
-    ("{{#chart gone}}", "no chart “gone”; there are: ladder, machines"),
+    ("{{#chart gone}}", "no chart “gone”; there are: ladder, machines, pool-clients"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
     ("{{#chapter 03-gone}}", "there is no chapter “03-gone”"),

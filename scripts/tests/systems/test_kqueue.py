@@ -281,8 +281,8 @@ def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=120)
 
 
-def test_the_lab_on_readiness_waits_by_kqueue_too() -> None:
-    lab = "lab-readiness"
+@pytest.mark.parametrize("lab", ["lab-readiness", "lab-thread-pool"])
+def test_labs_that_wait_do_so_by_kqueue_too(lab: str) -> None:
     program = programs.aside(f"{lab}-kqueue", starters.sources(SOLUTIONS / lab), "kqueue-asan",
                              labs.PROGRAM)
     status, _, said = labs.run(program, "*", lab)

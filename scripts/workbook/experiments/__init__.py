@@ -19,6 +19,7 @@ from workbook.experiments import (
     part2,
     part3,
     rivals,
+    thread_pool,
     top,
     validators,
     wrong,
@@ -75,6 +76,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-quota": box.quota,
     **labs.EXPERIMENTS,
     **labs_in_server.EXPERIMENTS,
+    **thread_pool.EXPERIMENTS,
 }
 
 

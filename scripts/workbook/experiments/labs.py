@@ -30,6 +30,7 @@ LABS = (
     "lab-scatter-gather",
     "lab-readiness",
     "lab-small-recipes",
+    "lab-thread-pool",
 )
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
          "needs, which on Debian is libstdc++.")

@@ -44,7 +44,7 @@ def pooled_clients() -> Finding:
     for key in ("system", "jemalloc"):
         settings = {"HOTPATH_ALLOCATOR": key}
         sides = {"new": optimised(key, settings),
-                 "pool": _edited(f"pooled-{key}", OPTIMISED, POOLED, PLAINLY | settings,
+                 "pool": edited(f"pooled-{key}", OPTIMISED, POOLED, PLAINLY | settings,
                                  {"object_pool.h": SOLUTIONS / "lab-object-pool" / "task.h"})}
         for side, binary in sides.items():
             rows[key][side] = round(_leaving(binary, costs.INSTRUCTIONS))
@@ -86,9 +86,9 @@ def _visited(binary: Path, measure: costs.Measure, clients: int) -> int:
 def parts_apart() -> Finding:
     """What does it save that an answer's parts leave together?"""
     sides = {LAYOUT: {"together": solution(LAYOUT, "measure"),
-                      "apart": _edited("apart-03", LAYOUT, APART_BLOCKING)},
+                      "apart": edited("apart-03", LAYOUT, APART_BLOCKING)},
              OPTIMISED: {"together": solution(OPTIMISED, "measure"),
-                         "apart": _edited("apart-08", OPTIMISED, APART)}}
+                         "apart": edited("apart-08", OPTIMISED, APART)}}
     rows: Rows = {}
     for key, label, checkpoint, request, piece in (
             ("closing", "03, <code>GET /</code>", LAYOUT, costs.CLOSING, 0),
@@ -104,7 +104,7 @@ def parts_apart() -> Finding:
         {"together": "Parts together", "apart": "Parts apart"}, rows)
 
 
-def _edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
+def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
             settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None
             ) -> Path:
     """A solution's server, built for counting, with these edits and some files besides."""

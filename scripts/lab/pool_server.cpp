@@ -1,0 +1,211 @@
+// The main.cpp of a server that differs from 08's by its threads: the clients of the lab's pool,
+// with 08's connections, application and sockets. Its options are for experiments: there are no
+// deadlines.
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "app.h"
+#include "connection.h"
+#include "fd.h"
+#include "socket.h"
+#include "thread_pool.h"
+
+namespace web {
+namespace {
+
+using Add = std::function<void(std::unique_ptr<Client>)>;
+
+// A client of 08's. Where the kernel tells each change once, it receives until there is nothing;
+// else once, as a loop does. Then it answers.
+class Visitor final : public Client {
+public:
+    Visitor(Fd socket, Handler& handler, BufferPool& pool, Tell tell)
+        : socket_(std::move(socket)), connection_(handler, pool), all_(tell == Tell::each) {}
+
+    int fd() const override { return socket_.number(); }
+
+    bool serve() noexcept override try {
+        return take() && answer();
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+
+private:
+    // False if the socket failed.
+    bool take() {
+        do {
+            const auto got = receive(socket_, connection_.room());
+            if (got == 0) {
+                connection_.end_of_input();
+                return true;
+            }
+            connection_.received(got.value_or(0));
+            if (!got) return got.error() != IoError::failed;
+        } while (all_);
+        return true;
+    }
+
+    // Sends all there is; the thread may wait. Whether more is to come.
+    bool answer() {
+        while (connection_.has_output()) {
+            const auto took = send(socket_, connection_.output().bytes);
+            if (!took && took.error() == IoError::failed) return false;
+            if (took) {
+                connection_.sent(*took);
+            } else {
+                pollfd room{socket_.number(), POLLOUT, 0};
+                ::poll(&room, 1, -1);
+            }
+        }
+        const Wait wait = connection_.wants().wait;
+        if (wait == Wait::end && !std::exchange(half_closed_, true)) half_close(socket_);
+        return wait != Wait::nothing;
+    }
+
+    Fd socket_;
+    Connection connection_;
+    const bool all_;
+    bool half_closed_ = false;
+};
+
+// Accepts all who are there.
+class Door final : public Client {
+public:
+    Door(Fd listener, Tell tell, Add add)
+        : listener_(std::move(listener)), tell_(tell), add_(std::move(add)) {}
+
+    int fd() const override { return listener_.number(); }
+
+    bool serve() noexcept override {
+        while (auto socket = accept_client(listener_)) {
+            add_(std::make_unique<Visitor>(std::move(*socket), *handler_, pool_, tell_));
+        }
+        return true;
+    }
+
+private:
+    Fd listener_;
+    const Tell tell_;
+    const Add add_;
+    const std::unique_ptr<Handler> handler_ = make_app();  // keeps nothing from request to request
+    BufferPool pool_;                                      // one a thread, whoever asks
+};
+
+// Another way: threads that all wait for the same events, and serve what they are told themselves.
+class Shared {
+public:
+    explicit Shared(unsigned threads) {
+        for (unsigned i = 0; i < threads; ++i) {
+            threads_.emplace_back([this] { run(); });
+        }
+    }
+
+    ~Shared() {
+        stopping_ = true;
+        for (std::thread& thread : threads_) {
+            events_.wake();
+            thread.join();
+        }
+    }
+
+    void add(std::unique_ptr<Client> client) {
+        events_.add(clients_.add(std::move(client)), Tell::once);
+    }
+
+private:
+    void run() {
+        std::array<Client*, most_events> room;
+        while (!stopping_) {
+            for (Client* const client : events_.wait(room)) {
+                if (client->serve()) {
+                    events_.again(*client);
+                } else {
+                    clients_.take(*client);
+                }
+            }
+        }
+        events_.wake();  // the next one, too
+    }
+
+    Events events_;
+    Clients clients_;
+    std::atomic<bool> stopping_ = false;
+    std::vector<std::thread> threads_;
+};
+
+struct Options {
+    std::uint16_t port = 0;
+    unsigned threads = 1;
+    std::string guard;
+};
+
+Options parse(int argc, char** argv) {
+    const option known[] = {{"port", required_argument, nullptr, 'p'},
+                            {"threads", required_argument, nullptr, 't'},
+                            {"guard", required_argument, nullptr, 'g'},
+                            {}};
+    Options options;
+    for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+        switch (found) {
+            case 'p': options.port = static_cast<std::uint16_t>(std::atoi(optarg)); break;
+            case 't': options.threads = static_cast<unsigned>(std::atoi(optarg)); break;
+            case 'g': options.guard = optarg; break;
+            default: throw std::invalid_argument("there are --port, --threads and --guard");
+        }
+    }
+    return options;
+}
+
+template <class Server>
+void serve(const Options& options, Tell tell, const sigset_t& stop) {
+    Fd listener = std::move(listen_on("127.0.0.1", options.port, 1).front());
+    const unsigned port = local_port(listener);
+    Server server(options.threads);
+    const Add add = [&server](std::unique_ptr<Client> client) { server.add(std::move(client)); };
+    server.add(std::make_unique<Door>(std::move(listener), tell, add));
+    std::printf("listening on http://127.0.0.1:%u\n", port);
+    std::fflush(stdout);
+    int signal = 0;
+    ::sigwait(&stop, &signal);
+}
+
+void run(const Options& options) {
+    sigset_t stop;  // for the thread that waits for it here
+    ::sigemptyset(&stop);
+    ::sigaddset(&stop, SIGTERM);
+    ::sigaddset(&stop, SIGINT);
+    ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    if (options.guard == "one-shot") return serve<Pool<OneShot>>(options, Tell::once, stop);
+    if (options.guard == "counting") return serve<Pool<Counting>>(options, Tell::each, stop);
+    if (options.guard == "forgetful") return serve<Pool<Forgetful>>(options, Tell::each, stop);
+    if (options.guard == "shared") return serve<Shared>(options, Tell::once, stop);
+    throw std::invalid_argument("--guard is one-shot, counting, forgetful or shared");
+}
+
+}  // namespace
+}  // namespace web
+
+int main(int argc, char** argv) {
+    try {
+        web::run(web::parse(argc, argv));
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "server: %s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,255 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "events.h"
+
+namespace web {
+
+/// Owns clients. For any thread.
+class Clients {
+public:
+    Client& add(std::unique_ptr<Client> client) {
+        const std::lock_guard lock(mutex_);
+        Client& added = *client;
+        owned_.emplace(&added, std::move(client));
+        return added;
+    }
+
+    std::unique_ptr<Client> take(Client& client) {
+        const std::lock_guard lock(mutex_);
+        return std::move(owned_.extract(&client).mapped());
+    }
+
+private:
+    std::mutex mutex_;
+    std::unordered_map<const Client*, std::unique_ptr<Client>> owned_;
+};
+
+/// Serves many clients, each when it has something to say. This is one thread that waits for all of
+/// them and serves them itself, one after the other.
+class Loop {
+public:
+    /// As many threads as a Pool would have to serve; here it is one. Throws std::system_error.
+    explicit Loop(unsigned = 1) : thread_([this] { run(); }) {}
+
+    /// Waits for who is being served, and serves nobody else. Ends all clients.
+    ~Loop() {
+        stopping_.store(true, std::memory_order_relaxed);
+        events_.wake();
+        thread_.join();
+    }
+
+    Loop(const Loop&) = delete;
+    Loop& operator=(const Loop&) = delete;
+
+    /// Serves the client from now on, in the order in which news come, until it has ended; then
+    /// ends it. For any thread. Throws std::system_error if it cannot be watched: then it is ended.
+    void add(std::unique_ptr<Client> client) {
+        Client& added = clients_.add(std::move(client));
+        try {
+            events_.add(added, Tell::while_so);
+        } catch (...) {
+            clients_.take(added);
+            throw;
+        }
+    }
+
+private:
+    // Relaxed: what the loop reads when it stops is its own.
+    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+
+    void run() {
+        std::array<Client*, most_events> room;
+        while (!stopping()) {
+            for (Client* const client : events_.wait(room)) {
+                if (stopping()) return;
+                if (!client->serve()) clients_.take(*client);
+            }
+        }
+    }
+
+    Events events_;
+    Clients clients_;
+    std::atomic<bool> stopping_ = false;
+    std::thread thread_;  // last: it uses the others
+};
+
+/// A guard sees to it that a client is served by one thread at a time. This is the published one: a
+/// mark on the client, set by compare-and-swap. Who is served already is not handed over again.
+struct Forgetful {
+    static constexpr Tell tell = Tell::each;
+
+    /// There are news. Whether a thread has to be told to serve the client. For the thread that
+    /// waits.
+    static bool hand_over(Client& client) {
+        unsigned nobody = 0;
+        return client.news.compare_exchange_strong(nobody, 1);
+    }
+
+    /// Before the client is served, by the thread that does it: what after() has to know.
+    static unsigned before(Client&) { return 0; }
+
+    /// After it. Whether that was all; else it has to be served again.
+    static bool after(Client& client, unsigned, Events&) {
+        client.news.store(0);
+        return true;
+    }
+};
+
+/// The kernel is the guard: it tells of the client once, and then no more until it is asked again.
+struct OneShot {
+    static constexpr Tell tell = Tell::once;
+
+    static bool hand_over(Client&) { return true; }
+
+    static unsigned before(Client&) { return 0; }
+
+    static bool after(Client& client, unsigned, Events& events) {
+        events.again(client);
+        return true;
+    }
+};
+
+/// Counts the news. If others came while the client was served, it is served again.
+struct Counting {
+    static constexpr Tell tell = Tell::each;
+
+    static bool hand_over(Client& client) {
+        return client.news.fetch_add(1, std::memory_order_acq_rel) == 0;
+    }
+
+    // Acquire, with hand_over(): what these news are about is received after this.
+    static unsigned before(Client& client) { return client.news.load(std::memory_order_acquire); }
+
+    // Release, with hand_over(): the next thread sees what this one has done with the client.
+    static bool after(Client& client, unsigned known, Events&) {
+        return client.news.compare_exchange_strong(known, 0, std::memory_order_acq_rel);
+    }
+};
+
+/// The same as a Loop, by one thread that waits and others that serve.
+template <class Guard>
+class Pool {
+public:
+    explicit Pool(unsigned threads) {
+        try {
+            threads_.emplace_back(&Pool::wait, this);
+            for (unsigned i = 0; i < threads; ++i) {
+                threads_.emplace_back(&Pool::work, this);
+            }
+        } catch (...) {
+            stop();
+            throw;
+        }
+    }
+
+    ~Pool() { stop(); }
+
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    void add(std::unique_ptr<Client> client) {
+        Client& added = clients_.add(std::move(client));
+        try {
+            events_.add(added, Guard::tell);
+        } catch (...) {
+            clients_.take(added);
+            throw;
+        }
+    }
+
+private:
+    using Ended = std::vector<std::unique_ptr<Client>>;
+
+    void wait() {
+        std::array<Client*, most_events> room;
+        while (go_on()) {
+            for (Client* const client : events_.wait(room)) {
+                if (Guard::hand_over(*client)) push(*client);
+            }
+        }
+    }
+
+    // Whether it is not over. Ends those who have ended and whom no wait will tell of.
+    bool go_on() {
+        Ended ended;
+        const std::lock_guard lock(mutex_);
+        ended.swap(ended_);
+        return !stopping_;
+    }
+
+    void push(Client& client) {
+        {
+            const std::lock_guard lock(mutex_);
+            tasks_.push_back(&client);
+        }
+        pushed_.notify_one();
+    }
+
+    void work() {
+        while (Client* const client = pop())
+            serve(*client);
+    }
+
+    // Waits for a client that is to be served. None when it is over.
+    Client* pop() {
+        std::unique_lock lock(mutex_);
+        pushed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+        if (stopping_) return nullptr;
+        Client* const first = tasks_.front();
+        tasks_.pop_front();
+        return first;
+    }
+
+    void serve(Client& client) {
+        unsigned known = 0;
+        do {
+            known = Guard::before(client);
+            if (!client.serve()) return end(client);
+        } while (!Guard::after(client, known, events_));
+    }
+
+    // The thread that waits may have been told of it once more: it ends the client, later.
+    void end(Client& client) {
+        events_.remove(client);
+        {
+            const std::lock_guard lock(mutex_);
+            ended_.push_back(clients_.take(client));
+        }
+        events_.wake();
+    }
+
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+        }
+        pushed_.notify_all();
+        events_.wake();
+        for (std::thread& thread : threads_) {
+            thread.join();
+        }
+    }
+
+    Events events_;
+    Clients clients_;
+    std::mutex mutex_;  // for the next three and stopping_
+    std::condition_variable pushed_;
+    std::deque<Client*> tasks_;
+    Ended ended_;
+    bool stopping_ = false;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace web
