@@ -40,28 +40,79 @@ std::vector<std::string> lines_of(const auto& request) {
     return lines;
 }
 
+/// All but the body, which belongs between the two.
+struct Told {
+    explicit Told(const Request& request)
+        : before(std::format("{} path {} query {} version {} length {} body ",
+                             static_cast<int>(request.method), request.path, request.query,
+                             static_cast<int>(request.version), request.content_length)) {
+        for (const std::string& line : lines_of(request))
+            after += line;
+    }
+
+    std::string before;
+    std::string after = "\n";
+};
+
+constexpr std::string_view asks_for_size = "/sizeof(Request)";
+
+#if __has_include("body_parser.h")
+
+/// From chapter 12 on a body comes in pieces. At /stream the answer does, too.
+class Teller final : public BodySink {
+public:
+    explicit Teller(const Request& request) : told_(request), streams_(request.path == "/stream") {}
+
+    void start(const Request&, Response& response) override {
+        response.content_type("text/plain; charset=utf-8");
+        if (streams_) response.stream();
+    }
+
+    std::string_view piece(std::string_view bytes) override {
+        if (streams_) return bytes;
+        body_ += bytes;
+        return {};
+    }
+
+    void end(std::size_t, Response& response) override {
+        response.content_type("text/plain; charset=utf-8");
+        response.body(told_.before + body_ + told_.after);
+    }
+
+    void release() override { delete this; }
+
+private:
+    Told told_;
+    bool streams_;
+    std::string body_;
+};
+
+class Mirror final : public Handler {
+public:
+    BodySinkPtr begin(const Request& request, Response& response) override {
+        if (request.path != asks_for_size) return BodySinkPtr(new Teller(request));
+        response.content_type("text/plain; charset=utf-8");
+        response.body(std::to_string(sizeof(Request)));
+        return nullptr;
+    }
+};
+
+#else
+
 class Mirror final : public Handler {
 public:
     void respond(const Request& request, Response& response) override {
         response.content_type("text/plain; charset=utf-8");
-        if (request.path == "/sizeof(Request)") {
+        if (request.path == asks_for_size) {
             response.body(std::to_string(sizeof(Request)));
         } else {
-            response.body(told_of(request));
+            const Told told(request);
+            response.body(told.before + std::string(request.body) + told.after);
         }
     }
-
-private:
-    static std::string told_of(const Request& request) {
-        std::string told =
-            std::format("{} path {} query {} version {} length {} body {}\n",
-                        static_cast<int>(request.method), request.path, request.query,
-                        static_cast<int>(request.version), request.content_length, request.body);
-        for (const std::string& line : lines_of(request))
-            told += line;
-        return told;
-    }
 };
+
+#endif
 
 }  // namespace
 

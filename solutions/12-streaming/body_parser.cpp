@@ -1,0 +1,129 @@
+#include "body_parser.h"
+
+#include <algorithm>
+
+namespace web {
+namespace {
+
+/// What a 64-bit size has at the most: with more the number would wrap around.
+constexpr std::uint8_t max_digits = 16;
+
+std::unexpected<Status> reject(Status status) {
+    return std::unexpected(status);
+}
+
+/// The value of a hexadecimal digit; 16 for any other byte.
+unsigned digit_value(char c) {
+    if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+    const int lower = c | 0x20;
+    return lower >= 'a' && lower <= 'f' ? static_cast<unsigned>(lower - 'a' + 10) : 16;
+}
+
+bool is_space(char c) {
+    return c == ' ' || c == '\t';
+}
+
+// RFC 9110 §5.6.2.
+bool is_name_byte(char c) {
+    const int lower = c | 0x20;
+    return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z') ||
+           std::string_view("!#$%&'*+-.^_`|~").contains(c);
+}
+
+// RFC 9110 §5.5: no control characters, so no line feed that another reader may take for an end.
+bool is_field_byte(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
+}
+
+}  // namespace
+
+void BodyParser::begin(const Request& request) {
+    chunked_ = request.chunked;
+    left_ = request.content_length;
+    most_left_ = max_body;
+    extras_ = 0;
+    digits_ = 0;
+    place_ = chunked_ ? Place::size : left_ > 0 ? Place::data : Place::end;
+}
+
+std::expected<BodyParser::Piece, Status> BodyParser::next(std::string_view bytes) {
+    std::size_t used = 0;
+    while (used < bytes.size() && place_ != Place::data && place_ != Place::end) {
+        if (auto result = take(bytes[used++]); !result) return reject(result.error());
+    }
+    if (place_ != Place::data) return Piece{{}, used};
+    const std::string_view data = bytes.substr(used, left_);
+    left_ -= data.size();
+    if (left_ == 0) place_ = chunked_ ? Place::data_return : Place::end;
+    return Piece{data, used + data.size()};
+}
+
+// RFC 9112 §7.1: size, perhaps extensions, CRLF, so many bytes, CRLF; after a size of 0 perhaps
+// trailers, which are lines like a head's, and an empty line.
+ParseResult BodyParser::take(char c) {
+    const auto expect = [&](char wanted, Place next) -> ParseResult {
+        if (c != wanted) return reject(Status::bad_request);
+        place_ = next;
+        return {};
+    };
+    switch (place_) {
+        case Place::size: return add_digit(c);
+        case Place::more_size:
+            if (c == '\r') return expect('\r', Place::size_end);
+            if (c == ';') return expect(';', Place::extension);
+            if (is_space(c)) return expect(c, Place::space);
+            return add_digit(c);
+        case Place::space:
+            if (c == ';') return expect(';', Place::extension);
+            return is_space(c) ? count_extra() : reject(Status::bad_request);
+        case Place::extension:
+            if (c == '\r') return expect('\r', Place::size_end);
+            return is_field_byte(c) ? count_extra() : reject(Status::bad_request);
+        case Place::size_end: return end_size(c);
+        case Place::data_return: return expect('\r', Place::data_end);
+        case Place::data_end: return expect('\n', Place::size);
+        case Place::trailer:
+            if (c == '\r') return expect('\r', Place::last_line_end);
+            place_ = Place::trailer_name;
+            return is_name_byte(c) ? count_extra() : reject(Status::bad_request);
+        case Place::trailer_name:
+            if (c == ':') return expect(':', Place::trailer_value);
+            return is_name_byte(c) ? count_extra() : reject(Status::bad_request);
+        case Place::trailer_value:
+            if (c == '\r') return expect('\r', Place::trailer_end);
+            return is_field_byte(c) ? count_extra() : reject(Status::bad_request);
+        case Place::trailer_end: return expect('\n', Place::trailer);
+        case Place::last_line_end: return expect('\n', Place::end);
+        case Place::data:
+        case Place::end: break;
+    }
+    std::unreachable();
+}
+
+ParseResult BodyParser::add_digit(char c) {
+    const unsigned value = digit_value(c);
+    if (value > 15 || digits_ == max_digits) return reject(Status::bad_request);
+    left_ = left_ * 16 + value;
+    ++digits_;
+    place_ = Place::more_size;
+    return {};
+}
+
+// A size is judged before a byte of its data has come.
+ParseResult BodyParser::end_size(char c) {
+    if (c != '\n') return reject(Status::bad_request);
+    if (left_ > most_left_) return reject(Status::content_too_large);
+    most_left_ -= left_;
+    digits_ = 0;
+    place_ = left_ > 0 ? Place::data : Place::trailer;
+    return {};
+}
+
+ParseResult BodyParser::count_extra() {
+    if (++extras_ <= max_chunk_extras) return {};
+    const bool in_trailers = place_ == Place::trailer_name || place_ == Place::trailer_value;
+    return reject(in_trailers ? Status::fields_too_large : Status::bad_request);
+}
+
+}  // namespace web
