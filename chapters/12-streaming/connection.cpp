@@ -1,14 +1,10 @@
 #include "connection.h"
 
 #include <algorithm>
-#include <cassert>
-#include <charconv>
 #include <utility>
 
 namespace web {
 namespace {
-
-constexpr std::string_view crlf = "\r\n";
 
 iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
@@ -38,14 +34,19 @@ Wait Connection::waits_for() const {
 }
 
 std::span<char> Connection::room() {
+    if (body_) return {body_.get() + body_had_, request_.content_length - body_had_};
     if (!input_) input_ = pool_->take();
     return input_.room(min_room);
 }
 
 void Connection::received(std::size_t count) {
     if (last_answered_) return return_empty(input_);
-    input_.commit(count);
-    if (head_whole_) ++turn_;
+    if (body_) {
+        body_had_ += count;
+        ++turn_;
+    } else {
+        input_.commit(count);
+    }
     answer_requests();
     return_empty(input_);
 }
@@ -58,19 +59,18 @@ void Connection::end_of_input() {
 // Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
 // waits for its end.
 void Connection::out_of_memory() {
-    echo_ = chunk_end_ = {};
+    pool_->give_back(std::move(input_));
+    body_.reset();
     file_ = {};
-    const bool was_last = last_answered_;
-    hang_up();
-    if (was_last) return end_of_input();
-    if (!has_begun()) echo_ = service_unavailable;
+    if (last_answered_) return end_of_input();
+    last_answered_ = true;
+    echo_ = service_unavailable;
 }
 
 Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
     if (!echo_.empty()) parts_[count++] = part(echo_);
-    if (!chunk_end_.empty()) parts_[count++] = part(chunk_end_);
     return {{parts_.data(), count}, file_.size > 0 ? &file_ : nullptr};
 }
 
@@ -83,8 +83,8 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->give_back(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    input_.consume(std::exchange(used_, 0));
-    if (input_ || head_whole_) {
+    if (!head_whole_) body_.reset();
+    if (input_) {
         answer_requests();
         return_empty(input_);
     }
@@ -94,9 +94,7 @@ bool Connection::sent(std::size_t count) {
 // True if that was all of it. A file is closed then.
 bool Connection::sent_large_body(std::size_t count) {
     if (file_.size == 0) {
-        const std::size_t of_echo = std::min(count, echo_.size());
-        echo_.remove_prefix(of_echo);
-        chunk_end_.remove_prefix(count - of_echo);
+        echo_.remove_prefix(count);
     } else {
         file_.offset += static_cast<off_t>(count);
         file_.size -= count;
@@ -111,7 +109,9 @@ void Connection::return_empty(Buffer& buffer) {
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.
 void Connection::answer_requests() {
-    while (may_answer() && (head_whole_ || read_head()) && take_body()) {
+    while (may_answer() && (head_whole_ || read_head())) {
+        if (body_ && body_had_ < request_.content_length) return;
+        answer();
     }
 }
 
@@ -123,139 +123,52 @@ bool Connection::read_head() {
         return false;
     }
     head_whole_ = *progress == HttpParser::Progress::complete;
-    if (head_whole_) begin_body();
+    if (head_whole_ && request_.content_length > 0) begin_body();
     return head_whole_;
 }
 
-// The handler answers now, or wants the body first. After that nobody needs the head.
+// TODO(12): ask the handler as soon as the head is whole. If it answers, skip the body: up to a
+// bound, for beyond that the connection is cheaper to close. If it gives a sink, hand it piece
+// after piece of what is in input_, and nothing more is received until what it gives back is sent:
+// - 100 Continue only for who wants the body, and only while none of it is here
+// - start() before the first piece, not before: until then an error can still be told
+// - a long piece is sent from where it is, in input_; it must stay there until then
+// - end() gives the answer, or the last bytes of one that has begun; then the last chunk
+// - the sink goes after its last bytes, and not before
+// A body that came with its head stays where it is. Any other gets memory of its own, so that the
+// head, which has views of the input, never moves.
 void Connection::begin_body() {
+    const std::string_view early = input_.view().substr(parser_.head_size());
+    const std::size_t size = request_.content_length;
+    if (early.size() >= size) {
+        request_.body = early.substr(0, size);
+        return;
+    }
+    body_ = std::make_unique_for_overwrite<char[]>(size);
+    body_had_ = early.copy(body_.get(), early.size());
+    request_.body = {body_.get(), size};
+    if (request_.expects_continue && early.empty()) {
+        if (!output_) output_ = pool_->take();
+        output_.append("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+}
+
+void Connection::answer() {
     Response response(file_);
-    sink_ = handler_->begin(request_, response);
-    body_.begin(request_);
-    input_.consume(parser_.head_size());
-    const bool waits = request_.expects_continue && input_.empty() && !body_.at_end();
-    if (!sink_) {
-        // Who was not told to go on may go on all the same, or not (RFC 9110 §10.1.1).
-        answer(response, !waits && body_.left() <= max_skipped);
-    } else if (waits) {
-        out().append("HTTP/1.1 100 Continue\r\n\r\n");
-    }
-}
-
-// True once all of it was taken and its request is answered.
-bool Connection::take_body() {
-    while (!body_.at_end()) {
-        const auto piece = body_.next(input_.view());
-        if (!piece) refuse(piece.error());
-        if (!piece || piece->used == 0) return false;
-        if (sink_) {
-            pass_on(*piece);
-        } else {
-            skip(piece->used);
-        }
-        if (!may_answer()) return false;
-    }
-    end_body();
-    return true;
-}
-
-// What is sent from where it is must stay there until then.
-void Connection::pass_on(const BodyParser::Piece& piece) {
-    if (!piece.data.empty()) {
-        if (reply_ == Reply::none) start_answer();
-        body_had_ += piece.data.size();
-        send_piece(sink_->piece(piece.data), true);
-    }
-    if (has_large_body()) {
-        used_ = piece.used;
-    } else {
-        input_.consume(piece.used);
-    }
-}
-
-// How long a chunked body is turns out only now.
-void Connection::skip(std::size_t count) {
-    input_.consume(count);
-    body_had_ += count;
-    if (body_had_ > max_skipped) hang_up();
-}
-
-void Connection::end_body() {
-    if (sink_) {
-        if (reply_ == Reply::none) start_answer();
-        Response response(file_);
-        sink_->end(body_had_, response);
-        if (has_begun()) {
-            end_answer(response);
-        } else {
-            answer(response);
-        }
-        sink_.reset();
-    }
+    handler_->respond(request_, response);
+    const bool last = closing_ || !request_.keep_alive;
+    append(response, connection_field(request_, last));
+    last_answered_ = last;
     next_request();
 }
 
-// Not before a byte of the body is there: until then an error can still be told.
-void Connection::start_answer() {
-    Response response(file_);
-    sink_->start(request_, response);
-    using enum Response::Framing;
-    reply_ = Reply::later;
-    if (response.framing() == not_streamed) return;
-    if (response.framing() == chunks && request_.version == Version::http_1_0) {
-        response.end_by_closing();
-        request_.keep_alive = false;
-    }
-    append(response, connection_field(request_, closing_ || !request_.keep_alive));
-    reply_ = response.framing() == chunks ? Reply::chunks : Reply::bytes;
-    if (request_.method == Method::head) reply_ = Reply::all;
-}
-
-void Connection::end_answer(const Response& response) {
-    send_piece(response.body(), false);
-    if (reply_ == Reply::chunks) out().append("0\r\n\r\n");
-    last_answered_ = closing_ || !request_.keep_alive;
-}
-
-// RFC 9112 §7.1: an empty chunk would be the last one.
-void Connection::send_piece(std::string_view bytes, bool stays) {
-    if (bytes.empty() || reply_ == Reply::all) return;
-    assert(has_begun());
-    const bool copied = bytes.size() <= max_copied || !stays;
-    const std::string_view end = reply_ == Reply::chunks ? crlf : "";
-    if (reply_ == Reply::chunks) append_size(bytes.size());
-    if (copied) {
-        out().append(bytes);
-        out().append(end);
-    } else {
-        echo_ = bytes;
-        chunk_end_ = end;
-    }
-}
-
-void Connection::append_size(std::size_t size) {
-    std::array<char, 2 * sizeof size> digits;
-    char* const end = std::to_chars(digits.begin(), digits.end(), size, 16).ptr;
-    out().append({digits.data(), end});
-    out().append(crlf);
-}
-
-void Connection::answer(const Response& response, bool stays) {
-    const bool last = closing_ || !request_.keep_alive || !stays;
-    append(response, connection_field(request_, last));
-    reply_ = Reply::all;
-    last_answered_ = last;
-}
-
-Buffer& Connection::out() {
-    if (!output_) output_ = pool_->take();
-    return output_;
-}
-// A file goes out from where it is; anything else is soon copied.
+// A file, and a body that has memory of its own, go out from there; anything else is soon copied.
 void Connection::append(const Response& response, std::string_view connection) {
+    if (!output_) output_ = pool_->take();
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
-    const std::span<char> room = out().room(response.head_room() + body.size());
+    if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
+    const std::span<char> room = output_.room(response.head_room() + body.size());
     char* end = response.format_head(room.data(), *opening_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - room.data()));
@@ -263,26 +176,21 @@ void Connection::append(const Response& response, std::string_view connection) {
 }
 
 void Connection::next_request() {
+    const std::size_t used = parser_.head_size() + request_.content_length;
+    input_.consume(std::min(used, input_.size()));
+    if (echo_.empty()) body_.reset();
     parser_.reset();
     request_.reset();
-    body_had_ = 0;
-    reply_ = Reply::none;
     head_whole_ = false;
 }
 
-// An answer that has begun cannot become another: its end, which is missing, tells the client.
+// TODO(12): an answer that has begun cannot become another one, here and in out_of_memory(): it
+// ends where it is, and so does the connection.
 void Connection::refuse(Status status) {
-    if (!has_begun()) {
-        Response response(file_);
-        response.error(status);
-        append(response, "Connection: close\r\n");
-    }
-    hang_up();
-}
-
-void Connection::hang_up() {
+    Response response(file_);
+    response.error(status);
+    append(response, "Connection: close\r\n");
     last_answered_ = true;
-    sink_.reset();
     pool_->give_back(std::move(input_));
 }
 

@@ -5,10 +5,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
-#include "body_parser.h"
 #include "buffer.h"
 #include "buffer_pool.h"
 #include "file.h"
@@ -86,24 +86,9 @@ private:
     static constexpr std::size_t min_room = 4 * 1024;
     /// With this much unsent, requests wait: a client that does not read costs no more.
     static constexpr std::size_t max_unsent = 64 * 1024;
-    /// A longer piece of an answer is sent from where it is. Shorter ones are copied, so that
-    /// several share a call.
-    static constexpr std::size_t max_copied = 16 * 1024;
-    /// So much of a body that nobody wants is read for the sake of the connection.
-    static constexpr std::size_t max_skipped = 256 * 1024;
-
-    /// How much of the answer to the present request has been given.
-    enum class Reply : std::uint8_t {
-        none,
-        later,   // none: the end of the body will tell
-        bytes,   // its head: the pieces that come are its body,
-        chunks,  // or each is a chunk of it
-        all,
-    };
 
     Wait waits_for() const;
-    bool has_large_body() const { return (echo_.size() | chunk_end_.size() | file_.size) > 0; }
-    bool has_begun() const { return reply_ > Reply::later; }
+    bool has_large_body() const { return (echo_.size() | file_.size) > 0; }
     bool may_answer() const {
         return !last_answered_ && !has_large_body() && output_.size() < max_unsent;
     }
@@ -112,20 +97,10 @@ private:
     void return_empty(Buffer& buffer);
     bool read_head();
     void begin_body();
-    bool take_body();
-    void pass_on(const BodyParser::Piece& piece);
-    void skip(std::size_t count);
-    void end_body();
-    void start_answer();
-    void answer(const Response& response, bool stays = true);
-    void end_answer(const Response& response);
-    void send_piece(std::string_view bytes, bool stays);
+    void answer();
     void append(const Response& response, std::string_view connection);
-    void append_size(std::size_t size);
-    Buffer& out();
     void next_request();
     void refuse(Status status);
-    void hang_up();
 
     Handler* handler_;
     BufferPool* pool_;
@@ -133,19 +108,18 @@ private:
     // Lent by the pool while they hold something: a client that waits costs nobody a buffer.
     Buffer input_;
     Buffer output_;
+    // TODO(12): no body is held. What is needed instead: who takes it (a BodySinkPtr), where in it
+    // we are (a BodyParser), how much of the answer has been given, and what has to be sent from
+    // where it is before more is received.
+    std::unique_ptr<char[]> body_;  // a body that did not come with its head
     std::size_t body_had_ = 0;
     // One of them may have to be sent after output_:
-    std::string_view echo_;  // a sink's, perhaps of input_; or a literal
+    std::string_view echo_;  // of body_, or a literal
     FileRange file_;
-    std::string_view chunk_end_;  // after echo_
-    std::size_t used_ = 0;        // of input_, once echo_ is sent
-    BodySinkPtr sink_;            // of the present request, if it wants its body
     HttpParser parser_;
-    BodyParser body_;
     Request request_;
-    std::array<iovec, 3> parts_{};
+    std::array<iovec, 2> parts_{};
     std::uint32_t turn_ = 0;
-    Reply reply_ = Reply::none;
     bool head_whole_ = false;
     bool closing_ = false;
     bool last_answered_ = false;

@@ -345,11 +345,11 @@ std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* 
         // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests;
         // and only after a last coding that is chunked is it known where a body ends.
         if (length.seen || is_1_0 || !coding.good) return reject(Status::bad_request);
-        if (other_coding) return reject(Status::not_implemented);
+        // TODO(12): a single `chunked` is a framing like another now.
+        return reject(other_coding ? Status::not_implemented : Status::length_required);
     }
     if (request.content_length > max_body) return reject(Status::content_too_large);
     if (!expect.good) return reject(Status::expectation_failed);
-    request.chunked = coding.seen;
     request.expects_continue = expect.seen;
     request.keep_alive = !close;  // RFC 9112 §9.3
     request.fields = {bytes_ + fields_, end};

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,15 +40,16 @@ public:
     /// A body that lives as long as the program: a literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
-    /// A body that comes piece by piece from a BodySink: so many bytes in all, or nobody knows how
-    /// many.
-    void stream(std::size_t size) {
-        framing_ = Framing::length;
-        streamed_ = size;
+    // TODO(12): instead of that: stream(size), or stream() where nobody knows the size. Then
+    // format_head() tells of chunks, or of nothing if the client is of HTTP/1.0 and the end of the
+    // connection is the end of the body.
+    /// The body of the request that is being answered. It is sent from where it is.
+    void request_body(std::string_view bytes) {
+        body_ = bytes;
+        has_request_body_ = true;
     }
-    void stream() { framing_ = Framing::chunks; }
 
-    /// A file is the body. It is sent from where it is; an empty one need not be kept.
+    /// A file is the body. It is sent from where it is, too; an empty one need not be kept.
     void file(FileRange range) {
         if (range.size > 0) *file_ = std::move(range);
     }
@@ -63,14 +63,6 @@ public:
 
     Status status() const { return status_; }
 
-    /// How a client finds the end of a body that is streamed (RFC 9112 §6.3).
-    enum class Framing : std::uint8_t { not_streamed, length, chunks, close };
-
-    Framing framing() const { return framing_; }
-
-    /// For a client that knows no chunks.
-    void end_by_closing() { framing_ = Framing::close; }
-
     /// The most bytes that format_head() writes.
     std::size_t head_room() const {
         return max_head + field_size_ + (representation_ ? Representation::max_fields : 0);
@@ -82,6 +74,8 @@ public:
 
     std::string_view body() const { return body_; }
 
+    bool has_request_body() const { return has_request_body_; }
+
 private:
     char* format_content(char* out) const;
 
@@ -91,9 +85,8 @@ private:
     std::optional<Representation> representation_;
     std::string kept_;            // perhaps a field line, then the body
     std::size_t field_size_ = 0;  // of that line
-    std::size_t streamed_ = 0;    // bytes that the body will have
     Status status_ = Status::ok;
-    Framing framing_ = Framing::not_streamed;
+    bool has_request_body_ = false;
 };
 
 }  // namespace web

@@ -15,6 +15,8 @@ enum class Status : std::uint16_t {
     bad_request = 400,
     not_found = 404,
     method_not_allowed = 405,
+    // TODO(12): nobody has to tell a length any more.
+    length_required = 411,
     precondition_failed = 412,
     content_too_large = 413,
     uri_too_long = 414,
@@ -36,6 +38,7 @@ constexpr std::string_view status_line(Status status) {
         case Status::bad_request: return "HTTP/1.1 400 Bad Request\r\n";
         case Status::not_found: return "HTTP/1.1 404 Not Found\r\n";
         case Status::method_not_allowed: return "HTTP/1.1 405 Method Not Allowed\r\n";
+        case Status::length_required: return "HTTP/1.1 411 Length Required\r\n";
         case Status::precondition_failed: return "HTTP/1.1 412 Precondition Failed\r\n";
         case Status::content_too_large: return "HTTP/1.1 413 Content Too Large\r\n";
         case Status::uri_too_long: return "HTTP/1.1 414 URI Too Long\r\n";

@@ -9,6 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#if __has_include("body_sink.h")
+#include "body_sink.h"
+#endif
+
 namespace web {
 namespace {
 
@@ -56,7 +60,26 @@ struct Told {
 
 constexpr std::string_view asks_for_size = "/sizeof(Request)";
 
-#if __has_include("body_parser.h")
+void tell_size(Response& response) {
+    response.content_type("text/plain; charset=utf-8");
+    response.body(std::to_string(sizeof(Request)));
+}
+
+template <typename H>
+class Mirror final : public H {
+public:
+    void respond(const Request& request, Response& response) override {
+        if (request.path == asks_for_size) return tell_size(response);
+        const Told told(request);
+        response.content_type("text/plain; charset=utf-8");
+        response.body(told.before + std::string(body_of(request)) + told.after);
+    }
+
+private:
+    static std::string_view body_of(const auto& request) { return request.body; }
+};
+
+#if __has_include("body_sink.h")
 
 /// From chapter 12 on a body comes in pieces. At /stream the answer does, too.
 class Teller final : public BodySink {
@@ -65,7 +88,7 @@ public:
 
     void start(const Request&, Response& response) override {
         response.content_type("text/plain; charset=utf-8");
-        if (streams_) response.stream();
+        if (streams_) stream(response);
     }
 
     std::string_view piece(std::string_view bytes) override {
@@ -82,33 +105,23 @@ public:
     void release() override { delete this; }
 
 private:
+    static void stream(auto& response) { response.stream(); }
+
     Told told_;
     bool streams_;
     std::string body_;
 };
 
-class Mirror final : public Handler {
+template <typename H>
+    requires requires(H& handler, const Request& request, Response& response) {
+        handler.begin(request, response);
+    }
+class Mirror<H> final : public H {
 public:
     BodySinkPtr begin(const Request& request, Response& response) override {
         if (request.path != asks_for_size) return BodySinkPtr(new Teller(request));
-        response.content_type("text/plain; charset=utf-8");
-        response.body(std::to_string(sizeof(Request)));
+        tell_size(response);
         return nullptr;
-    }
-};
-
-#else
-
-class Mirror final : public Handler {
-public:
-    void respond(const Request& request, Response& response) override {
-        response.content_type("text/plain; charset=utf-8");
-        if (request.path == asks_for_size) {
-            response.body(std::to_string(sizeof(Request)));
-        } else {
-            const Told told(request);
-            response.body(told.before + std::string(request.body) + told.after);
-        }
     }
 };
 
@@ -117,7 +130,7 @@ public:
 }  // namespace
 
 std::unique_ptr<Handler> make_app() {
-    return std::make_unique<Mirror>();
+    return std::make_unique<Mirror<Handler>>();
 }
 
 }  // namespace web

@@ -1,6 +1,6 @@
 #include "body_parser.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace web {
 namespace {
@@ -62,39 +62,40 @@ std::expected<BodyParser::Piece, Status> BodyParser::next(std::string_view bytes
 // RFC 9112 §7.1: size, perhaps extensions, CRLF, so many bytes, CRLF; after a size of 0 perhaps
 // trailers, which are lines like a head's, and an empty line.
 ParseResult BodyParser::take(char c) {
-    const auto expect = [&](char wanted, Place next) -> ParseResult {
-        if (c != wanted) return reject(Status::bad_request);
+    const auto expect = [this](bool met, Place next) -> ParseResult {
+        if (!met) return reject(Status::bad_request);
         place_ = next;
         return {};
     };
+    if (place_ >= Place::space && ++extras_ > max_chunk_extras) {
+        return reject(place_ < Place::trailer ? Status::bad_request : Status::fields_too_large);
+    }
     switch (place_) {
         case Place::size: return add_digit(c);
         case Place::more_size:
-            if (c == '\r') return expect('\r', Place::size_end);
-            if (c == ';') return expect(';', Place::extension);
-            if (is_space(c)) return expect(c, Place::space);
+            if (c == '\r') return expect(true, Place::size_end);
+            if (c == ';') return expect(true, Place::extension);
+            if (is_space(c)) return expect(true, Place::space);
             return add_digit(c);
-        case Place::space:
-            if (c == ';') return expect(';', Place::extension);
-            return is_space(c) ? count_extra() : reject(Status::bad_request);
-        case Place::extension:
-            if (c == '\r') return expect('\r', Place::size_end);
-            return is_field_byte(c) ? count_extra() : reject(Status::bad_request);
         case Place::size_end: return end_size(c);
-        case Place::data_return: return expect('\r', Place::data_end);
-        case Place::data_end: return expect('\n', Place::size);
+        case Place::data_return: return expect(c == '\r', Place::data_end);
+        case Place::data_end: return expect(c == '\n', Place::size);
+        case Place::space:
+            return expect(is_space(c) || c == ';', c == ';' ? Place::extension : Place::space);
+        case Place::extension:
+            if (c == '\r') return expect(true, Place::size_end);
+            return expect(is_field_byte(c), Place::extension);
         case Place::trailer:
-            if (c == '\r') return expect('\r', Place::last_line_end);
-            place_ = Place::trailer_name;
-            return is_name_byte(c) ? count_extra() : reject(Status::bad_request);
+            if (c == '\r') return expect(true, Place::last_line_end);
+            return expect(is_name_byte(c), Place::trailer_name);
         case Place::trailer_name:
-            if (c == ':') return expect(':', Place::trailer_value);
-            return is_name_byte(c) ? count_extra() : reject(Status::bad_request);
+            if (c == ':') return expect(true, Place::trailer_value);
+            return expect(is_name_byte(c), Place::trailer_name);
         case Place::trailer_value:
-            if (c == '\r') return expect('\r', Place::trailer_end);
-            return is_field_byte(c) ? count_extra() : reject(Status::bad_request);
-        case Place::trailer_end: return expect('\n', Place::trailer);
-        case Place::last_line_end: return expect('\n', Place::end);
+            if (c == '\r') return expect(true, Place::trailer_end);
+            return expect(is_field_byte(c), Place::trailer_value);
+        case Place::trailer_end: return expect(c == '\n', Place::trailer);
+        case Place::last_line_end: return expect(c == '\n', Place::end);
         case Place::data:
         case Place::end: break;
     }
@@ -118,12 +119,6 @@ ParseResult BodyParser::end_size(char c) {
     digits_ = 0;
     place_ = left_ > 0 ? Place::data : Place::trailer;
     return {};
-}
-
-ParseResult BodyParser::count_extra() {
-    if (++extras_ <= max_chunk_extras) return {};
-    const bool in_trailers = place_ == Place::trailer_name || place_ == Place::trailer_value;
-    return reject(in_trailers ? Status::fields_too_large : Status::bad_request);
 }
 
 }  // namespace web

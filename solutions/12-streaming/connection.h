@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "body_parser.h"
+#include "body_sink.h"
 #include "buffer.h"
 #include "buffer_pool.h"
 #include "file.h"

@@ -41,6 +41,7 @@ from workbook.checks import (
 from workbook.checks.behaviour import (
     bodies,
     changing_files,
+    chunked,
     codings,
     connections,
     cuts,
@@ -65,6 +66,7 @@ from workbook.checks.behaviour import (
     smuggling,
     start,
     stop,
+    streaming,
     threads,
     told,
     validators,
@@ -109,6 +111,8 @@ GROUPS = (
     group("validators", "versions that a client has already", validators.cases, level=10),
     group("ranges", "parts of files", ranges.cases, level=10),
     group("codings", "coded forms of files", codings.cases, level=10),
+    group("chunked", "bodies that come in chunks", chunked.cases, level=12),
+    group("streaming", "bodies that nobody holds", streaming.cases, level=12),
 )
 
 CHECKS: tuple[Check, ...] = (
