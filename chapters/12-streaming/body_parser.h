@@ -12,8 +12,8 @@
 
 namespace web {
 
-/// Bytes of all extensions and trailers of one chunked body. Nobody here reads them, so there need
-/// not be many; more is 400 or 431 (RFC 9112 §7.1.1, RFC 6585 §5).
+/// Bytes of all extensions and trailers of one chunked body, with their line ends. Nobody here
+/// reads them, so there need not be many; more is 400 or 431 (RFC 9112 §7.1.1, RFC 6585 §5).
 inline constexpr std::size_t max_chunk_extras = 8 * 1024;
 
 /// Finds a body, and where it ends, in bytes that arrive in pieces: by its length (RFC 9112 §6.2)
@@ -27,7 +27,7 @@ public:
         std::size_t used = 0;
     };
 
-    /// Ready for the body of a request whose head is complete.
+    /// Ready for the body of a request that has one.
     void begin(const Request& request);
 
     /// The next piece of the body: of one chunk at most, perhaps no data.
@@ -44,12 +44,12 @@ private:
     enum class Place : std::uint8_t {
         size,  // the first digit of a chunk's size
         more_size,
-        space,  // before the extensions
-        extension,
-        size_end,  // the line feed behind both
+        size_end,  // the line feed behind size and extensions
         data,
         data_return,  // behind a chunk's data
         data_end,
+        space,  // before an extension; from here on there is a bound
+        extension,
         trailer,  // its first byte, or the last line, which is empty
         trailer_name,
         trailer_value,
@@ -61,7 +61,6 @@ private:
     ParseResult take(char c);
     ParseResult add_digit(char c);
     ParseResult end_size(char c);
-    ParseResult count_extra();
 
     std::size_t left_ = 0;       // bytes of data: of the body, or of the chunk
     std::size_t most_left_ = 0;  // what all chunks that are still to come may have

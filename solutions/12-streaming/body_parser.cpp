@@ -44,7 +44,7 @@ void BodyParser::begin(const Request& request) {
     most_left_ = max_body;
     extras_ = 0;
     digits_ = 0;
-    place_ = chunked_ ? Place::size : left_ > 0 ? Place::data : Place::end;
+    place_ = chunked_ ? Place::size : Place::data;
 }
 
 std::expected<BodyParser::Piece, Status> BodyParser::next(std::string_view bytes) {
@@ -62,8 +62,8 @@ std::expected<BodyParser::Piece, Status> BodyParser::next(std::string_view bytes
 // RFC 9112 §7.1: size, perhaps extensions, CRLF, so many bytes, CRLF; after a size of 0 perhaps
 // trailers, which are lines like a head's, and an empty line.
 ParseResult BodyParser::take(char c) {
-    const auto expect = [this](bool met, Place next) -> ParseResult {
-        if (!met) return reject(Status::bad_request);
+    const auto to = [this](Place next, bool right = true) -> ParseResult {
+        if (!right) return reject(Status::bad_request);
         place_ = next;
         return {};
     };
@@ -73,29 +73,30 @@ ParseResult BodyParser::take(char c) {
     switch (place_) {
         case Place::size: return add_digit(c);
         case Place::more_size:
-            if (c == '\r') return expect(true, Place::size_end);
-            if (c == ';') return expect(true, Place::extension);
-            if (is_space(c)) return expect(true, Place::space);
+            if (c == '\r') return to(Place::size_end);
+            if (c == ';') return to(Place::extension);
+            if (is_space(c)) return to(Place::space);
             return add_digit(c);
         case Place::size_end: return end_size(c);
-        case Place::data_return: return expect(c == '\r', Place::data_end);
-        case Place::data_end: return expect(c == '\n', Place::size);
+        case Place::data_return: return to(Place::data_end, c == '\r');
+        case Place::data_end: return to(Place::size, c == '\n');
         case Place::space:
-            return expect(is_space(c) || c == ';', c == ';' ? Place::extension : Place::space);
+            if (c == ';') return to(Place::extension);
+            return to(Place::space, is_space(c));
         case Place::extension:
-            if (c == '\r') return expect(true, Place::size_end);
-            return expect(is_field_byte(c), Place::extension);
+            if (c == '\r') return to(Place::size_end);
+            return to(Place::extension, is_field_byte(c));
         case Place::trailer:
-            if (c == '\r') return expect(true, Place::last_line_end);
-            return expect(is_name_byte(c), Place::trailer_name);
+            if (c == '\r') return to(Place::last_line_end);
+            return to(Place::trailer_name, is_name_byte(c));
         case Place::trailer_name:
-            if (c == ':') return expect(true, Place::trailer_value);
-            return expect(is_name_byte(c), Place::trailer_name);
+            if (c == ':') return to(Place::trailer_value);
+            return to(Place::trailer_name, is_name_byte(c));
         case Place::trailer_value:
-            if (c == '\r') return expect(true, Place::trailer_end);
-            return expect(is_field_byte(c), Place::trailer_value);
-        case Place::trailer_end: return expect(c == '\n', Place::trailer);
-        case Place::last_line_end: return expect(c == '\n', Place::end);
+            if (c == '\r') return to(Place::trailer_end);
+            return to(Place::trailer_value, is_field_byte(c));
+        case Place::trailer_end: return to(Place::trailer, c == '\n');
+        case Place::last_line_end: return to(Place::end, c == '\n');
         case Place::data:
         case Place::end: break;
     }

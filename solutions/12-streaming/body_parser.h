@@ -26,7 +26,7 @@ public:
         std::size_t used = 0;
     };
 
-    /// Ready for the body of a request whose head is complete.
+    /// Ready for the body of a request that has one.
     void begin(const Request& request);
 
     /// The next piece of the body: of one chunk at most, perhaps no data.

@@ -123,23 +123,27 @@ bool Connection::read_head() {
         return false;
     }
     head_whole_ = *progress == HttpParser::Progress::complete;
-    if (head_whole_) begin_body();
+    if (head_whole_) begin_request();
     return head_whole_;
 }
 
 // The handler answers now, or wants the body first. After that nobody needs the head.
-void Connection::begin_body() {
+void Connection::begin_request() {
     Response response(file_);
     sink_ = handler_->begin(request_, response);
-    body_.begin(request_);
     input_.consume(parser_.head_size());
-    const bool waits = request_.expects_continue && input_.empty() && !body_.at_end();
-    if (!sink_) {
-        // Who was not told to go on may go on all the same, or not (RFC 9110 §10.1.1).
-        answer(response, !waits && body_.left() <= max_skipped);
-    } else if (waits) {
-        out().append("HTTP/1.1 100 Continue\r\n\r\n");
-    }
+    const bool stays = !request_.has_body() || begin_body();
+    if (!sink_) answer(response, stays);
+}
+
+// True if the connection is worth reading all of it. Who was not told to go on may go on all the
+// same, or not (RFC 9110 §10.1.1).
+bool Connection::begin_body() {
+    body_.begin(request_);
+    const bool waits = request_.expects_continue && input_.empty();
+    if (!sink_) return !waits && body_.left() <= max_skipped;
+    if (waits) out().append("HTTP/1.1 100 Continue\r\n\r\n");
+    return true;
 }
 
 // True once all of it was taken and its request is answered.

@@ -112,7 +112,8 @@ private:
     void answer_requests();
     void return_empty(Buffer& buffer);
     bool read_head();
-    void begin_body();
+    void begin_request();
+    bool begin_body();
     bool take_body();
     void pass_on(const BodyParser::Piece& piece);
     void skip(std::size_t count);

@@ -24,6 +24,8 @@ struct Request {
     bool keep_alive = false;
     bool chunked = false;
 
+    bool has_body() const { return chunked || content_length > 0; }
+
     /// Ready for the next request.
     void reset() {
         method = Method::unknown;

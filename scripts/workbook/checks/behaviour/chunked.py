@@ -178,7 +178,7 @@ def trailers() -> Iterator[Case]:
         yield refused(f"trailers-{what}", HELLO + b"0\r\n" + lines + b"\r\n", TRAILERS)
     yield refused("trailers-too-long", b"0\r\nX:" + b"v" * (EXTRAS - 5) + b"\r\n\r\n",
                   "RFC 6585 §5", FIELDS_TOO_LARGE)
-    yield refused("trailers-too-many", b"0\r\n" + b"X: y\r\n" * (EXTRAS // 6) + b"\r\n",
+    yield refused("trailers-too-many", b"0\r\n" + b"X: y\r\n" * (EXTRAS // 6 + 1) + b"\r\n",
                   "RFC 6585 §5", FIELDS_TOO_LARGE)
 
 
