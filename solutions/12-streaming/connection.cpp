@@ -255,6 +255,7 @@ Buffer& Connection::out() {
     if (!output_) output_ = pool_->take();
     return output_;
 }
+
 // A file goes out from where it is; anything else is soon copied.
 void Connection::append(const Response& response, std::string_view connection) {
     std::string_view body = response.body();
