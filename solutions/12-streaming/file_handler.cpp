@@ -1,6 +1,7 @@
 #include "file_handler.h"
 
 #include <array>
+#include <chrono>
 #include <expected>
 #include <span>
 #include <string_view>
@@ -8,7 +9,7 @@
 
 #include "coding.h"
 #include "conditions.h"
-#include "files.h"
+#include "hot_files.h"
 #include "http_parser.h"
 #include "media_type.h"
 #include "path.h"
@@ -59,8 +60,8 @@ struct Form {
 
 class FileHandler final : public Handler {
 public:
-    FileHandler(const std::string& root, std::unique_ptr<Handler> app)
-        : files_(root), app_(std::move(app)) {}
+    FileHandler(const std::string& root, const CacheBounds& bounds, std::unique_ptr<Handler> app)
+        : files_(root, bounds), app_(std::move(app)) {}
 
     BodySinkPtr begin(const Request& request, Response& response) override {
         if (is_get(request)) return respond_with_file(request, response);
@@ -68,6 +69,13 @@ public:
         const bool nothing = !sink && response.status() == Status::not_found;
         return nothing ? respond_with_file(request, response) : std::move(sink);
     }
+
+    void second_begins(std::chrono::sys_seconds now) override {
+        files_.second_begins(now);
+        app_->second_begins(now);
+    }
+
+    bool give_way() override { return files_.give_way() || app_->give_way(); }
 
 private:
     BodySinkPtr respond_with_file(const Request& request, Response& response) {
@@ -151,15 +159,16 @@ private:
         return {name_.data(), size};
     }
 
-    const Files files_;
+    HotFiles files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;
 };
 
 }  // namespace
 
-std::unique_ptr<Handler> serve_files(const std::string& root, std::unique_ptr<Handler> app) {
-    return std::make_unique<FileHandler>(root, std::move(app));
+std::unique_ptr<Handler> serve_files(const std::string& root, const CacheBounds& bounds,
+                                     std::unique_ptr<Handler> app) {
+    return std::make_unique<FileHandler>(root, bounds, std::move(app));
 }
 
 }  // namespace web

@@ -35,6 +35,7 @@ END_S = 5.0  # for a process that has begun to end, on a busy machine
 MAX_DEATHS = 3
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
 DATED_LEVEL = 9  # from which on answers are as heads.plain tells them
+CACHE_LEVEL = 11  # from which on files are kept
 BAD_END = "it did not end well after SIGTERM"
 
 
@@ -297,11 +298,14 @@ def _died(server: Server, failure: Failure) -> bool:
 
 
 def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future[Any]) -> None:
+    assert case.alone
     others.result()
     if not work.wanted(case):
         return work.skipped(case)
     try:
-        work.judged(case, _alone(command, case))
+        # A folder of its own may change: who looks once a second looks every time, unless told.
+        keeps_none = ("--cache", "0") if work.level >= CACHE_LEVEL and case.alone.site else ()
+        work.judged(case, _alone((*command, *keeps_none), case))
     except Unable as lack:
         work.lacks(case, str(lack))
 

@@ -1,0 +1,64 @@
+#include "files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "files_system.h"
+
+namespace web {
+namespace {
+
+FileError file_error(int error) {
+    switch (error) {
+        case EAGAIN:
+        case EINTR:
+        case EIO:
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM: return FileError::exhausted;
+        default: return FileError::missing;
+    }
+}
+
+// Of a directory without its x bit nothing could be opened: its dot tells.
+Fd open_root(const std::string& root) {
+    Fd directory(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.number() < 0) {
+        throw std::system_error(errno, std::generic_category(), "--root " + root);
+    }
+    return directory;
+}
+
+}  // namespace
+
+File::~File() = default;
+
+std::size_t size_of(std::span<const iovec> parts) {
+    std::size_t size = 0;
+    for (const iovec& part : parts)
+        size += part.iov_len;
+    return size;
+}
+
+// TODO(11): take_into_memory(). A file that has become shorter stays what it is.
+
+Files::Files(const std::string& root) : root_(open_root(root)) {}
+
+std::expected<OpenFile, FileError> Files::open(const char* name) const {
+    Fd file = open_beneath(root_, name);
+    struct stat status{};
+    if (file.number() < 0 || ::fstat(file.number(), &status) < 0) {
+        return std::unexpected(file_error(errno));
+    }
+    if (S_ISDIR(status.st_mode)) return std::unexpected(FileError::directory);
+    if (!S_ISREG(status.st_mode)) return std::unexpected(FileError::missing);
+    // TODO(11): when it was changed, and its inode.
+    return OpenFile{File(std::move(file)),
+                    {modified_ns(status), static_cast<std::uint64_t>(status.st_size)}};
+}
+
+}  // namespace web

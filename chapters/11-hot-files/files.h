@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "fd.h"
+#include "file.h"
+#include "range.h"
+
+namespace web {
+
+/// Why there is no file to send.
+enum class FileError : std::uint8_t {
+    missing,  // or not to be had: who may not read it is not told that it exists
+    directory,
+    exhausted,  // out of descriptors or memory, or the disk failed: perhaps another time
+};
+
+/// A file, as it was when it was opened.
+struct OpenFile {
+    File file;
+    FileVersion version;
+    // TODO(11): when it was changed, its inode, and whether it is what it was before.
+
+    /// Part of it, or all of it.
+    FileRange take(const std::optional<ByteRange>& part) {
+        const ByteRange range = part.value_or(ByteRange{0, version.size});
+        return {std::move(file), static_cast<off_t>(range.first),
+                static_cast<std::size_t>(range.size)};
+    }
+};
+
+// TODO(11): take_into_memory(): its bytes instead of its descriptor.
+
+/// The regular files beneath one directory. Belongs to one thread.
+class Files {
+public:
+    /// Throws std::system_error naming --root.
+    explicit Files(const std::string& root);
+
+    /// `name` is relative to the root, without dot segments; no link leads out.
+    std::expected<OpenFile, FileError> open(const char* name) const;
+
+private:
+    Fd root_;
+};
+
+}  // namespace web
