@@ -71,7 +71,9 @@ Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
     if (!echo_.empty()) parts_[count++] = part(echo_);
-    return {{parts_.data(), count}, file_.size > 0 ? &file_ : nullptr};
+    const std::string_view in_memory = file_.bytes();
+    if (!in_memory.empty()) parts_[count++] = part(in_memory);
+    return {{parts_.data(), count}, file_.size > 0 && in_memory.empty() ? &file_ : nullptr};
 }
 
 bool Connection::sent(std::size_t count) {

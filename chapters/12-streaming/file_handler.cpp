@@ -1,6 +1,7 @@
 #include "file_handler.h"
 
 #include <array>
+#include <chrono>
 #include <expected>
 #include <span>
 #include <string_view>
@@ -8,7 +9,7 @@
 
 #include "coding.h"
 #include "conditions.h"
-#include "files.h"
+#include "hot_files.h"
 #include "http_parser.h"
 #include "media_type.h"
 #include "path.h"
@@ -59,8 +60,8 @@ struct Form {
 
 class FileHandler final : public Handler {
 public:
-    FileHandler(const std::string& root, std::unique_ptr<Handler> app)
-        : files_(root), app_(std::move(app)) {}
+    FileHandler(const std::string& root, const CacheBounds& bounds, std::unique_ptr<Handler> app)
+        : files_(root, bounds), app_(std::move(app)) {}
 
     // TODO(12): begin(). Who is asked for a file answers at once; what the app's sink is, is ours.
     void respond(const Request& request, Response& response) override {
@@ -68,6 +69,13 @@ public:
         app_->respond(request, response);
         if (response.status() == Status::not_found) respond_with_file(request, response);
     }
+
+    void second_begins(std::chrono::sys_seconds now) override {
+        files_.second_begins(now);
+        app_->second_begins(now);
+    }
+
+    bool give_way() override { return files_.give_way() || app_->give_way(); }
 
 private:
     void respond_with_file(const Request& request, Response& response) {
@@ -147,15 +155,16 @@ private:
         return {name_.data(), size};
     }
 
-    const Files files_;
+    HotFiles files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;
 };
 
 }  // namespace
 
-std::unique_ptr<Handler> serve_files(const std::string& root, std::unique_ptr<Handler> app) {
-    return std::make_unique<FileHandler>(root, std::move(app));
+std::unique_ptr<Handler> serve_files(const std::string& root, const CacheBounds& bounds,
+                                     std::unique_ptr<Handler> app) {
+    return std::make_unique<FileHandler>(root, bounds, std::move(app));
 }
 
 }  // namespace web

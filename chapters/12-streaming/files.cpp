@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -35,13 +36,24 @@ Fd open_root(const std::string& root) {
 
 }  // namespace
 
-File::~File() = default;
+File::~File() {
+    if (contents_ && --contents_->users == 0) delete contents_;
+}
 
 std::size_t size_of(std::span<const iovec> parts) {
     std::size_t size = 0;
     for (const iovec& part : parts)
         size += part.iov_len;
     return size;
+}
+
+bool take_into_memory(OpenFile& file) {
+    const auto size = static_cast<std::size_t>(file.version.size);
+    auto bytes = std::make_unique_for_overwrite<char[]>(size);
+    const ssize_t had = ::pread(file.file.fd().number(), bytes.get(), size, 0);
+    if (had < 0 || static_cast<std::size_t>(had) != size) return false;
+    file.file = File(std::move(bytes));
+    return true;
 }
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}
@@ -55,7 +67,9 @@ std::expected<OpenFile, FileError> Files::open(const char* name) const {
     if (S_ISDIR(status.st_mode)) return std::unexpected(FileError::directory);
     if (!S_ISREG(status.st_mode)) return std::unexpected(FileError::missing);
     return OpenFile{File(std::move(file)),
-                    {modified_ns(status), static_cast<std::uint64_t>(status.st_size)}};
+                    {modified_ns(status), static_cast<std::uint64_t>(status.st_size)},
+                    changed_ns(status),
+                    status.st_ino};
 }
 
 }  // namespace web

@@ -23,6 +23,13 @@ enum class FileError : std::uint8_t {
 struct OpenFile {
     File file;
     FileVersion version;
+    std::int64_t changed_ns = 0;  // since 1970: unlike the time of its version it cannot be set
+    std::uint64_t inode = 0;
+
+    bool is_unchanged_from(const OpenFile& before) const {
+        return changed_ns == before.changed_ns && inode == before.inode &&
+               version.size == before.version.size;
+    }
 
     /// Part of it, or all of it.
     FileRange take(const std::optional<ByteRange>& part) {
@@ -31,6 +38,10 @@ struct OpenFile {
                 static_cast<std::size_t>(range.size)};
     }
 };
+
+/// Takes the bytes into memory, and the descriptor is not needed any more. False, and nothing has
+/// changed, if they are not all to be had.
+bool take_into_memory(OpenFile& file);
 
 /// The regular files beneath one directory. Belongs to one thread.
 class Files {

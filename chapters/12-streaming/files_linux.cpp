@@ -50,6 +50,10 @@ std::int64_t modified_ns(const struct stat& status) {
     return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
 }
 
+std::int64_t changed_ns(const struct stat& status) {
+    return status.st_ctim.tv_sec * std::int64_t{1'000'000'000} + status.st_ctim.tv_nsec;
+}
+
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
                        std::size_t most) {
     const std::size_t head_size = size_of(head);

@@ -15,6 +15,10 @@ std::int64_t modified_ns(const struct stat& status) {
     return status.st_mtimespec.tv_sec * std::int64_t{1'000'000'000} + status.st_mtimespec.tv_nsec;
 }
 
+std::int64_t changed_ns(const struct stat& status) {
+    return status.st_ctimespec.tv_sec * std::int64_t{1'000'000'000} + status.st_ctimespec.tv_nsec;
+}
+
 // sendfile(2) says how much it sent even where it fails. It takes a head, but counts it as part of
 // the file (xnu) or not (its manual page): so that is sent first.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,

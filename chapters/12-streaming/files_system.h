@@ -29,6 +29,9 @@ Fd walk_beneath(const Fd& root, const char* name);
 /// When the file was last written to, since 1970.
 std::int64_t modified_ns(const struct stat& status);
 
+/// When it, its name or its times were last changed: whoever asks may not choose what this says.
+std::int64_t changed_ns(const struct stat& status);
+
 std::size_t size_of(std::span<const iovec> parts);
 
 /// Sends the head, then at most `most` bytes of the range. How many bytes of both were sent; -1 and

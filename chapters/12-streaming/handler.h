@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -17,6 +18,13 @@ public:
     // later.
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
+
+    /// A second has begun: told once, before the requests that come in it.
+    virtual void second_begins(std::chrono::sys_seconds) {}
+
+    /// Memory or descriptors run out, and somebody would be refused: frees what is kept for speed
+    /// alone. False if there was nothing.
+    virtual bool give_way() { return false; }
 };
 
 /// Makes a handler for each thread that serves.

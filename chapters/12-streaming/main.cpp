@@ -1,5 +1,6 @@
 #include <getopt.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <array>
 #include <atomic>
@@ -19,10 +20,12 @@
 namespace {
 
 constexpr const char* usage =
-    "usage: server [--root DIR] [--host 127.0.0.1] [--port 8080] [--threads N]\n"
-    "              [--limits I,H,P,L,S] [--help]\n"
+    "usage: server [--root DIR] [--cache BYTES] [--host 127.0.0.1] [--port 8080]\n"
+    "              [--threads N] [--limits I,H,P,L,S] [--help]\n"
     "\n"
     "  --root DIR       serve the files beneath this directory, too\n"
+    "  --cache BYTES    keep so much of them in memory, for up to a second without looking\n"
+    "                   whether they have changed; 0 keeps nothing (default 64 MiB)\n"
     "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
     "  --threads N      threads that serve (default: one for each core it may use)\n"
@@ -85,21 +88,27 @@ std::string parse_root(const char* text) {
 struct Options {
     web::ServerOptions server;
     std::string root;
+    std::size_t cache = 64 * 1024 * 1024;
 };
+
+// A worker's share. Most descriptors are for clients.
+web::CacheBounds cache_bounds(const Options& options) {
+    rlimit descriptors{};
+    ::getrlimit(RLIMIT_NOFILE, &descriptors);
+    return {options.cache / options.server.threads,
+            descriptors.rlim_cur / 4 / options.server.threads};
+}
 
 /// Nothing when only the usage was asked for.
 std::optional<Options> parse_options(int argc, char** argv) {
     const option known[] = {
-        {"host", required_argument, nullptr, 'h'},
-        {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'},
-        {"limits", required_argument, nullptr, 'l'},
-        {"root", required_argument, nullptr, 'r'},
-        {"help", no_argument, nullptr, 'u'},
-        {},
+        {"host", required_argument, nullptr, 'h'},    {"port", required_argument, nullptr, 'p'},
+        {"threads", required_argument, nullptr, 't'}, {"limits", required_argument, nullptr, 'l'},
+        {"root", required_argument, nullptr, 'r'},    {"cache", required_argument, nullptr, 'c'},
+        {"help", no_argument, nullptr, 'u'},          {},
     };
     Options options;
-    auto& [server, root] = options;
+    auto& [server, root, cache] = options;
     for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (found) {
             case 'h': server.host = optarg; break;
@@ -107,6 +116,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
             case 't': server.threads = parse_number<unsigned>("--threads", optarg, 1); break;
             case 'l': server.limits = parse_limits(optarg); break;
             case 'r': root = parse_root(optarg); break;
+            case 'c': cache = parse_number<std::size_t>("--cache", optarg, 0); break;
             case 'u': return std::nullopt;
             default: throw std::invalid_argument("see --help");
         }
@@ -118,8 +128,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
 void serve(const Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();
-        return options.root.empty() ? std::move(app)
-                                    : web::serve_files(options.root, std::move(app));
+        return options.root.empty()
+                   ? std::move(app)
+                   : web::serve_files(options.root, cache_bounds(options), std::move(app));
     };
     web::Server server(options.server, make_handler, stopping);
     const bool ipv6 = options.server.host.contains(':');

@@ -50,6 +50,15 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return std::unexpected(IoError::wants_send);
 }
 
+// Each thread's own, to ask when memory runs out.
+thread_local Handler* gives_way = nullptr;
+
+// operator new calls it before it throws, and tries again when it returns.
+void make_room() {
+    if (!gives_way || !gives_way->give_way()) throw std::bad_alloc();
+    give_back_memory();
+}
+
 // Nothing is lost when the server is stopped now.
 bool is_answered(const Wants& wants) {
     return wants.wait == Wait::request || wants.wait == Wait::end;
@@ -77,6 +86,8 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
 }
 
 void Worker::run() {
+    gives_way = handler_.get();
+    std::set_new_handler(make_room);
     while (!stopping())
         run_once();
     drain();
@@ -113,6 +124,7 @@ void Worker::set_date() {
     const auto time = system_clock::now();
     const auto second = floor<seconds>(time);
     opening_.set_date(second);
+    handler_->second_begins(second);
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
@@ -121,7 +133,10 @@ void Worker::accept_clients() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto socket = accept_client(listener_);
         if (!socket && socket.error() == AcceptError::gone) continue;
-        if (!socket && socket.error() == AcceptError::exhausted) return pause_accepting();
+        if (!socket && socket.error() == AcceptError::exhausted) {
+            if (handler_->give_way()) continue;
+            return pause_accepting();
+        }
         if (!socket) return;
         const int fd = socket->number();
         const auto index = static_cast<std::size_t>(fd);
