@@ -81,42 +81,44 @@ private:
 
 #if __has_include("body_sink.h")
 
-/// From chapter 12 on a body comes in pieces. At /stream the answer does, too.
-class Teller final : public BodySink {
-public:
-    explicit Teller(const Request& request) : told_(request), streams_(request.path == "/stream") {}
-
-    void start(const Request&, Response& response) override {
-        response.content_type("text/plain; charset=utf-8");
-        if (streams_) stream(response);
-    }
-
-    std::string_view piece(std::string_view bytes) override {
-        if (streams_) return bytes;
-        body_ += bytes;
-        return {};
-    }
-
-    void end(std::size_t, Response& response) override {
-        response.content_type("text/plain; charset=utf-8");
-        response.body(told_.before + body_ + told_.after);
-    }
-
-    void release() override { delete this; }
-
-private:
-    static void stream(auto& response) { response.stream(); }
-
-    Told told_;
-    bool streams_;
-    std::string body_;
-};
-
+/// From chapter 12 on.
 template <typename H>
     requires requires(H& handler, const Request& request, Response& response) {
         handler.begin(request, response);
     }
 class Mirror<H> final : public H {
+    /// A body comes in pieces. At /stream the answer does, too.
+    class Teller final : public BodySink {
+    public:
+        explicit Teller(const Request& request)
+            : told_(request), streams_(request.path == "/stream") {}
+
+        void start(const Request&, Response& response) override {
+            response.content_type("text/plain; charset=utf-8");
+            if (streams_) stream(response);
+        }
+
+        std::string_view piece(std::string_view bytes) override {
+            if (streams_) return bytes;
+            body_ += bytes;
+            return {};
+        }
+
+        void end(std::size_t, Response& response) override {
+            response.content_type("text/plain; charset=utf-8");
+            response.body(told_.before + body_ + told_.after);
+        }
+
+        void release() override { delete this; }
+
+    private:
+        static void stream(auto& response) { response.stream(); }
+
+        Told told_;
+        bool streams_;
+        std::string body_;
+    };
+
 public:
     BodySinkPtr begin(const Request& request, Response& response) override {
         if (request.path != asks_for_size) return BodySinkPtr(new Teller(request));
