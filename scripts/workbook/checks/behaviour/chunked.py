@@ -231,6 +231,8 @@ def broken() -> Iterator[Case]:
         ("lf-cr-behind-size", b"5\n\rhello\r\n" + LAST_CHUNK),
         ("lf-behind-data", b"5\r\nhello\n" + LAST_CHUNK),
         ("cr-behind-data", b"5\r\nhello\r" + LAST_CHUNK),
+        ("x-lf-behind-data", b"5\r\nhellox\n" + LAST_CHUNK),
+        ("cr-x-behind-data", b"5\r\nhello\rx" + LAST_CHUNK),
         ("nothing-behind-data", b"5\r\nhello" + LAST_CHUNK),
         ("data-too-long", b"5\r\nhello!\r\n" + LAST_CHUNK),
         ("data-too-short", b"5\r\nhell\r\n" + LAST_CHUNK),

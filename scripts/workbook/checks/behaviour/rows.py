@@ -190,7 +190,7 @@ def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ..
     """
     steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
     answers = expect if isinstance(expect, tuple) else (expect,)
-    if b"HTTP/1.1 411 " in answers[0]:
+    if any(b"HTTP/1.1 411 " in answer for answer in answers[:1]):
         rest = {"until": CHUNKS_LEVEL - 1, **rest}
     return Case(what, steps, answers, reference, **rest)  # type: ignore
 
