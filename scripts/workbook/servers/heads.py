@@ -101,13 +101,16 @@ def _joined(data: bytes, at: int) -> tuple[bytes, int]:
     """The chunks that begin there as one, with the last if it is there (RFC 9112 §7.1); and where
     what is no chunk begins.
     """
-    parts: list[bytes] = []
+    parts, begin = list[bytes](), at
     while found := SIZE.match(data, at):
         size, start = int(found[1], 16), found.end()
         part = data[start:start + size]
         parts.append(part)
-        if data[start + size:start + size + 2] != b"\r\n":  # it is still coming
+        end = data[start + size:start + size + 2]
+        if end != b"\r\n":
             at = start + len(part)
+            if not b"\r\n".startswith(end):  # nor is it still coming
+                return data[begin:at], at
             break
         at = start + size + 2
         if size == 0:
