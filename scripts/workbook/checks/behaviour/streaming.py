@@ -5,16 +5,23 @@ what nobody wants is skipped or refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import monotonic
 
 from workbook.checks.behaviour import chunked
-from workbook.checks.behaviour.alone import alone, connected, have_the_page, must_be_plain, must_rest
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    have_the_page,
+    must_be_plain,
+    must_rest,
+)
 from workbook.checks.behaviour.kept import (
     ASKS,
     GET,
     LAST,
     chain,
     echo,
-    in_turn,
     not_found,
     sink,
 )
@@ -31,6 +38,7 @@ from workbook.checks.behaviour.rows import (
     STAYS,
     USUAL,
     Case,
+    Talk,
     Unmet,
     answer,
     chunks,
@@ -42,16 +50,28 @@ from workbook.checks.behaviour.rows import (
     row,
     sunk,
 )
-from workbook.servers.client import Await, HalfClose, Pause, Sip, Step, Vanish
+from workbook.servers.client import (
+    Await,
+    Client,
+    HalfClose,
+    Pause,
+    Sip,
+    Step,
+    Vanish,
+    exchange,
+)
 from workbook.servers.process import Server
 
 NOWHERE = b"/nowhere"
 SKIPPED = 256 * 1024  # of a body that nobody wants, for the sake of the connection
 UPLOADS = 100
+BEGUN = 300_000  # bytes that each of them sends first
+FINISHED = 4
 FLAT = 4 * MIB  # by which all of them together may make the server grow
 GREEDY = 8
 ENOUGH = 384 * 1024  # bytes: for buffers in both directions
 QUIET_S = 0.2
+OTHERS = 24
 
 
 def cases() -> Iterator[Case]:
@@ -60,8 +80,8 @@ def cases() -> Iterator[Case]:
     yield from in_a_row()
     yield from slowly()
     yield alone("uploads-in-flat-memory", "RFC 9112 §6",
-                f"{UPLOADS} clients send bodies of 1 to 9 MB to /sink, every second in chunks; all "
-                "have sent the half before one sends the rest",
+                f"{UPLOADS} clients send the first {BEGUN // 1000} kB of bodies of 1 to 9 MB to "
+                f"/sink, every second in chunks; then {FINISHED} of them the rest",
                 f"the server grows by less than {FLAT // MIB} MiB in all", uploads)
     yield alone("echoes-unread", "tcp(7)",
                 f"{GREEDY} clients send what they can of 10 MiB to /echo, and read nothing",
@@ -164,9 +184,9 @@ def in_a_row() -> Iterator[Case]:
         sent, expect = chain(*exchanges, LAST)
         yield row(what, sent, expect, reference)
     # Four come in one segment of loopback, and their answers are just more than is held unsent.
-    filling = chain(*[echo(noise(16_300))] * 4)
-    yield row("echoes-that-fill-what-may-wait", in_turn(filling, LAST),
-              filling[1] + PAGE_ANSWER, reference)
+    filling = noise(16_300)
+    sent, expect = chain(*[echo(filling)] * 3, (post(filling), echoed(filling)))
+    yield row("echoes-that-fill-what-may-wait", sent, expect, reference)
     closing = post(body, fields=USUAL)
     yield row("echo-that-closes", closing + NEXT, echoed(body), "RFC 9112 §9.6")
     yield row("chunks-that-close", chunked.post(chunks(body), b"/echo") + NEXT,
@@ -184,8 +204,26 @@ def slowly() -> Iterator[Case]:
         yield row(f"chunks-read-{what}", steps, expect, "tcp(7)", narrow=True)
     yield row("echo-read-slowly", (Sip(65_536, 0.001), post(large)), echoed(large), "tcp(7)",
               narrow=True)
+    yield Case("nobody-gets-anothers-bytes", (), (), "tcp(7)", talk=Talk(
+        f"a client sends what it can of 1 MiB to /echo and does not read; then {OTHERS} others "
+        "have bodies of their own back; then it reads",
+        "its own bytes, and none of theirs", anothers_bytes))
     yield row("another-reads-no-echo", get(), PAGE_ANSWER, "tcp(7)", neighbours=(
         (post(large, fields=HOST)[:300_000], Pause(0.02)),) * 6)
+
+
+def anothers_bytes(address: tuple[str, int]) -> None:
+    """So many others that each worker has some of them."""
+    body, theirs = noise(MIB), b"\xff" * 100_000
+    sent = post(body)
+    with Client(address, monotonic() + PATIENCE_S, narrow=True) as client:
+        taken = client.offer(sent, QUIET_S)
+        for _ in range(OTHERS):
+            if exchange(address, (post(theirs),), PATIENCE_S).data != echoed(theirs):
+                raise Unmet("another did not have its body back")
+        client.perform((sent[taken:],))
+        if client.finish().data != echoed(body):
+            raise Unmet("other bytes came back than were sent")
 
 
 def uploads(server: Server) -> None:
@@ -198,11 +236,10 @@ def uploads(server: Server) -> None:
             body = bytes(1_000_000 + 8_000_000 * number // UPLOADS)
             whole = (chunked.post(chunks(body, 100_000), fields=HOST) if number % 2
                      else post(body, b"/sink", HOST))
-            half = len(whole) // 2
-            client.perform((whole[:half],))
-            rests.append((whole[half:], sunk(len(body), STAYS)))
+            client.perform((whole[:BEGUN],))
             most = max(most, server.own_bytes())
-        for client, (rest, got) in zip(clients, rests, strict=True):
+            rests.append((whole[BEGUN:], sunk(len(body), STAYS)))
+        for client, (rest, got) in list(zip(clients, rests, strict=True))[:FINISHED]:
             client.perform((rest, Await(GET[1] + got)))
             if client.ended:
                 raise Unmet("a client was not answered, or closed after its answer")
