@@ -96,7 +96,7 @@ web::CacheBounds cache_bounds(const Options& options) {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
     return {options.cache / options.server.threads,
-            descriptors.rlim_cur / 4 / options.server.threads};
+            static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
 /// Nothing when only the usage was asked for.

@@ -167,10 +167,14 @@ def read_files(server: Server, seed: int, until: float, wrong: list[str]) -> Non
     client.close()
 
 
-def test_files_change_under_a_crowd(tmp_path: Path) -> None:
-    binary, rng = programs.solution("09-files", "asan"), random.Random(9)
-    for name in NAMES:
-        (tmp_path / name[1:]).write_bytes(body_of(rng.choice(SIZES), 97))
+@pytest.mark.parametrize("name, pause_s", [
+    ("09-files", 0.002),
+    ("11-hot-files", 0.4),  # so that some are kept: those that have been the same for a while
+])
+def test_files_change_under_a_crowd(name: str, pause_s: float, tmp_path: Path) -> None:
+    binary, rng = programs.solution(name, "asan"), random.Random(9)
+    for path in NAMES:
+        (tmp_path / path[1:]).write_bytes(body_of(rng.choice(SIZES), 97))
     wrong: list[str] = []
     with running(binary, "--threads", "2", "--root", str(tmp_path)) as server:
         process = psutil.Process(server.pid)
@@ -182,7 +186,7 @@ def test_files_change_under_a_crowd(tmp_path: Path) -> None:
             reader.start()
         while time.monotonic() < until:
             change(tmp_path, rng)
-            time.sleep(0.002)
+            time.sleep(pause_s)
         for reader in readers:
             reader.join()
         assert not wrong, wrong[:5]

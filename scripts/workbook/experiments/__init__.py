@@ -11,6 +11,7 @@ from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
 from workbook.experiments import (
     box,
     fleet,
+    hot_files,
     labs,
     labs_in_server,
     mutation,
@@ -54,6 +55,9 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "rivals-files": part3.rivals_files,
     "neighbours": part3.neighbours,
     "not-sent": validators.not_sent,
+    "cache-policies": hot_files.cache_policies,
+    "hot-files": hot_files.hot_files,
+    "hot-neighbours": hot_files.hot_neighbours,
     "rivals-validators": validators.rivals_validators,
     "uploads": streaming.uploads,
     "uploads-memory": streaming.uploads_memory,

@@ -1,0 +1,103 @@
+"""The experiments of chapter 11: what a second's memory of files saves, and who should be in it."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS, SOLUTIONS
+from workbook.experiments import part3
+from workbook.experiments.part3 import (
+    CLIENTS,
+    DOWNLOADS,
+    FEW_CLIENTS,
+    OF_RIVALS,
+    ROUNDS,
+    SIZES,
+)
+from workbook.experiments.rivals import Rival
+from workbook.experiments.tools import Finding, Rows, in_turn, solution, variant
+from workbook.machine import setup
+
+OPENING, KEEPING = "10-validators", "11-hot-files"
+IN_MEMORY = "most_in_memory = 64 * 1024;"
+RIVALS = ("nginx-cache", "h2o", "lighttpd")
+POLICIES = {"fifo": "first come, first gone (FIFO)", "lru": "least recently asked for (LRU)",
+            "sieve": "SIEVE, the server’s own", "s3-fifo": "S3-FIFO"}
+
+
+def cache_policies() -> Finding:
+    """Who should go when there is no more room?"""
+    with tempfile.TemporaryDirectory() as scratch:
+        program = Path(scratch, "policies")
+        for command in ([str(setup.compiler()), "-std=c++23", "-O2",
+                         f"-I{SOLUTIONS / KEEPING}", "-o", str(program),
+                         str(SCRIPTS / "cache" / "policies.cpp")], [str(program)]):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
+                                "mend what is said above, then run this again")
+    rows: Rows = {}
+    for line in done.stdout.splitlines():
+        key, people, crawlers = line.split()
+        rows[key] = {"label": POLICIES[key], "people": float(people), "crawlers": float(crawlers)}
+    return Finding(
+        "Hits of 100 requests, of two million for 10,000 files of which 100 have room; the n-th file is "
+        "asked for n<sup>−0.9</sup> times as often as the first. With crawlers, one request of three is "
+        "of somebody who asks for every file in turn. Counted, not timed.",
+        {"people": "Hits, %", "crawlers": "With crawlers, %"}, rows)
+
+
+def hot_files() -> Finding:
+    """What does a file cost that is asked for again and again?"""
+    known = part3.rivals()
+    with ExitStack() as stack:
+        ways = {
+            "opening": Rival("10", *[part3._ours(solution(OPENING))] * 2),
+            "ours": Rival("11", *[part3._ours(solution(KEEPING))] * 2),
+            "open": Rival("11, descriptors only", *[part3._ours(stack.enter_context(variant(
+                KEEPING, "hot_files.h", IN_MEMORY, "most_in_memory = 0;")))] * 2),
+            "memory": Rival("11, everything in memory", *[part3._ours(stack.enter_context(variant(
+                KEEPING, "hot_files.h", IN_MEMORY, "most_in_memory = 16 * 1024 * 1024;")))] * 2),
+            **{key: known[key] for key in RIVALS},
+        }
+        found = in_turn({(key, size): part3._way(f"{way.label}, {SIZES[size]}", way.timed,
+                                                 part3.asks_for(size))
+                         for size in OF_RIVALS for key, way in ways.items()}, ROUNDS)
+    rows: Rows = {}
+    for key, way in ways.items():
+        rows[key] = {"label": way.label} | {
+            f"{size}_us": part3._figures(found[key, size])[1] for size in OF_RIVALS}
+    nginx = {size: rows["nginx-cache"][f"{size}_us"] for size in OF_RIVALS}
+    rows["ratio"] = {"label": "11 ÷ nginx"} | {
+        f"{size}_us": round(rows["ours"][f"{size}_us"] / nginx[size], 2) for size in OF_RIVALS}
+    return Finding(
+        f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB on, "
+        f"one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn; settings "
+        "as in <em>An answer may be a file</em>, nginx with open_file_cache.",
+        {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)
+
+
+def hot_neighbours() -> Finding:
+    """How long do small requests wait beside large downloads?"""
+    rows: Rows = {}
+    with variant(KEEPING, "hot_files.h", IN_MEMORY, "most_in_memory = 16 * 1024 * 1024;") as memory:
+        for key, label, binary in [("opening", "10", solution(OPENING)),
+                                   ("ours", "11", solution(KEEPING)),
+                                   ("memory", "11, everything in memory", memory)]:
+            small, large = zip(*[part3._beside_downloads(binary) for _ in range(ROUNDS)],
+                               strict=True)
+            rows[key] = {
+                "label": label, "rps": round(median(r.requests_per_second or 0 for r in small)),
+                **{name: round(median(getattr(r, name) or 0 for r in small), 2)
+                   for name in ("p50_ms", "p99_ms", "max_ms")},
+                "large_mib_s": round(10 * median(r.requests_per_second or 0 for r in large))}
+    return Finding(
+        f"One client that asks for 1 KiB again and again, while {DOWNLOADS} others download 10 MiB "
+        f"each; one loop, wrk on other processors, median of {ROUNDS} rounds.",
+        {"rps": "Small requests/s", "p50_ms": "Wait: median, ms", "p99_ms": "99 %",
+         "max_ms": "Longest", "large_mib_s": "Downloads, MiB/s"}, rows)
