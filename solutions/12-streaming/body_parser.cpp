@@ -97,10 +97,8 @@ ParseResult BodyParser::take(char c) {
             return to(Place::trailer_value, is_field_byte(c));
         case Place::trailer_end: return to(Place::trailer, c == '\n');
         case Place::last_line_end: return to(Place::end, c == '\n');
-        case Place::data:
-        case Place::end: break;
+        default: std::unreachable();  // data, and the end, have no framing
     }
-    std::unreachable();
 }
 
 ParseResult BodyParser::add_digit(char c) {
