@@ -104,7 +104,8 @@ def _hundred(server: Server) -> tuple[int, int]:
             client.sendall(body[len(body) // 2:])
             [answer] = answers(client, 1)
             if not answer.startswith(b"HTTP/1.1 200 "):
-                raise UserError("a body was not answered with 200", "make the behaviour checks pass")
+                raise UserError("a body was not answered with 200",
+                                "make the behaviour checks pass")
             most = max(most, server.own_bytes())
     return idle, most
 

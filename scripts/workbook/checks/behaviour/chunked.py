@@ -1,4 +1,4 @@
-"""A body of chunks ends where its last one says, wherever it is cut; what is no chunk is refused."""
+"""A body of chunks ends where its last one says, however it is cut; what is none is refused."""
 
 from __future__ import annotations
 

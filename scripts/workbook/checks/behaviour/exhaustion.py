@@ -14,9 +14,9 @@ from workbook.checks.behaviour.alone import (
 )
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import (
+    HOST,
     MAX_BODY,
     MIB,
-    HOST,
     PAGE_ANSWER,
     Case,
     Unable,
@@ -33,6 +33,7 @@ HELD = 11  # the last level at which a body is held until it is whole
 TOO_LITTLE = 8 * MIB  # for the longest body
 LITTLE = 4 * MIB
 SOME = 200
+TEN_BYTES = post(b"x" * 10, fields=HOST, length=b"%d" % MAX_BODY)
 FOR_SOME = 64 * MIB  # of the bodies, not for all
 MANY = 400
 NEIGHBOURS = 40  # so many that every worker has some of them
@@ -122,7 +123,7 @@ def bodies_without_memory(server: Server) -> None:
         have_the_page(many)
         may_grow_by(server, LITTLE)
         for client in many:
-            client.perform((post(b"x" * 10, fields=HOST, length=b"%d" % MAX_BODY), Await(b"x" * 10)))
+            client.perform((TEN_BYTES, Await(b"x" * 10)))
             if client.ended:
                 raise Unmet("one of those who had sent ten bytes did not get them back")
         with connected(server, 2) as (large, other):
@@ -136,7 +137,7 @@ def memory_runs_out_in_answers(server: Server) -> None:
     """What a client has sent and not read is held, piece by piece, until there is no more."""
     with connected(server, SOME, narrow=True) as many:
         for client in many:
-            client.perform((post(b"x" * 10, fields=HOST, length=b"%d" % MAX_BODY), Await(b"x" * 10)))
+            client.perform((TEN_BYTES, Await(b"x" * 10)))
         may_grow_by(server, LITTLE)
         for client in many:
             client.offer(b"x" * 4 * MIB, 0.002)
