@@ -124,8 +124,15 @@ endfunction()
 function(hotpath_mirror)
     hotpath_target(server server)
     hotpath_target(mirror mirror)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS handler.h)
+    file(STRINGS handler.h in_pieces REGEX "begin\\(const Request")
+    if(in_pieces)
+        set(app app_in_pieces)
+    else()
+        set(app app)
+    endif()
     hotpath_program(mirror
-        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../mirror/app.cpp
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../mirror/${app}.cpp
         $<FILTER:$<TARGET_OBJECTS:${server}>,EXCLUDE,/app\\.cpp>
     )
     target_include_directories(${mirror} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

@@ -86,10 +86,11 @@ inline std::uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
-/// With HOTPATH_VERDICTS set, prints what is to be the same for every checkpoint.
+/// With HOTPATH_VERDICTS set, prints what is to be the same for every checkpoint. Chunks are not:
+/// from chapter 12 on they are read.
 inline void report(std::string_view text, const Verdict& verdict) {
     static const bool wanted = std::getenv("HOTPATH_VERDICTS") != nullptr;
-    if (!wanted) return;
+    if (!wanted || lower_case(text).contains("chunked")) return;
     const auto hashed = [](std::string_view bytes) -> unsigned long long { return hash_of(bytes); };
     std::printf("%016llx %016llx %.60s\n", hashed(text), hashed(verdict), verdict.c_str());
 }

@@ -2,64 +2,22 @@
 // told of a request, most of which the other one never looks at.
 #include "app.h"
 
-#include <algorithm>
-#include <cctype>
-#include <format>
 #include <string>
-#include <string_view>
-#include <vector>
+
+#include "told.h"
 
 namespace web {
 namespace {
 
-std::string line(std::string_view name, std::string_view value) {
-    std::string text(name);
-    for (char& c : text)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text.append(": ").append(value).append("\n");
-}
-
-/// Sorted: a table of headers does not keep their order.
-std::vector<std::string> lines_of(const auto& request) {
-    std::vector<std::string> lines;
-    if constexpr (requires { request.headers; }) {
-        for (const auto& [name, value] : request.headers)
-            lines.push_back(line(name, value));
-    } else {
-        std::string_view rest = request.fields;
-        for (std::size_t end; (end = rest.find("\r\n")) != rest.npos; rest.remove_prefix(end + 2)) {
-            const std::size_t colon = std::min(rest.find(':'), end);
-            std::string_view value = rest.substr(0, end).substr(std::min(colon + 1, end));
-            value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
-            value = value.substr(0, value.find_last_not_of(" \t") + 1);
-            lines.push_back(line(rest.substr(0, colon), value));
-        }
-        if (!rest.empty()) lines.emplace_back("a line without its end");
-    }
-    std::ranges::sort(lines);
-    return lines;
-}
-
 class Mirror final : public Handler {
 public:
     void respond(const Request& request, Response& response) override {
-        response.content_type("text/plain; charset=utf-8");
-        if (request.path == "/sizeof(Request)") {
-            response.body(std::to_string(sizeof(Request)));
+        if (request.path == mirror::asks_for_size) {
+            mirror::answer(response, std::to_string(sizeof(Request)));
         } else {
-            response.body(told_of(request));
+            const mirror::Told told(request);
+            mirror::answer(response, told.before + std::string(request.body) + told.after);
         }
-    }
-
-private:
-    static std::string told_of(const Request& request) {
-        std::string told =
-            std::format("{} path {} query {} version {} length {} body {}\n",
-                        static_cast<int>(request.method), request.path, request.query,
-                        static_cast<int>(request.version), request.content_length, request.body);
-        for (const std::string& line : lines_of(request))
-            told += line;
-        return told;
     }
 };
 

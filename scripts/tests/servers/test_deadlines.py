@@ -51,13 +51,13 @@ def has_always_begun_its_next_head(client: socket.socket) -> Iterator[None]:
 
 
 def stops_in_a_body(client: socket.socket) -> Iterator[None]:
-    client.sendall(post(b"hell", length=b"5"))
+    client.sendall(post(b"hell", b"/sink", length=b"5"))
     while not over(client):
         yield
 
 
 def drips_a_body(client: socket.socket) -> Iterator[None]:
-    client.sendall(post(b"", length=b"1000"))
+    client.sendall(post(b"", b"/sink", length=b"1000"))
     while not over(client, 3.0):
         client.sendall(b"x")
         yield
@@ -66,6 +66,7 @@ def drips_a_body(client: socket.socket) -> Iterator[None]:
 def reads_no_answer(client: socket.socket) -> Iterator[None]:
     """What it sends after its request is unread when it is closed, which resets it: it is told
     without having read."""
+    client.settimeout(WATCHED_S)  # from chapter 12 on no more is taken than is given back
     client.sendall(post(noise(MAX_BODY), fields=HOST) + b"G")
     poller = select.poll()
     poller.register(client, 0)

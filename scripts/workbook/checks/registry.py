@@ -41,6 +41,7 @@ from workbook.checks import (
 from workbook.checks.behaviour import (
     bodies,
     changing_files,
+    chunked,
     codings,
     connections,
     cuts,
@@ -66,6 +67,7 @@ from workbook.checks.behaviour import (
     smuggling,
     start,
     stop,
+    streaming,
     threads,
     told,
     validators,
@@ -111,6 +113,8 @@ GROUPS = (
     group("ranges", "parts of files", ranges.cases, level=10),
     group("codings", "coded forms of files", codings.cases, level=10),
     group("hot-files", "files that are asked for again and again", hot_files.cases, level=11),
+    group("chunked", "bodies that come in chunks", chunked.cases, level=12),
+    group("streaming", "bodies that nobody holds", streaming.cases, level=12),
 )
 
 CHECKS: tuple[Check, ...] = (

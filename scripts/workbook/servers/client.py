@@ -145,6 +145,11 @@ class Client:
         while self._end is None and len(self._data) < size:
             self._wait(write=False)
 
+    def receive_for(self, quiet_s: float) -> None:
+        """Receive until nothing has come for so long, or it has ended."""
+        while self._end is None and readable((self,), quiet_s):
+            self.receive()
+
     @property
     def ended(self) -> bool:
         return self._end is not None

@@ -21,6 +21,8 @@ IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
 USUAL_ORDER = (b"content-type", b"content-length", b"location", b"allow", b"connection")
 PAGE_TYPE, TEXT_TYPE = b"text/html; charset=utf-8", b"text/plain; charset=utf-8"
 MOST_OF_A_PAGE = 1024
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+SIZE = re.compile(rb"([0-9a-f]+)\r\n", re.I)
 # What an answer may say of the file that it is of, from chapter 10 on.
 OF_A_FILE = re.compile(rb"^(?:Last-Modified|ETag|Accept-Ranges|Vary): [^\r\n]*\r\n", re.M)
 CLOCK_S = 3.0  # by which a date may be off: it is made once a second, perhaps on a busy machine
@@ -37,8 +39,9 @@ class Head(NamedTuple):
 
 
 def plain(data: bytes) -> bytes:
-    """These answers without Date, X-Content-Type-Options and what they say of a file, errors as text. What is not as it
-    should be stays as it is."""
+    """These answers without Date, X-Content-Type-Options and what they say of a file, errors as
+    text, a chunked body as one chunk and what ends it. What is not as it should be stays as it is.
+    """
     if NOSNIFF not in data:
         return data
     parts, done = [], 0
@@ -61,6 +64,8 @@ def lacking(data: bytes, since: float, until: float) -> str:
         if what := _lacks(head, since, until):
             return f"the answer {head.status} {what}"
         done = head.end + _length(head)
+        if CHUNKED in head.fields:
+            done = _joined(data, head.end)[1]
     return ""
 
 
@@ -85,9 +90,36 @@ def _told(data: bytes, head: Head) -> tuple[bytes, int]:
             b"Content-Length: %d\r\n" % page, b"Content-Length: %d\r\n" % len(text))
         if _is_page(data[end:end + page]):
             body, end = text, end + page
+    elif CHUNKED in fields:
+        body, end = _joined(data, end)
     lines = sorted(fields.splitlines(keepends=True), key=_place)
     return b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (
         head.status, head.reason, b"".join(lines), body), end
+
+
+def _joined(data: bytes, at: int) -> tuple[bytes, int]:
+    """The chunks that begin there as one, with the last if it is there (RFC 9112 §7.1); and where
+    what is no chunk begins.
+    """
+    parts, begin = list[bytes](), at
+    while found := SIZE.match(data, at):
+        size, start = int(found[1], 16), found.end()
+        part = data[start:start + size]
+        parts.append(part)
+        end = data[start + size:start + size + 2]
+        if end != b"\r\n":
+            at = start + len(part)
+            if not b"\r\n".startswith(end):  # nor is it still coming
+                return data[begin:at], at
+            break
+        at = start + size + 2
+        if size == 0:
+            return _one(b"".join(parts)) + b"0\r\n\r\n", at
+    return _one(b"".join(parts)), at
+
+
+def _one(body: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(body), body) if body else b""
 
 
 def _place(line: bytes) -> int:

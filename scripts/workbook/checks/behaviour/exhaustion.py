@@ -14,19 +14,26 @@ from workbook.checks.behaviour.alone import (
 )
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import (
+    HOST,
     MAX_BODY,
     MIB,
     PAGE_ANSWER,
     Case,
     Unable,
     Unmet,
+    Wrong,
     get,
     post,
+    sunk,
 )
 from workbook.servers.client import Await, Client, exchange
 from workbook.servers.process import Server
 
+HELD = 11  # the last level at which a body is held until it is whole
 TOO_LITTLE = 8 * MIB  # for the longest body
+LITTLE = 4 * MIB
+SOME = 200
+TEN_BYTES = post(b"x" * 10, fields=HOST, length=b"%d" % MAX_BODY)
 FOR_SOME = 64 * MIB  # of the bodies, not for all
 MANY = 400
 NEIGHBOURS = 40  # so many that every worker has some of them
@@ -42,13 +49,26 @@ def cases() -> Iterator[Case]:
                 f"{TOO_LITTLE // MIB} MiB more than it has; one posts {body}, then another asks "
                 "for the page",
                 "503 and the end for the one, the page for the other", one_body_too_large,
-                environment=NO_STOCK)
+                until=HELD, environment=NO_STOCK)
     yield alone("many-bodies", "RFC 9110 §15.6.4",
                 f"{NEIGHBOURS} clients get the page and stay; from then on the server may take "
                 f"{FOR_SOME // MIB} MiB more than it has; {MANY} announce {body} and send ten "
                 "bytes; the first and as many new ones ask for the page; SIGTERM",
                 "503 and the end for those whose bodies there is no memory for, the page for their "
-                "neighbours; the server ends with 0", many_bodies, level=5, environment=NO_STOCK)
+                "neighbours; the server ends with 0", many_bodies, level=5, until=HELD,
+                environment=NO_STOCK)
+    yield alone("bodies-without-memory", "RFC 9110 §15.6.4",
+                f"{NEIGHBOURS} clients get the page and stay; from then on the server may take "
+                f"{LITTLE // MIB} MiB more than it has; {SOME} announce {body} for /echo and send "
+                f"ten bytes; then one sends {body} to /sink, and another asks for the page",
+                "each of them is served: what passes through needs no memory",
+                bodies_without_memory, level=HELD + 1, environment=NO_STOCK)
+    yield alone("memory-runs-out-in-answers", "RFC 9110 §15.6.4",
+                f"the server may take {LITTLE // MIB} MiB more than it has; {SOME} clients have ten "
+                f"bytes of their bodies back from /echo, then send more and do not read",
+                "some are cut off; none of them finds another answer, such as 503, within the one "
+                "that has begun; another client is served", memory_runs_out_in_answers,
+                level=HELD + 1, environment=NO_STOCK)
 
 
 def may_grow_by(server: Server, size: int) -> None:
@@ -95,6 +115,39 @@ def many_bodies(server: Server) -> None:
             raise Unmet(f"none of the {MANY} was refused, though {FOR_SOME // MIB} MiB do not do")
         server.ask_to_stop()
         must_end(server)
+
+
+def bodies_without_memory(server: Server) -> None:
+    with connected(server, NEIGHBOURS) as served, connected(server, SOME) as many:
+        have_the_page(served)
+        have_the_page(many)
+        may_grow_by(server, LITTLE)
+        for client in many:
+            client.perform((TEN_BYTES, Await(b"x" * 10)))
+            if client.ended:
+                raise Unmet("one of those who had sent ten bytes did not get them back")
+        with connected(server, 2) as (large, other):
+            large.perform((post(bytes(MAX_BODY), b"/sink"),))
+            if large.finish().data != sunk(MAX_BODY):
+                raise Unmet(f"the one that sent all of its body got {large.received().data[:40]!r}")
+            have_the_page([other])
+
+
+def memory_runs_out_in_answers(server: Server) -> None:
+    """What a client has sent and not read is held, piece by piece, until there is no more."""
+    with connected(server, SOME, narrow=True) as many:
+        for client in many:
+            client.perform((TEN_BYTES, Await(b"x" * 10)))
+        may_grow_by(server, LITTLE)
+        for client in many:
+            client.offer(b"x" * 4 * MIB, 0.002)
+        for client in many:
+            client.receive_for(0.002)
+            if UNAVAILABLE in client.received().raw:
+                raise Wrong("an answer that had begun has another one within")
+        with connected(server, 1) as (other,):
+            many[0].close()
+            have_the_page([other])
 
 
 def is_refused(client: Client) -> bool:

@@ -35,6 +35,7 @@ STAYS_IN_1_0 = "Connection: keep-alive\r\n"
 
 HOST = b"Host: localhost\r\n"
 USUAL = HOST + b"Connection: close\r\n"
+CHUNKS_LEVEL = 12  # from which on a body may come in chunks
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
 LONG = Pause(0.3)  # longer than a server should wait before it looks whether it is to stop
@@ -160,6 +161,21 @@ def echoed(body: bytes, connection: str = CLOSES) -> bytes:
     return answer("200 OK", BYTES, body, connection=connection)
 
 
+def chunks(body: bytes, size: int = 0, ended: bool = True) -> bytes:
+    """A body in chunks of a size, by default in one. One that has not ended lacks the last."""
+    size = size or max(1, len(body))
+    parts = [body[i:i + size] for i in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + (
+        b"0\r\n\r\n" if ended else b"")
+
+
+def echoed_in_chunks(body: bytes, connection: str = CLOSES, ended: bool = True) -> bytes:
+    """As heads.plain tells it: how the chunks are cut is nobody's business."""
+    head = (f"HTTP/1.1 200 OK\r\nContent-Type: {BYTES}\r\n{connection}"
+            "Transfer-Encoding: chunked\r\n\r\n")
+    return head.encode() + chunks(body, ended=ended)
+
+
 def sunk(size: int, connection: str = CLOSES) -> bytes:
     return answer("200 OK", TEXT, str(size).encode(), connection=connection)
 
@@ -170,9 +186,13 @@ def bytewise(data: bytes, pause: Step = Pause(0.0002)) -> tuple[Step, ...]:
 
 def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ...],
         reference: str, **rest: object) -> Case:
-    """A case of its module's check. `sent` is one piece, or the steps to take."""
+    """A case of its module's check. `sent` is one piece, or the steps to take. One that has to say
+    its length must do so no longer where chunks are read.
+    """
     steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
     answers = expect if isinstance(expect, tuple) else (expect,)
+    if any(b"HTTP/1.1 411 " in answer for answer in answers[:1]):
+        rest = {"until": CHUNKS_LEVEL - 1, **rest}
     return Case(what, steps, answers, reference, **rest)  # type: ignore
 
 

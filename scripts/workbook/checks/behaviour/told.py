@@ -11,6 +11,7 @@ from dataclasses import replace
 from workbook.checks.behaviour import judge as behaviour
 from workbook.checks.behaviour.kept import chain, in_turn
 from workbook.checks.behaviour.rows import (
+    CHUNKS_LEVEL,
     CLOSES,
     HOST,
     STAYS,
@@ -19,6 +20,7 @@ from workbook.checks.behaviour.rows import (
     USUAL,
     Case,
     answer,
+    chunks,
     get,
     noise,
     post,
@@ -76,6 +78,7 @@ def cases() -> Iterator[Case]:
     yield told("body", post(noise(9000), b"/a?b"), mirrored(
         b"/a", b"b", method=3, body=noise(9000), fields=USUAL + b"Content-Length: 9000\r\n"))
     yield from nothing_of_the_last()
+    yield from streamed()
 
 
 def nothing_of_the_last() -> Iterator[Case]:
@@ -90,6 +93,29 @@ def nothing_of_the_last() -> Iterator[Case]:
     sent, expect = chain(*pairs)
     yield row("one-after-the-other", in_turn(*pairs), expect, REFERENCE, level=5)
     yield row("one-behind-the-other", sent, expect, REFERENCE, level=5)
+
+
+def streamed() -> Iterator[Case]:
+    """An answer that begins with the body, and ends with what is told of the request."""
+    reference = "RFC 9112 §6.3, §7.1"
+    fields = USUAL + b"Content-Length: 5\r\n"
+    old = mirrored(b"/stream", method=3, version=1, fields=fields).replace(b"length 0", b"length 5")
+    new = old.replace(b"version 1", b"version 2")
+    begins = f"HTTP/1.1 200 OK\r\nContent-Type: {TEXT}\r\n{CLOSES}".encode()
+    coded = begins + b"Transfer-Encoding: chunked\r\n\r\n"
+    sent = post(b"hello", b"/stream")
+    for what, asks, expect in [
+        ("stream-of-unknown-length", sent, coded + chunks(b"hello" + new)),
+        ("stream-of-a-get", get(b"/stream"), coded + chunks(mirrored(b"/stream"))),
+        ("stream-of-a-head", sent.replace(b"POST", b"HEAD", 1), coded),
+        ("stream-to-1.0", sent.replace(b"HTTP/1.1", b"HTTP/1.0", 1),
+         begins + b"\r\nhello" + old),
+        ("body-in-chunks", b"POST /a HTTP/1.1\r\n" + USUAL + b"Transfer-Encoding: chunked\r\n\r\n"
+         + chunks(b"hello", 2), whole(mirrored(
+             b"/a", method=3, body=b"hello",
+             fields=USUAL + b"Transfer-Encoding: chunked\r\n").replace(b"length 5", b"length 0"))),
+    ]:
+        yield row(what, asks, expect, reference, level=CHUNKS_LEVEL)
 
 
 def told(what: str, sent: bytes | Iterable[Step], expect: bytes) -> Case:

@@ -36,7 +36,7 @@ class Visitor:
 
 ANSWERED = Visitor("sends a body and has it back", (post(BODY),), echoed(BODY))
 REFUSED = Visitor("is refused", (get(fields=b""),), BAD)
-LEAVES = Visitor("leaves in its body", (post(BODY[:-1], length=b"200"), HalfClose()), NO_ANSWER)
+LEAVES = Visitor("leaves in its body", (post(BODY[:-1], b"/sink", length=b"200"), HalfClose()), NO_ANSWER)
 RESETS = Visitor("resets its connection in its body", (post(BODY[:-1], length=b"200"), Vanish()))
 OF_ALL = (ANSWERED, REFUSED, LEAVES, RESETS)
 

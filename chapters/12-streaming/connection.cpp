@@ -1,0 +1,199 @@
+#include "connection.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace web {
+namespace {
+
+iovec part(std::string_view bytes) {
+    return {const_cast<char*>(bytes.data()), bytes.size()};
+}
+
+// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+std::string_view connection_field(const Request& request, bool last) {
+    const bool usual = !last && request.version == Version::http_1_1;
+    if (usual) [[likely]]
+        return {};
+    return last ? "Connection: close\r\n" : "Connection: keep-alive\r\n";
+}
+
+}  // namespace
+
+Wants Connection::wants() const {
+    const Wait wait = waits_for();
+    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
+}
+
+Wait Connection::waits_for() const {
+    if (has_output()) return Wait::room;
+    if (input_ended_) return Wait::nothing;
+    if (last_answered_) return Wait::end;
+    if (head_whole_) return Wait::body;
+    return input_.empty() ? Wait::request : Wait::head;
+}
+
+std::span<char> Connection::room() {
+    if (body_) return {body_.get() + body_had_, request_.content_length - body_had_};
+    if (!input_) input_ = pool_->take();
+    return input_.room(min_room);
+}
+
+void Connection::received(std::size_t count) {
+    if (last_answered_) return return_empty(input_);
+    if (body_) {
+        body_had_ += count;
+        ++turn_;
+    } else {
+        input_.commit(count);
+    }
+    answer_requests();
+    return_empty(input_);
+}
+
+void Connection::end_of_input() {
+    input_ended_ = true;
+    return_empty(input_);
+}
+
+// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
+// waits for its end.
+void Connection::out_of_memory() {
+    pool_->give_back(std::move(input_));
+    body_.reset();
+    file_ = {};
+    if (last_answered_) return end_of_input();
+    last_answered_ = true;
+    echo_ = service_unavailable;
+}
+
+Output Connection::output() {
+    std::size_t count = 0;
+    if (!output_.empty()) parts_[count++] = part(output_.view());
+    if (!echo_.empty()) parts_[count++] = part(echo_);
+    const std::string_view in_memory = file_.bytes();
+    if (!in_memory.empty()) parts_[count++] = part(in_memory);
+    return {{parts_.data(), count}, file_.size > 0 && in_memory.empty() ? &file_ : nullptr};
+}
+
+bool Connection::sent(std::size_t count) {
+    ++turn_;
+    if (count < output_.size()) {
+        output_.consume(count);
+        return false;
+    }
+    count -= output_.size();
+    pool_->give_back(std::move(output_));
+    if (has_large_body() && !sent_large_body(count)) return false;
+    if (!head_whole_) body_.reset();
+    if (input_) {
+        answer_requests();
+        return_empty(input_);
+    }
+    return true;
+}
+
+// True if that was all of it. A file is closed then.
+bool Connection::sent_large_body(std::size_t count) {
+    if (file_.size == 0) {
+        echo_.remove_prefix(count);
+    } else {
+        file_.offset += static_cast<off_t>(count);
+        file_.size -= count;
+        if (file_.size == 0) file_ = {};
+    }
+    return !has_large_body();
+}
+
+void Connection::return_empty(Buffer& buffer) {
+    if (buffer && buffer.empty()) pool_->give_back(std::move(buffer));
+}
+
+// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+void Connection::answer_requests() {
+    while (may_answer() && (head_whole_ || read_head())) {
+        if (body_ && body_had_ < request_.content_length) return;
+        answer();
+    }
+}
+
+bool Connection::read_head() {
+    if (input_.empty()) return false;
+    const auto progress = parser_.parse(input_.view(), request_);
+    if (!progress) {
+        refuse(progress.error());
+        return false;
+    }
+    head_whole_ = *progress == HttpParser::Progress::complete;
+    if (head_whole_ && request_.content_length > 0) begin_body();
+    return head_whole_;
+}
+
+// TODO(12): ask the handler as soon as the head is whole. If it answers, skip the body: up to a
+// bound, for beyond that the connection is cheaper to close. If it gives a sink, hand it piece
+// after piece of what is in input_, and nothing more is received until what it gives back is sent:
+// - 100 Continue only for who wants the body, and only while none of it is here
+// - start() before the first piece, not before: until then an error can still be told
+// - a long piece is sent from where it is, in input_; it must stay there until then
+// - end() gives the answer, or the last bytes of one that has begun; then the last chunk
+// - the sink goes after its last bytes, and not before
+// A body that came with its head stays where it is. Any other gets memory of its own, so that the
+// head, which has views of the input, never moves.
+void Connection::begin_body() {
+    const std::string_view early = input_.view().substr(parser_.head_size());
+    const std::size_t size = request_.content_length;
+    if (early.size() >= size) {
+        request_.body = early.substr(0, size);
+        return;
+    }
+    body_ = std::make_unique_for_overwrite<char[]>(size);
+    body_had_ = early.copy(body_.get(), early.size());
+    request_.body = {body_.get(), size};
+    if (request_.expects_continue && early.empty()) {
+        if (!output_) output_ = pool_->take();
+        output_.append("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+}
+
+void Connection::answer() {
+    Response response(file_);
+    handler_->respond(request_, response);
+    const bool last = closing_ || !request_.keep_alive;
+    append(response, connection_field(request_, last));
+    last_answered_ = last;
+    next_request();
+}
+
+// A file, and a body that has memory of its own, go out from there; anything else is soon copied.
+void Connection::append(const Response& response, std::string_view connection) {
+    if (!output_) output_ = pool_->take();
+    std::string_view body = response.body();
+    if (request_.method == Method::head) body = {};
+    if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
+    const std::span<char> room = output_.room(response.head_room() + body.size());
+    char* end = response.format_head(room.data(), *opening_, connection);
+    end += body.copy(end, body.size());
+    output_.commit(static_cast<std::size_t>(end - room.data()));
+    if (request_.method == Method::head) file_ = {};
+}
+
+void Connection::next_request() {
+    const std::size_t used = parser_.head_size() + request_.content_length;
+    input_.consume(std::min(used, input_.size()));
+    if (echo_.empty()) body_.reset();
+    parser_.reset();
+    request_.reset();
+    head_whole_ = false;
+}
+
+// TODO(12): an answer that has begun cannot become another one, here and in out_of_memory(): it
+// ends where it is, and so does the connection.
+void Connection::refuse(Status status) {
+    Response response(file_);
+    response.error(status);
+    append(response, "Connection: close\r\n");
+    last_answered_ = true;
+    pool_->give_back(std::move(input_));
+}
+
+}  // namespace web

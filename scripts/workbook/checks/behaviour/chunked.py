@@ -1,0 +1,276 @@
+"""A body of chunks ends where its last one says, however it is cut; what is none is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from workbook.checks.behaviour.kept import GET, LAST, chain, page
+from workbook.checks.behaviour.rows import (
+    BAD,
+    CONTINUE,
+    FIELDS_TOO_LARGE,
+    HOST,
+    MAX_BODY,
+    MIB,
+    NEXT,
+    NO_ANSWER,
+    PAGE_ANSWER,
+    PAGE_HEAD,
+    STAYS,
+    TINY,
+    TOO_LARGE,
+    USUAL,
+    Case,
+    bytewise,
+    chunks,
+    echoed_in_chunks,
+    get,
+    noise,
+    row,
+    sunk,
+)
+from workbook.servers.client import Await, HalfClose, Step
+
+CODING = b"Transfer-Encoding: chunked\r\n"
+EXTRAS = 8 * 1024  # bytes of extensions and trailers that a body may have, with their line ends
+SYNTAX = "RFC 9112 §7.1"
+EXTENSIONS = "RFC 9112 §7.1.1"
+TRAILERS = "RFC 9112 §7.1.2"
+FRAMING = "RFC 9112 §6.1, §6.3"
+LAST_CHUNK = b"0\r\n\r\n"
+HELLO = b"5\r\nhello\r\n"
+
+
+def post(body: bytes, target: bytes = b"/sink", fields: bytes = USUAL,
+         coding: bytes = CODING) -> bytes:
+    """A POST whose body is these chunks."""
+    return b"POST " + target + b" HTTP/1.1\r\n" + fields + coding + b"\r\n" + body
+
+
+def cases() -> Iterator[Case]:
+    yield from sizes()
+    yield from extensions()
+    yield from trailers()
+    yield from framings()
+    yield from whole_bodies()
+    yield from broken()
+    yield from cut()
+
+
+def taken(what: str, body: bytes, size: int, reference: str) -> Case:
+    """Its length is known, and what comes behind it is the next request."""
+    sent, expect = chain((post(body, fields=HOST), sunk(size, STAYS)), LAST)
+    return row(what, sent, expect, reference)
+
+
+def refused(what: str, body: bytes, reference: str, expect: bytes = BAD) -> Case:
+    """And nothing that comes behind it is served."""
+    return row(what, post(body) + NEXT, expect, reference)
+
+
+def sizes() -> Iterator[Case]:
+    for what, body, size in [
+        ("nothing", LAST_CHUNK, 0),
+        ("one", HELLO + LAST_CHUNK, 5),
+        ("two", HELLO + HELLO + LAST_CHUNK, 10),
+        ("of-one-byte-each", chunks(noise(300), 1), 300),
+        ("size-in-lower-case", b"a\r\n0123456789\r\n" + LAST_CHUNK, 10),
+        ("size-in-upper-case", b"A\r\n0123456789\r\n" + LAST_CHUNK, 10),
+        ("size-of-letters-and-digits", b"1f\r\n" + b"x" * 31 + b"\r\n" + LAST_CHUNK, 31),
+        ("size-after-zeros", b"0000000000000005\r\nhello\r\n" + LAST_CHUNK, 5),
+        ("last-of-many-zeros", HELLO + b"00000000\r\n\r\n", 5),
+        ("of-line-ends", b"4\r\n\r\n\r\n\r\n" + LAST_CHUNK, 4),
+        ("of-what-looks-like-the-last", b"5\r\n0\r\n\r\n\r\n" + LAST_CHUNK, 5),
+        ("of-what-looks-like-a-request", chunks(NEXT), len(NEXT)),
+    ]:
+        yield taken(what, body, size, SYNTAX)
+    for what, size in [
+        ("without-digits", b""),
+        ("no-digit", b"g"),
+        ("minus", b"-5"),
+        ("plus", b"+5"),
+        ("with-prefix", b"0x5"),
+        ("space-first", b" 5"),
+        ("tab-first", b"\t5"),
+        ("space-behind", b"5 "),
+        ("tab-behind", b"5\t"),
+        ("two-numbers", b"5 5"),
+        ("comma", b"5,"),
+        ("underscore", b"0_5"),
+        ("point", b"5.0"),
+        ("nul", b"5\0"),
+        ("high-byte", b"5\xa0"),
+        ("fullwidth", "５".encode()),
+        ("of-17-digits", b"0" * 16 + b"5"),
+        ("wraps-to-5", b"1" + b"0" * 15 + b"05"),
+        ("of-1000-zeros", b"0" * 1000 + b"5"),
+    ]:
+        yield refused(f"size-{what}", size + b"\r\nhello\r\n" + LAST_CHUNK, SYNTAX)
+    for what, size in [
+        ("over", b"a00001"),
+        ("2^31", b"80000000"),
+        ("2^32+5", b"100000005"),
+        ("2^63", b"8000000000000000"),
+        ("2^64-1", b"ffffffffffffffff"),
+    ]:
+        yield refused(f"size-{what}", size + b"\r\nhello\r\n" + LAST_CHUNK,
+                      "RFC 9112 §7.1, RFC 9110 §15.5.14", TOO_LARGE)
+    yield refused("sizes-over-together", HELLO + b"9ffffc\r\nhello", "RFC 9110 §15.5.14",
+                  TOO_LARGE)
+
+
+def extensions() -> Iterator[Case]:
+    for what, extension in [
+        ("a-name", b";a"),
+        ("a-value", b";a=b"),
+        ("a-quoted-value", b";a=\"b;c=5\""),
+        ("two", b";a=b;c"),
+        ("after-a-space", b" ;a"),
+        ("spaces-everywhere", b" \t ; a = b \t"),
+        ("high-bytes", b";a=\"caf\xc3\xa9\""),
+        ("as-many-as-may-be", b";" + b"e" * (EXTRAS - 3)),
+    ]:
+        yield taken(f"extension-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK, 5,
+                    EXTENSIONS)
+    yield taken("extension-of-the-last", HELLO + b"0;a=b\r\n\r\n", 5, EXTENSIONS)
+    for what, extension in [
+        ("with-bare-lf", b";a\nb"),
+        ("ends-with-bare-lf", b";a\n5\r\n"),
+        ("with-bare-cr", b";a\rb"),
+        ("with-nul", b";a\0"),
+        ("with-delete", b";a\x7f"),
+        ("without-semicolon", b" a"),
+        ("too-long", b";" + b"e" * EXTRAS),
+        ("of-spaces-too-long", b" " * (EXTRAS + 2) + b";a"),
+    ]:
+        yield refused(f"extension-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK,
+                      EXTENSIONS)
+    yield refused("extensions-too-long-together", b"1;eeeeeeee\r\nx\r\n" * (EXTRAS // 8 + 1)
+                  + LAST_CHUNK, EXTENSIONS)
+
+
+def trailers() -> Iterator[Case]:
+    for what, lines in [
+        ("one", b"X: y\r\n"),
+        ("several", b"X: y\r\nA:\r\nb: c d\te\r\n"),
+        ("of-high-bytes", b"X: caf\xc3\xa9\r\n"),
+        ("as-many-as-may-be", b"X:" + b"v" * (EXTRAS - 6) + b"\r\n"),
+        ("that-name-a-length", b"Content-Length: 5\r\n"),
+        ("that-name-a-coding", CODING),
+        ("that-name-a-host", b"Host: elsewhere\r\n"),
+        ("that-close", b"Connection: close\r\n"),
+        ("that-expect", b"Expect: a-miracle\r\n"),
+    ]:
+        yield taken(f"trailers-{what}", HELLO + b"0\r\n" + lines + b"\r\n", 5,
+                    "RFC 9110 §6.5, RFC 9112 §7.1.2")
+    for what, lines in [
+        ("without-colon", b"Nonsense\r\n"),
+        ("that-are-a-request", b"GET / HTTP/1.1\r\n"),
+        ("without-name", b": y\r\n"),
+        ("with-space-in-name", b"X : y\r\n"),
+        ("folded", b"X: a\r\n b\r\n"),
+        ("after-a-space", b" X: y\r\n"),
+        ("with-bare-lf", b"X: y\nZ: a\r\n"),
+        ("with-bare-cr", b"X: y\rZ: a\r\n"),
+        ("with-nul", b"X: a\0b\r\n"),
+        ("with-nul-in-name", b"X\0: a\r\n"),
+    ]:
+        yield refused(f"trailers-{what}", HELLO + b"0\r\n" + lines + b"\r\n", TRAILERS)
+    yield refused("trailers-too-long", b"0\r\nX:" + b"v" * (EXTRAS - 5) + b"\r\n\r\n",
+                  "RFC 6585 §5", FIELDS_TOO_LARGE)
+    yield refused("trailers-too-many", b"0\r\n" + b"X: y\r\n" * (EXTRAS // 6 + 1) + b"\r\n",
+                  "RFC 6585 §5", FIELDS_TOO_LARGE)
+
+
+def framings() -> Iterator[Case]:
+    """How a head says that its body comes in chunks."""
+    for what, coding in [
+        ("in-other-case", b"Transfer-Encoding: Chunked\r\n"),
+        ("name-in-other-case", b"TRANSFER-ENCODING: chunked\r\n"),
+        ("after-a-tab", b"Transfer-Encoding:\tchunked\r\n"),
+        ("then-spaces", b"Transfer-Encoding: chunked \t \r\n"),
+    ]:
+        sent, expect = chain((post(HELLO + LAST_CHUNK, fields=HOST, coding=coding),
+                              sunk(5, STAYS)), LAST)
+        yield row(f"coding-{what}", sent, expect, FRAMING)
+    body = HELLO + LAST_CHUNK
+    asks = HOST + b"Expect: 100-continue\r\n"
+    for what, steps, expect in [
+        ("of-a-get", get(fields=HOST + CODING) + body + LAST[0], page() + PAGE_ANSWER),
+        ("of-a-head", get(fields=USUAL + CODING).replace(b"GET", b"HEAD", 1) + body, PAGE_HEAD),
+        ("waits-for-continue", (post(b"", fields=asks), Await(CONTINUE), body + LAST[0]),
+         CONTINUE + sunk(5, STAYS) + PAGE_ANSWER),
+        ("one-behind-the-other", post(body, fields=HOST) + post(LAST_CHUNK, fields=HOST)
+         + post(body), sunk(5, STAYS) + sunk(0, STAYS) + sunk(5)),
+    ]:
+        yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, FRAMING)
+
+
+def whole_bodies() -> Iterator[Case]:
+    """Whatever the chunks, the same bytes come back, in chunks."""
+    for size, each in [(0, 1), (1, 1), (5, 2), (300, 1), (4096, 4096), (16_384, 16_384),
+                       (16_385, 16_385), (65_537, 1000), (300_000, 131_072), (MIB, 16_384),
+                       (MIB, MIB), (MIB, 99_999)]:
+        yield row(f"echo-{size}-by-{each}", post(chunks(noise(size), each), b"/echo"),
+                  echoed_in_chunks(noise(size)), SYNTAX)
+    yield row("sink-10-MiB", post(chunks(noise(MAX_BODY), 65_536)), sunk(MAX_BODY),
+              "RFC 9110 §15.5.14")
+    sent, expect = chain((post(chunks(noise(70_000), 7000), b"/echo", HOST),
+                          echoed_in_chunks(noise(70_000), STAYS)), GET,
+                         (post(LAST_CHUNK, b"/echo", HOST), echoed_in_chunks(b"", STAYS)), LAST)
+    yield row("echo-and-what-is-behind-it", sent, expect, SYNTAX)
+
+
+def broken() -> Iterator[Case]:
+    """Lines that do not end with CRLF, data that is shorter or longer than it says, and bodies
+    that stop."""
+    for what, body in [
+        ("lf-behind-size", b"5\nhello\r\n" + LAST_CHUNK),
+        ("cr-behind-size", b"5\rhello\r\n" + LAST_CHUNK),
+        ("cr-cr-lf-behind-size", b"5\r\r\nhello\r\n" + LAST_CHUNK),
+        ("lf-cr-behind-size", b"5\n\rhello\r\n" + LAST_CHUNK),
+        ("lf-behind-data", b"5\r\nhello\n" + LAST_CHUNK),
+        ("cr-behind-data", b"5\r\nhello\r" + LAST_CHUNK),
+        ("x-lf-behind-data", b"5\r\nhellox\n" + LAST_CHUNK),
+        ("cr-x-behind-data", b"5\r\nhello\rx" + LAST_CHUNK),
+        ("nothing-behind-data", b"5\r\nhello" + LAST_CHUNK),
+        ("data-too-long", b"5\r\nhello!\r\n" + LAST_CHUNK),
+        ("data-too-short", b"5\r\nhell\r\n" + LAST_CHUNK),
+        ("space-behind-data", b"5\r\nhello \r\n" + LAST_CHUNK),
+        ("empty-line-before-size", b"\r\n" + HELLO + LAST_CHUNK),
+        ("lf-behind-last-size", b"0\n\r\n"),
+        ("lf-at-the-end", b"0\r\n\n"),
+        ("cr-x-at-the-end", b"0\r\n\rx"),
+        ("a-body-of-no-chunks", b"hello"),
+    ]:
+        yield refused(what, body, "RFC 9112 §2.2, §7.1")
+    stops = "RFC 9112 §8"
+    for what, sent in [("size", b"5"), ("size-line", b"5\r"), ("data", b"5\r\nhel"),
+                       ("data-end", b"5\r\nhello\r"), ("chunks", HELLO), ("last", b"0\r\n"),
+                       ("trailers", b"0\r\nX: y\r\n"), ("end", b"0\r\n\r")]:
+        yield row(f"half-close-in-{what}", (post(sent), HalfClose()), NO_ANSWER, stops)
+    yield row("half-close-in-an-echo", (post(HELLO, b"/echo"), HalfClose()),
+              echoed_in_chunks(b"hello", ended=False), stops)
+    for what, wrong in [("size", b"z\r\n"), ("end", b"5\r\nhelloz"), ("trailer", b"0\r\nz\r\n"),
+                        ("total", b"a00000\r\n")]:
+        data = b"hellohello" if what == "end" else b"hello"
+        yield row(f"wrong-{what}-in-an-echo", post(HELLO + wrong, b"/echo") + NEXT,
+                  echoed_in_chunks(data, ended=False), "RFC 9112 §7, §8")
+
+
+def cut() -> Iterator[Case]:
+    """Two requests are two requests wherever the network cuts them."""
+    body = b"5;a=\"b\"\r\nhello\r\n00B\r\n01234567890\r\n0\r\nX: y\r\n\r\n"
+    sent, expect = chain((post(body, fields=HOST), sunk(16, STAYS)), LAST)
+    begins = len(post(b"", fields=HOST))
+    for at in range(begins - 2, begins + len(body) + 2):
+        yield row(f"cut-at-{at - begins:03}", (sent[:at], TINY, sent[at:]), expect, SYNTAX)
+    yield row("byte-by-byte", bytewise(sent), expect, SYNTAX)
+    steps: tuple[Step, ...] = bytewise(post(body, b"/echo"))
+    yield row("echo-byte-by-byte", steps, echoed_in_chunks(b"hello01234567890"), SYNTAX)
+    yield row("echo-in-pieces", _pieces(post(chunks(noise(50_000), 777), b"/echo"), 1000),
+              echoed_in_chunks(noise(50_000)), SYNTAX)
+
+
+def _pieces(sent: bytes, size: int) -> Iterable[Step]:
+    return tuple(step for i in range(0, len(sent), size) for step in (sent[i:i + size], TINY))

@@ -1,0 +1,274 @@
+"""Bodies pass through: an answer may begin before its request has ended, nobody holds a body, and
+what nobody wants is skipped or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+
+from workbook.checks.behaviour import chunked
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    have_the_page,
+    must_be_plain,
+    must_rest,
+)
+from workbook.checks.behaviour.kept import (
+    ASKS,
+    GET,
+    LAST,
+    chain,
+    echo,
+    not_found,
+    sink,
+)
+from workbook.checks.behaviour.rows import (
+    BYTES,
+    CONTINUE,
+    HOST,
+    LONG,
+    MAX_BODY,
+    MIB,
+    NEXT,
+    NOT_FOUND,
+    PAGE_ANSWER,
+    STAYS,
+    USUAL,
+    Case,
+    Talk,
+    Unmet,
+    answer,
+    chunks,
+    echoed,
+    echoed_in_chunks,
+    get,
+    noise,
+    post,
+    row,
+    sunk,
+)
+from workbook.servers.client import (
+    Await,
+    Client,
+    HalfClose,
+    Pause,
+    Sip,
+    Step,
+    Vanish,
+    exchange,
+)
+from workbook.servers.process import Server
+
+NOWHERE = b"/nowhere"
+SKIPPED = 256 * 1024  # of a body that nobody wants, for the sake of the connection
+UPLOADS = 100
+BEGUN = 300_000  # bytes that each of them sends first
+FINISHED = 4
+FLAT = 4 * MIB  # by which all of them together may make the server grow
+GREEDY = 8
+ENOUGH = 384 * 1024  # bytes: for buffers in both directions
+QUIET_S = 0.2
+OTHERS = 24
+
+
+def cases() -> Iterator[Case]:
+    yield from before_the_end()
+    yield from nobody_wants()
+    yield from in_a_row()
+    yield from slowly()
+    yield alone("uploads-in-flat-memory", "RFC 9112 §6",
+                f"{UPLOADS} clients send the first {BEGUN // 1000} kB of bodies of 1 to 9 MB to "
+                f"/sink, every second in chunks; then {FINISHED} of them the rest",
+                f"the server grows by less than {FLAT // MIB} MiB in all", uploads)
+    yield alone("echoes-unread", "tcp(7)",
+                f"{GREEDY} clients send what they can of 10 MiB to /echo, and read nothing",
+                f"the server holds less than {ENOUGH // 1024} KiB for each and uses no processor",
+                echoes_unread)
+    yield alone("gone-in-its-echo", "RFC 9112 §9.5",
+                "sixty clients, every second in chunks, send half a body to /echo, have some of it "
+                "back and reset their connections, in a server with 64 descriptors",
+                "another one is served, and the server has nothing to do", gone_in_its_echo,
+                few_descriptors=64)
+
+
+def before_the_end() -> Iterator[Case]:
+    """Who waits for an answer's first bytes before he sends his last must not wait for ever."""
+    reference = "RFC 9112 §6, RFC 9110 §9.3.3"
+    body = noise(30)
+    begun = echoed(body)[:-20]
+    steps: list[Step] = [post(body[:10], length=b"30"), Await(begun), body[10:20],
+                         Await(begun + body[10:20]), body[20:]]
+    yield row("echo-as-it-comes", steps, echoed(body), reference)
+    yield row("echo-in-chunks-as-it-comes", (
+        chunked.post(chunks(body[:10], ended=False), b"/echo"),
+        Await(echoed_in_chunks(body[:10], ended=False)), chunks(body[10:20], ended=False),
+        Await(echoed_in_chunks(body[:20], ended=False)), chunks(body[20:])),
+        echoed_in_chunks(body), reference)
+    large = noise(500_000)
+    yield row("large-echo-as-it-comes", (
+        post(large[:400_000], length=b"500000"), Await(large[300_000:400_000]), large[400_000:]),
+        echoed(large), reference)
+    whole = answer("200 OK", BYTES, bytes(1000), send_body=False)
+    yield row("half-close-in-an-echo", (post(b"x" * 10, length=b"1000"), HalfClose()),
+              whole + b"x" * 10, "RFC 9112 §8")
+    yield row("continue-before-the-echo", (post(b"", fields=ASKS, length=b"5"), Await(CONTINUE),
+                                           b"hello" + LAST[0]),
+              CONTINUE + echoed(b"hello", STAYS) + PAGE_ANSWER, "RFC 9110 §10.1.1")
+    yield row("continue-before-an-echo-in-chunks", (
+        chunked.post(b"", b"/echo", ASKS), Await(CONTINUE), chunks(b"hello") + LAST[0]),
+        CONTINUE + echoed_in_chunks(b"hello", STAYS) + PAGE_ANSWER, "RFC 9110 §10.1.1")
+
+
+def nobody_wants() -> Iterator[Case]:
+    """Bodies of requests that are answered without them."""
+    reference = "RFC 9112 §9.3, §9.6"
+    lost = not_found()
+    small, much = noise(5000), noise(SKIPPED)
+    over = b"%d" % (SKIPPED + 1)
+    for what, steps, expect in [
+        ("answered-before-its-body", (post(b"", NOWHERE, HOST, b"5000"), Await(lost),
+                                      small + LAST[0]), lost + PAGE_ANSWER),
+        ("skipped", post(small, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
+        ("skipped-of-requests", post(NEXT * 20, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
+        ("skipped-as-much-as-may-be", post(much, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
+        ("not-skipped", (post(b"", NOWHERE, HOST, over), Await(NOT_FOUND), HalfClose()),
+         NOT_FOUND),
+        ("not-skipped-though-it-came", post(noise(SKIPPED + 1), NOWHERE, HOST) + NEXT,
+         NOT_FOUND),
+        ("not-skipped-of-10-MiB", post(noise(MAX_BODY), NOWHERE, HOST) + NEXT, NOT_FOUND),
+        ("chunks-skipped", chunked.post(chunks(small, 700), NOWHERE, HOST) + LAST[0],
+         lost + PAGE_ANSWER),
+        ("chunks-answered-first", (chunked.post(b"", NOWHERE, HOST), Await(lost),
+                                   chunks(small, 700) + LAST[0]), lost + PAGE_ANSWER),
+        ("chunks-not-skipped", (chunked.post(chunks(noise(SKIPPED + 1), 65_536), NOWHERE, HOST)
+                                + NEXT, Pause(0.01)), lost),
+        ("chunks-that-are-none", (chunked.post(b"zz\r\n" + NEXT, NOWHERE, HOST), Pause(0.01)),
+         lost),
+        ("body-of-a-get", post(small, b"/", HOST).replace(b"POST", b"GET", 1) + LAST[0],
+         GET[1] + PAGE_ANSWER),
+        ("body-of-a-head", post(small, b"/", HOST).replace(b"POST", b"HEAD", 1) + LAST[0],
+         GET[1].partition(b"\r\n\r\n")[0] + b"\r\n\r\n" + PAGE_ANSWER),
+        ("body-of-a-head-of-echo", post(small, fields=HOST).replace(b"POST", b"HEAD", 1)
+         + LAST[0], not_found(send_body=False) + PAGE_ANSWER),
+    ]:
+        yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, reference)
+    expects = "RFC 9110 §10.1.1"
+    asks = HOST + b"Expect: 100-continue\r\n"
+    yield row("refused-instead-of-continue", (post(b"", NOWHERE, asks, b"5"), Pause(0.02)),
+              NOT_FOUND, expects)
+    yield row("refused-instead-of-continue-in-chunks",
+              (chunked.post(b"", NOWHERE, asks), Pause(0.02)), NOT_FOUND, expects)
+    yield row("refused-and-nothing-after", (post(b"", NOWHERE, asks, b"5"), Await(NOT_FOUND), NEXT),
+              NOT_FOUND, expects)
+    yield row("refused-though-its-body-came", post(small, NOWHERE, asks) + LAST[0],
+              lost + PAGE_ANSWER, expects)
+
+
+def in_a_row() -> Iterator[Case]:
+    """Each answer is framed as it must be, or the next one is read wrongly."""
+    reference = "RFC 9112 §9.3.2"
+    body = noise(20_000)
+
+    def in_chunks(size: int) -> tuple[bytes, bytes]:
+        return (chunked.post(chunks(body, size), b"/echo", HOST), echoed_in_chunks(body, STAYS))
+
+    for what, exchanges in [
+        ("all-kinds", [echo(body), in_chunks(999), sink(body), GET, in_chunks(20_000), echo(b"")]),
+        ("small-echoes", [echo(b"%d" % i) for i in range(300)]),
+        ("large-echoes", [echo(noise(200_000 + i)) for i in range(5)]),
+        ("skipped-among-others", [GET, (post(body, NOWHERE, HOST), not_found()), echo(body), GET]),
+    ]:
+        sent, expect = chain(*exchanges, LAST)
+        yield row(what, sent, expect, reference)
+    # Four come in one segment of loopback, and their answers are just more than is held unsent.
+    filling = noise(16_300)
+    sent, expect = chain(*[echo(filling)] * 3, (post(filling), echoed(filling)))
+    yield row("echoes-that-fill-what-may-wait", sent, expect, reference)
+    closing = post(body, fields=USUAL)
+    yield row("echo-that-closes", closing + NEXT, echoed(body), "RFC 9112 §9.6")
+    yield row("chunks-that-close", chunked.post(chunks(body), b"/echo") + NEXT,
+              echoed_in_chunks(body), "RFC 9112 §9.6")
+    old = closing.replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    yield row("echo-of-1.0", old, echoed(body), "RFC 9112 §7.1")
+
+
+def slowly() -> Iterator[Case]:
+    """What is received waits for what is sent: nothing is lost, and nothing is held."""
+    large = noise(4 * MIB)
+    whole, expect = chain((chunked.post(chunks(large, 100_000), b"/echo", HOST),
+                           echoed_in_chunks(large, STAYS)), GET, LAST)
+    for what, steps in [("late", (whole, LONG)), ("slowly", (Sip(65_536, 0.001), whole))]:
+        yield row(f"chunks-read-{what}", steps, expect, "tcp(7)", narrow=True)
+    yield row("echo-read-slowly", (Sip(65_536, 0.001), post(large)), echoed(large), "tcp(7)",
+              narrow=True)
+    yield Case("nobody-gets-anothers-bytes", (), (), "tcp(7)", talk=Talk(
+        f"a client sends what it can of 1 MiB to /echo and does not read; then {OTHERS} others "
+        "have bodies of their own back; then it reads",
+        "its own bytes, and none of theirs", anothers_bytes))
+    yield row("another-reads-no-echo", get(), PAGE_ANSWER, "tcp(7)", neighbours=(
+        (post(large, fields=HOST)[:300_000], Pause(0.02)),) * 6)
+
+
+def anothers_bytes(address: tuple[str, int]) -> None:
+    """So many others that each worker has some of them."""
+    body, theirs = noise(MIB), b"\xff" * 100_000
+    sent = post(body)
+    with Client(address, monotonic() + PATIENCE_S, narrow=True) as client:
+        taken = client.offer(sent, QUIET_S)
+        for _ in range(OTHERS):
+            if exchange(address, (post(theirs),), PATIENCE_S).data != echoed(theirs):
+                raise Unmet("another did not have its body back")
+        client.perform((sent[taken:],))
+        if client.finish().data != echoed(body):
+            raise Unmet("other bytes came back than were sent")
+
+
+def uploads(server: Server) -> None:
+    must_be_plain(server)
+    with connected(server, UPLOADS) as clients:
+        have_the_page(clients)
+        before = most = server.own_bytes()
+        rests = []
+        for number, client in enumerate(clients):
+            body = bytes(1_000_000 + 8_000_000 * number // UPLOADS)
+            whole = (chunked.post(chunks(body, 100_000), fields=HOST) if number % 2
+                     else post(body, b"/sink", HOST))
+            client.perform((whole[:BEGUN],))
+            most = max(most, server.own_bytes())
+            rests.append((whole[BEGUN:], sunk(len(body), STAYS)))
+        for client, (rest, got) in list(zip(clients, rests, strict=True))[:FINISHED]:
+            client.perform((rest, Await(GET[1] + got)))
+            if client.ended:
+                raise Unmet("a client was not answered, or closed after its answer")
+            most = max(most, server.own_bytes())
+    if most - before >= FLAT:
+        raise Unmet(f"it grew by {(most - before) / MIB:.1f} MiB")
+
+
+def echoes_unread(server: Server) -> None:
+    must_be_plain(server)
+    sent = post(noise(MAX_BODY), fields=HOST)
+    with connected(server, GREEDY, narrow=True) as clients:
+        have_the_page(clients)
+        before = server.own_bytes()
+        for client in clients:
+            client.offer(sent, QUIET_S)
+        held = (server.own_bytes() - before) / GREEDY
+        if held >= ENOUGH:
+            raise Unmet(f"it held {held / 1024:,.0f} KiB for each")
+        must_rest(server)
+
+
+def gone_in_its_echo(server: Server) -> None:
+    body = bytes(100_000)
+    for number in range(60):
+        sent = (chunked.post(chunks(body, 9000), b"/echo", HOST) if number % 2
+                else post(body, fields=HOST))
+        with connected(server, 1) as (client,):
+            client.perform((sent[:50_000], Await(b"200 OK"), Vanish()))
+    with connected(server, 1) as (other,):
+        have_the_page([other])
+    must_rest(server)
