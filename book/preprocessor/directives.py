@@ -82,6 +82,8 @@ class Page:
         self._fence = ""
         self._fence_line = 0
         self._open: list[tuple[str, int]] = []
+        self._tables: set[str] = set()  # whose figures the page shows
+        self._machines: set[str] = set()  # that it has named
 
     def expand(self, text: str) -> str:
         lines = []
@@ -237,20 +239,40 @@ class Page:
 
     def _table(self, arguments: str) -> str:
         kind, *names = arguments.split() or [""]
-        return self._site.tables.make(kind, names)
+        self._tables.update(names)
+        return self._site.tables.make(kind, names, self._machines)
 
-    def _chart(self, name: str) -> str:
-        from workbook.figures import charts  # slow to load, and few pages have one
+    def _chart(self, arguments: str) -> str:
+        """A chart with its title below it. One of an experiment has the table folded away, unless
+        the page shows that already.
+        """
+        from workbook.figures import charts, plots  # slow to load, and few pages have one
 
-        ladder = results.load(self._site.results / "ladder.json")
-        if name == "ladder":
-            svg = charts.ladder(ladder)
-        elif name == "machines":
-            svg = charts.machines([machines.of(ladder),
-                                   *machines.all_shared(self._site.results / "machines")])
-        else:
-            raise DirectiveError(f"no chart “{name}”; there are: ladder, machines")
-        return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
+        kind, *names = arguments.split() or [""]
+        of_ladder = {
+            "ladder": charts.ladder, "use": plots.use,
+            "machines": lambda ladder: charts.machines([
+                machines.of(ladder), *machines.all_shared(self._site.results / "machines")])}
+        of_experiment = {"bars": plots.bars, "beside": plots.beside, "growth": plots.growth,
+                         "ratios": plots.ratios,
+                         "shares": plots.shares, "sweep": plots.sweep}
+        try:
+            if kind in of_ladder and not names:
+                return _drawn(of_ladder[kind](results.load(self._site.results / "ladder.json")))
+            if kind in of_experiment and names:
+                name, *columns = names
+                found = results.load(self._site.results / f"{name}.json")
+                return _drawn(of_experiment[kind](found, name, columns)) + self._beneath(name)
+        except (KeyError, ValueError) as error:
+            raise DirectiveError(f"no such chart: {error}") from None
+        raise DirectiveError(f"no chart “{arguments}”; there are: {', '.join(of_ladder)}, and of "
+                             f"an experiment: {', '.join(of_experiment)}")
+
+    def _beneath(self, name: str) -> str:
+        if name in self._tables:
+            return ""
+        return ('\n<details class="figures">\n<summary>The figures</summary>\n'
+                + self._table(f"experiment {name}") + "\n</details>")
 
     def _diagram(self, name: str) -> str:
         path = self._site.diagrams / f"{name}.svg"
@@ -337,6 +359,12 @@ def _fence(label: str, text: str) -> str:
     longest = max((len(marks) for marks in re.findall(r"`{3,}", text)), default=2)
     marks = "`" * (longest + 1)
     return f"{marks}{label}\n{text.rstrip()}\n{marks}"
+
+
+def _drawn(svg: str) -> str:
+    title = re.search(r"<title[^>]*>(.+?)</title>", svg)
+    caption = f"<figcaption>{title[1]}.</figcaption>\n" if title else ""
+    return f'<figure class="chart">\n{_inline(svg)}\n{caption}</figure>'
 
 
 def _shown(diff: diffs.Diff) -> str:

@@ -278,6 +278,7 @@ def test_the_first_page_has_no_clock(site: Path) -> None:
 @pytest.mark.parametrize(("figure", "text"), [
     ("ladder:servers.01-naive.costs.instructions", "150,000"),
     ("ladder:servers.01-naive.phases.baseline.p50_ms", "1.25"),
+    ("ladder:servers.01-naive.phases.baseline.p99_ms", "9.5"),
     ("ladder:servers.01-naive.costs.syscalls|.2f", "306.00"),
     ("ladder:servers.01-naive.costs.syscalls / ladder:servers.01-naive.costs.allocations|.1f",
      "8.5"),
@@ -322,6 +323,19 @@ def test_a_chart_and_a_diagram_are_inlined(build: Build) -> None:
     html = build("{{#chart ladder}}\n\n{{#diagram line}}")
     assert html.count('<figure class="chart">') == 1
     assert "<title>A line</title>" in html
+
+
+def test_a_chart_of_an_experiment_has_its_figures_folded_once(build: Build) -> None:
+    html = build("{{#chart bars beads old}}\n\n{{#chart bars beads old}}")
+    assert html.count('<figure class="chart">') == 2 and "<figcaption>Before.<" in html
+    assert html.count('<details class="figures">') == html.count('<figure class="table">') == 1
+    assert "Red: 1,234." in html  # for whoever does not see it
+
+
+def test_the_machine_is_named_once_a_page(build: Build) -> None:
+    html = build("{{#table experiment beads}}\n\n{{#table costs 02-fewer-syscalls}}")
+    assert html.count("Abacus") == 1
+    assert "Commit 0123456789ab, 2025-01-02." in html
 
 
 def test_a_chapter_takes_its_title_and_header_from_its_description(
@@ -391,7 +405,9 @@ FAULTS = [
     ("{{#table gone}}", "no table “gone”"),
     ("{{#table costs}}", "no table “costs”"),
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
-    ("{{#chart gone}}", "no chart “gone”; there are: ladder, machines"),
+    ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, and of an experiment"),
+    ("{{#chart bars beads gone}}", "no such chart: 'gone'"),
+    ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
     ("{{#chapter 03-gone}}", "there is no chapter “03-gone”"),

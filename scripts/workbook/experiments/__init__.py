@@ -58,6 +58,8 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "builds": top.builds,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
+    "field-sizes": top.field_sizes,
+    "shares": top.shares,
     "memory": top.memory,
     "fleet": fleet.fleet,
     "fleet-stops": fleet.fleet_stops,
