@@ -39,9 +39,17 @@ Blocks with Markdown inside:
 
     {{#predict}}
     What to guess, and write down, before measuring.
+    {{#guess How many calls? = ladder:servers.01-naive.costs.syscalls}}
+        Where a script runs, room for that number; it is told how far off it was. May be left out.
     {{#reveal}}
     The folded measurement. ({{#reveal}} may be left out.)
     {{/predict}}
+
+    {{#film stale-view}}
+    {{#frame}}
+    What is seen at the first step of diagrams/stale-view.svg, whose parts say by data-steps="2-4 6"
+    when they are shown. A {{#frame}} for each step; the reader goes through them with keys.
+    {{/film}}
 
 Inside a sentence, a table cell, or a fence:
 

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from preprocessor import claims, cpp, diffs, results
+from preprocessor import claims, cpp, diffs, films, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
 from workbook.checks import registry
@@ -82,6 +82,7 @@ class Page:
         self._fence = ""
         self._fence_line = 0
         self._open: list[tuple[str, int]] = []
+        self._frames: list[str] = []  # of the film that is open, still to be shown
         self._tables: set[str] = set()  # whose figures the page shows
         self._machines: set[str] = set()  # that it has named
 
@@ -142,7 +143,8 @@ class Page:
             "#step": self._step, "#part": self._part, "#table": self._table,
             "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
-            "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
+            "#film": self._film, "#frame": self._frame, "/film": self._close_film,
+            "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal, "/predict": self._close_predict,
         }
         if mark + name not in blocks:
             raise DirectiveError(f"no such directive: {{{{{mark}{name}}}}}")
@@ -275,13 +277,38 @@ class Page:
                 + self._table(f"experiment {name}") + "\n</details>")
 
     def _diagram(self, name: str) -> str:
+        return f'<figure class="diagram">\n{_inline(self._diagram_source(name))}\n</figure>'
+
+    def _diagram_source(self, name: str) -> str:
         path = self._site.diagrams / f"{name}.svg"
         if not path.is_file():
             raise DirectiveError(f"there is no book/src/diagrams/{name}.svg")
         svg = path.read_text(encoding="utf-8")
         if not re.search(r"<title[^>]*>.+</title>", svg):
             raise DirectiveError(f"diagrams/{name}.svg has no <title>")
-        return f'<figure class="diagram">\n{_inline(svg)}\n</figure>'
+        return svg
+
+    def _film(self, name: str) -> str:
+        svg = self._diagram_source(name)
+        self._frames = [_inline(frame) for frame in films.frames(svg, name)]
+        self._open.append(("film", self._line))
+        title = re.search(r"<title[^>]*>(.+?)</title>", svg)[1]
+        return (f'<div class="film" role="group" aria-label="{title}, in steps">\n'
+                '<div class="frames">\n<div>')
+
+    def _frame(self, _: str) -> str:
+        if not self._open or self._open[-1][0] != "film":
+            raise DirectiveError("{{#frame}} belongs in a {{#film}}")
+        if not self._frames:
+            raise DirectiveError("the drawing has fewer steps")
+        return ('\n</div>\n<div class="frame">\n<figure class="diagram">\n'
+                + self._frames.pop(0) + "\n</figure>\n")
+
+    def _close_film(self, _: str) -> str:
+        self._close("film")
+        if self._frames:
+            raise DirectiveError(f"the drawing has {len(self._frames)} steps more")
+        return "\n</div>\n</div>\n</div>"
 
     def _question(self, text: str) -> str:
         if not text:
@@ -296,6 +323,20 @@ class Page:
     def _predict(self, _: str) -> str:
         self._open.append(("predict", self._line))
         return '<div class="predict">\n<p class="title">Predict before you measure</p>\n'
+
+    def _guess(self, arguments: str) -> str:
+        """A number to be typed in. Where no script runs, the prose has asked for it already."""
+        if not self._open or self._open[-1][0] != "predict":
+            raise DirectiveError("{{#guess}} belongs in a {{#predict}}, before its {{#reveal}}")
+        question, equals, expression = arguments.partition(" = ")
+        if not equals:
+            raise DirectiveError("a guess is written {{#guess What is it? = file:path}}")
+        shown = results.evaluate(self._site.results, expression)
+        number = results.evaluate(self._site.results, expression.partition("|")[0] + "|.6g")
+        if number.startswith("no figure"):
+            raise DirectiveError(f"{expression} has {number}")
+        return (f'\n<p class="guess" data-answer="{number}" data-shown="{shown}" hidden>'
+                f"{escape(question)}</p>\n")
 
     def _reveal(self, _: str) -> str:
         if not self._open or self._open[-1][0] != "predict":

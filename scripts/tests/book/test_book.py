@@ -97,6 +97,9 @@ LADDER = {
 }
 
 
+MOVING = """<svg xmlns="http://www.w3.org/2000/svg"><title id="moving-title">A dot</title>
+<marker id="moving-head"/><path data-steps="1" d="M1 1"/><path data-steps="2" d="M2 2"/>
+<path data-steps="1-2" marker-end="url(#moving-head)" d="M3 3"/></svg>"""
 FAILED = "published:servers.03-data-layout.phases.baseline"
 EXPERIMENT = {
     "kind": "experiment",
@@ -130,6 +133,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     diagrams = root / "book" / "src" / "diagrams"
     diagrams.mkdir(parents=True)
     (diagrams / "line.svg").write_text("<svg>\n\n<title>A line</title>\n<path d='M0 0'/></svg>")
+    (diagrams / "moving.svg").write_text(MOVING)
     (diagrams / "mute.svg").write_text("<svg></svg>")
     (root / "book" / "src" / "SUMMARY.md").write_text("- [One](page1.md)\n- [Two](page2.md)\n")
     (root / "book" / "src" / "page2.md").write_text(
@@ -369,6 +373,22 @@ def test_a_claim_that_names_its_result_is_fine(build: Build, text: str) -> None:
     assert build(text)
 
 
+def test_a_film_has_the_drawing_at_each_step(build: Build) -> None:
+    html = build("{{#film moving}}\n{{#frame}}\nFirst *this*.\n{{#frame}}\nThen that.\n{{/film}}\n")
+    first, second = html.split('<div class="frame">')[1:]
+    assert "A dot: step 1 of 2" in first and "<em>this</em>" in first
+    assert "M1 1" in first and "M2 2" not in first and "M3 3" in first
+    assert "M1 1" not in second and "M2 2" in second and "M3 3" in second
+    assert 'id="moving-1-head"' in first and "url(#moving-2-head)" in second
+
+
+def test_a_guess_carries_what_was_measured(build: Build) -> None:
+    html = build("{{#predict}}\nHow many?\n{{#guess Beads & more: = beads:rows.red.old}}\n{{#reveal}}\nSo.\n"
+                 "{{/predict}}\n")
+    assert '<p class="guess" data-answer="1234" data-shown="1,234" hidden' in html
+    assert "Beads &amp; more:</p>" in html
+
+
 # What stops the build. The page's text begins on line 3.
 
 FAULTS = [
@@ -410,6 +430,13 @@ FAULTS = [
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
+    ("{{#film line}}\n{{/film}}", "line has no steps"),
+    ("{{#film moving}}\n{{#frame}}\n{{/film}}", "the drawing has 1 steps more"),
+    ("{{#film moving}}\n{{#frame}}\n{{#frame}}\n{{#frame}}\n{{/film}}", "has fewer steps"),
+    ("{{#frame}}", "{{#frame}} belongs in a {{#film}}"),
+    ("{{#guess Q = beads:rows.red.old}}", "{{#guess}} belongs in a {{#predict}}"),
+    ("{{#predict}}\n{{#guess Q}}\n{{/predict}}", "a guess is written"),
+    ("{{#predict}}\n{{#guess Q = beads:rows.red.new}}\n{{/predict}}", "has no figure (lost)"),
     ("{{#chapter 03-gone}}", "there is no chapter “03-gone”"),
     ("{{#chapter 02-fewer-syscalls}}", "02-fewer-syscalls is the chapter of page2.md"),
     ("{{#include page2.md}}", "no such directive: {{#include}}"),
