@@ -48,7 +48,7 @@ Blocks with Markdown inside:
     {{#film stale-view}}
     {{#frame}}
     What is seen at the first step of diagrams/stale-view.svg, whose parts say by data-steps="2-4 6"
-    when they are shown. A {{#frame}} for each step; the reader goes through them with keys.
+    when they are shown, or of `timeline visit`, a trace in book/results. A {{#frame}} for each step; the reader goes through them with keys.
     {{/film}}
 
 Inside a sentence, a table cell, or a fence:

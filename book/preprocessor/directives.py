@@ -17,7 +17,7 @@ from workbook.checks.model import Check
 from workbook.common.errors import UserError
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter
-from workbook.figures import machines
+from workbook.figures import machines, timeline
 from workbook.measure import speed
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
@@ -288,8 +288,12 @@ class Page:
             raise DirectiveError(f"diagrams/{name}.svg has no <title>")
         return svg
 
-    def _film(self, name: str) -> str:
-        svg = self._diagram_source(name)
+    def _film(self, arguments: str) -> str:
+        kind, _, name = arguments.rpartition(" ")
+        if kind not in ("", "timeline"):
+            raise DirectiveError(f"no film “{arguments}”; it is a diagram, or timeline and a result")
+        svg = (timeline.draw(results.load(self._site.results / f"{name}.json"), name) if kind
+               else self._diagram_source(name))
         self._frames = [_inline(frame) for frame in films.frames(svg, name)]
         self._open.append(("film", self._line))
         title = re.search(r"<title[^>]*>(.+?)</title>", svg)[1]

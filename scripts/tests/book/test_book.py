@@ -430,6 +430,7 @@ FAULTS = [
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
+    ("{{#film gone visit}}", "no film “gone visit”"),
     ("{{#film line}}\n{{/film}}", "line has no steps"),
     ("{{#film moving}}\n{{#frame}}\n{{/film}}", "the drawing has 1 steps more"),
     ("{{#film moving}}\n{{#frame}}\n{{#frame}}\n{{#frame}}\n{{/film}}", "has fewer steps"),

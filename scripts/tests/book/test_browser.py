@@ -368,7 +368,7 @@ def test_a_figure_in_steps_is_gone_through_with_keys(opened: Open) -> None:
     shown = film.locator(".frame:not([hidden]) figure")
     count, place = film.locator(".frame").count(), film.locator(".keys span")
     assert shown.count() == 1 and place.inner_text() == f"Step 1 of {count}"
-    first = film.bounding_box()
+    height = film.bounding_box()["height"]
     film.locator("svg:visible").first.click()  # the keys work for who has clicked on the drawing
     page.keyboard.press("ArrowRight")
     film.get_by_role("button", name="Next").click()
@@ -380,7 +380,7 @@ def test_a_figure_in_steps_is_gone_through_with_keys(opened: Open) -> None:
     assert place.inner_text() == f"Step {count - 1} of {count}"
     page.keyboard.press("Home")
     assert place.inner_text() == f"Step 1 of {count}"
-    assert film.bounding_box() == first and page.url.endswith(f"{FILM}.html")
+    assert film.bounding_box()["height"] == height and page.url.endswith(f"{FILM}.html")
     assert film.locator(".frames").get_attribute("aria-live") == "polite"
 
 

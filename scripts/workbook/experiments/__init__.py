@@ -28,6 +28,7 @@ from workbook.machine import facts, setup
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "closing": part1.closing,
     "large-head": part1.large_head,
+    "visit": part1.visit,
     "body-copies": part1.body_copies,
     "formatting": part1.formatting,
     "nagle": part1.nagle,
