@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ FENCE = re.compile(r"\s*(?:>\s*)*(?:[-*]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*(.*)$")
 LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".toml": "toml", ".json": "json", ".lua": "lua",
              ".py": "python", ".sh": "bash", ".txt": "text"}
 LABELS = {*LANGUAGES.values(), "console", "diff", "http", "text"}
+
+INDEXING = "HOTPATH_INDEXING" in os.environ  # for the search, which diffs and drawings would crowd
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class Page:
         chapter = self._find_chapter(name)
         new, old = (self._tree_after(chapter, k) for k in (int(number), int(number) - 1))
         given = [name for name in starters.given(chapter) if not (old / name).exists()]
-        return _folded("The diff of this part", diffs.between(old, new), given)
+        return self._folded("The diff of this part", diffs.between(old, new), given)
 
     def _tree_after(self, chapter: Chapter, part: int) -> Path:
         try:
@@ -213,13 +216,13 @@ class Page:
         words = arguments.split(maxsplit=3)
         if len(words) == 1 and words[0].startswith("lab-"):
             chapter = self._find_chapter(words[0])
-            return _folded("The whole diff", diffs.between(self._site.starter(chapter),
-                                                           chapter.solution_dir))
+            return self._folded("The whole diff", diffs.between(self._site.starter(chapter),
+                                                                chapter.solution_dir))
         if len(words) < 2:
             raise DirectiveError("a diff needs two checkpoints")
         old, new = self._checkpoints(*words[:2])
         if len(words) == 2:
-            return _folded("The whole diff", diffs.between(old, new))
+            return self._folded("The whole diff", diffs.between(old, new))
         if len(words) == 3:
             return _shown(diffs.of_file(old, new, words[2]))
         return _shown(diffs.of_function(old, new, words[2], words[3]))
@@ -229,7 +232,21 @@ class Page:
         if len(words) < 3:
             raise DirectiveError("a step needs two checkpoints, and its files or functions")
         old, new = self._checkpoints(*words[:2])
-        return _folded("The diff of this step", diffs.of_step(old, new, words[2]))
+        return self._folded("The diff of this step", diffs.of_step(old, new, words[2]))
+
+    def _folded(self, title: str, all_diffs: Sequence[diffs.Diff],
+                given: Collection[str] = ()) -> str:
+        """All of them in one fold; where there are several, what they are comes first."""
+        files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
+        if begun := sum(diff.file in given for diff in all_diffs):
+            files += f", {begun} of them given"
+        anchors = {diff.file: f"diff-{self._line}-{diff.file}" for diff in all_diffs}
+        index = "".join(f'<li><a href="#{anchors[diff.file]}">{escape(diff.file)}</a> '
+                        f"{_counts([diff])}</li>" for diff in all_diffs)
+        listed = f'<ul class="files">{index}</ul>\n\n' if len(all_diffs) > 1 else ""
+        shown = "\n\n".join(_shown(diff, anchors[diff.file]) for diff in all_diffs)
+        return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
+                f"</summary>\n\n{listed}{shown}\n\n</details>")
 
     def _checkpoints(self, *names: str) -> list[Path]:
         directories = [self._after_part(name) if "/" in name else
@@ -412,18 +429,12 @@ def _drawn(svg: str) -> str:
     return f'<figure class="chart">\n{_inline(svg)}\n{caption}</figure>'
 
 
-def _shown(diff: diffs.Diff) -> str:
-    return (f'<figure class="code">\n<figcaption>{escape(diff.file)} {_counts([diff])}</figcaption>'
+def _shown(diff: diffs.Diff, anchor: str = "") -> str:
+    if INDEXING:
+        return ""
+    name = f' id="{anchor}"' if anchor else ""
+    return (f'<figure class="code"{name}>\n<figcaption>{escape(diff.file)} {_counts([diff])}</figcaption>'
             f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
-
-
-def _folded(title: str, all_diffs: Sequence[diffs.Diff], given: Collection[str] = ()) -> str:
-    files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
-    if begun := sum(diff.file in given for diff in all_diffs):
-        files += f", {begun} of them given"
-    shown = "\n\n".join(map(_shown, all_diffs))
-    return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
-            f"</summary>\n\n{shown}\n\n</details>")
 
 
 def _counts(all_diffs: Sequence[diffs.Diff]) -> str:
@@ -433,5 +444,7 @@ def _counts(all_diffs: Sequence[diffs.Diff]) -> str:
 
 def _inline(svg: str) -> str:
     """An SVG without prologue, comments and blank lines, which would end the HTML block."""
+    if INDEXING:
+        return ""
     svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->", "", svg, flags=re.S)
     return "\n".join(line for line in svg.splitlines() if line.strip())

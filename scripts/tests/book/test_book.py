@@ -160,7 +160,7 @@ def build(scratch: Path) -> Build:
 
     def run(text: str) -> str:
         (scratch / "book" / "src" / "page1.md").write_text("# One\n\n" + text)
-        return book.build(scratch / "book", scratch / "site").with_name("page1.html").read_text()
+        return book.build(scratch / "book", scratch / "site", searched=False).with_name("page1.html").read_text()
 
     return run
 
@@ -222,6 +222,14 @@ def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Bu
     assert "@@" not in html
     assert " int Worker::send(int byte) {\n-    return byte;\n+    return byte + 1;\n }" in html
     assert "twice" not in html
+
+
+def test_the_files_of_a_diff_are_listed_first(build: Build) -> None:
+    html = build("{{#part 02-fewer-syscalls 1}}")
+    assert ('<li><a href="#diff-3-worker.cpp">worker.cpp</a> <span class="added">+1</span> '
+            '<span class="removed">−1</span></li></ul>') in html
+    assert '<figure class="code" id="diff-3-one.h">' in html
+    assert '<ul class="files">' not in build("{{#diff 01-naive 02-fewer-syscalls}}")
 
 
 def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Build) -> None:

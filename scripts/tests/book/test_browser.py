@@ -465,6 +465,29 @@ def found_by(page: Page, word: str) -> list[str]:
             for link in page.locator("#mdbook-searchresults a").all()]
 
 
+def test_search_leaves_diffs_out_and_finds_the_end_of_a_name(opened: Open, site: Path) -> None:
+    page = opened("index")
+    page.click("#mdbook-search-toggle")
+    page.wait_for_load_state("networkidle")
+    assert any("part1/04-threads" in link for link in found_by(page, "reuseport"))
+    index, = site.glob("searchindex*.js")
+    text = index.read_text()
+    assert "std::to_chars" in text  # of a page's prose
+    assert "@@ -" in (site / "part1/02-fewer-syscalls.html").read_text() and "@@ -" not in text
+
+
+def test_search_unfolds_what_it_finds(opened: Open) -> None:
+    """The word stands in the answer to a question, and nowhere else."""
+    page = opened("index")
+    page.click("#mdbook-search-toggle")
+    page.wait_for_load_state("networkidle")
+    found_by(page, "trivia")
+    page.locator("#mdbook-searchresults a").first.click()
+    marked = page.locator("main details.question mark").first
+    marked.wait_for()
+    assert marked.inner_text() == "trivia"
+
+
 def test_it_works_from_the_disk_too(opened: Open, site: Path) -> None:
     page = opened("index", home=site.as_uri())
     assert page.locator("main h1").inner_text() == "Hot Path"
