@@ -147,7 +147,8 @@ class Page:
             "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#film": self._film, "#frame": self._frame, "/film": self._close_film,
-            "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal, "/predict": self._close_predict,
+            "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal,
+            "/predict": self._close_predict,
         }
         if mark + name not in blocks:
             raise DirectiveError(f"no such directive: {{{{{mark}{name}}}}}")
@@ -308,7 +309,8 @@ class Page:
     def _film(self, arguments: str) -> str:
         kind, _, name = arguments.rpartition(" ")
         if kind not in ("", "timeline"):
-            raise DirectiveError(f"no film “{arguments}”; it is a diagram, or timeline and a result")
+            raise DirectiveError(f"no film “{arguments}”; it is a diagram, or timeline and a "
+                                 "result")
         svg = (timeline.draw(results.load(self._site.results / f"{name}.json"), name) if kind
                else self._diagram_source(name))
         self._frames = [_inline(frame) for frame in films.frames(svg, name)]
@@ -433,8 +435,8 @@ def _shown(diff: diffs.Diff, anchor: str = "") -> str:
     if INDEXING:
         return ""
     name = f' id="{anchor}"' if anchor else ""
-    return (f'<figure class="code"{name}>\n<figcaption>{escape(diff.file)} {_counts([diff])}</figcaption>'
-            f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
+    return (f'<figure class="code"{name}>\n<figcaption>{escape(diff.file)} {_counts([diff])}'
+            f"</figcaption>\n\n{_fence('diff', diff.text)}\n\n</figure>")
 
 
 def _counts(all_diffs: Sequence[diffs.Diff]) -> str:

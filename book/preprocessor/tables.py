@@ -43,8 +43,8 @@ class Tables:
         self._said: set[str] = set()
 
     def make(self, kind: str, names: Sequence[str], said: set[str]) -> str:
-        """The table called `kind`; `names` is empty or one checkpoint. A machine that is among those
-        that were `said` is not described again.
+        """The table called `kind`; `names` is empty or one checkpoint. A machine that was `said` is
+        not described again.
         """
         whole: dict[str, Callable[[], str]] = {
             "ladder": self._ladder, "published": self._published, "older": self._older,

@@ -1,7 +1,7 @@
 'use strict';
 
-// A figure in steps shows one at a time, by buttons or arrow keys; on paper, and where no script runs,
-// all of them.
+// A figure in steps shows one at a time, by buttons or arrow keys; on paper, and where no script
+// runs, all of them.
 document.querySelectorAll('.film').forEach(film => {
     const frames = [...film.querySelectorAll('.frame')];
     const place = document.createElement('span');
@@ -32,13 +32,14 @@ document.querySelectorAll('.film').forEach(film => {
     film.classList.add('stepped');
     film.tabIndex = 0;  // who clicks on the drawing has the keys too, which elsewhere turn the page
     film.addEventListener('keydown', event => {
-        const to = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: frames.length - 1}[event.key];
+        const last = frames.length - 1;
+        const to = {ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last}[event.key];
         if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
         event.preventDefault();
         event.stopPropagation();
         show(to);
     });
     // A search may have led to another step than the first.
-    addEventListener('load', () => show(Math.max(0, frames.findIndex(f => f.querySelector('mark')))));
+    addEventListener('load', () => show(frames.findIndex(frame => frame.querySelector('mark'))));
     show(0);
 });

@@ -7,7 +7,8 @@ function distance(guess, answer) {
     if (answer === 0 || guess <= 0) return 'another thing.';
     const times = guess / answer, way = guess > answer ? 'too many' : 'too few';
     const percent = Math.round(Math.abs(times - 1) * 100);
-    if (times > 0.5 && times < 2) return percent < 1 ? 'that to a hair.' : `you were ${percent} % off, ${way}.`;
+    if (percent < 1) return 'that to a hair.';
+    if (times > 0.5 && times < 2) return `you were ${percent} % off, ${way}.`;
     const factor = times > 1 ? times : 1 / times;
     return `that is ${factor.toLocaleString('en', {maximumSignificantDigits: 2})} times ${way}.`;
 }
@@ -29,9 +30,10 @@ document.querySelectorAll('.guess').forEach((question, number) => {
 
     function judge() {
         const guess = Number(box.value.replace(/[,\s%×]/g, ''));
-        const wanted = box.value.trim() !== '' && fold.open;
-        verdict.textContent = !wanted ? '' : Number.isNaN(guess) ? 'Write a number.'
-            : `It is ${question.dataset.shown}: ${distance(guess, Number(question.dataset.answer))}`;
+        const {shown, answer} = question.dataset;
+        verdict.textContent = box.value.trim() === '' || !fold.open ? ''
+            : Number.isNaN(guess) ? 'Write a number.'
+            : `It is ${shown}: ${distance(guess, Number(answer))}`;
     }
 
     box.type = 'text';

@@ -382,7 +382,8 @@ def test_a_claim_that_names_its_result_is_fine(build: Build, text: str) -> None:
 
 
 def test_a_film_has_the_drawing_at_each_step(build: Build) -> None:
-    html = build("{{#film moving}}\n{{#frame}}\nFirst *this*.\n{{#frame}}\nThen that.\n{{/film}}\n")
+    html = build("{{#film moving}}\n{{#frame}}\nFirst *this*.\n{{#frame}}\nThen that.\n"
+                 "{{/film}}\n")
     first, second = html.split('<div class="frame">')[1:]
     assert "A dot: step 1 of 2" in first and "<em>this</em>" in first
     assert "M1 1" in first and "M2 2" not in first and "M3 3" in first
@@ -391,8 +392,8 @@ def test_a_film_has_the_drawing_at_each_step(build: Build) -> None:
 
 
 def test_a_guess_carries_what_was_measured(build: Build) -> None:
-    html = build("{{#predict}}\nHow many?\n{{#guess Beads & more: = beads:rows.red.old}}\n{{#reveal}}\nSo.\n"
-                 "{{/predict}}\n")
+    html = build("{{#predict}}\nHow many?\n{{#guess Beads & more: = beads:rows.red.old}}\n"
+                 "{{#reveal}}\nSo.\n{{/predict}}\n")
     assert '<p class="guess" data-answer="1234" data-shown="1,234" hidden' in html
     assert "Beads &amp; more:</p>" in html
 
@@ -433,7 +434,7 @@ FAULTS = [
     ("{{#table gone}}", "no table “gone”"),
     ("{{#table costs}}", "no table “costs”"),
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
-    ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, and of an experiment"),
+    ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, and of an"),
     ("{{#chart bars beads gone}}", "no such chart: 'gone'"),
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),

@@ -22,7 +22,8 @@ def draw(found: Mapping[str, Any], name: str) -> str:
     for step, call in enumerate(calls, start=1):
         y = TOP + ROW * (step - 1)
         x, width = LEFT + call["at_us"] * scale, max(LEAST, call["took_us"] * scale)
-        bar = f'x="{min(x, WIDTH - LEFT - width):.1f}" y="{y + 24}" width="{width:.1f}" height="{BAR}"'
+        x = min(x, WIDTH - LEFT - width)
+        bar = f'x="{x:.1f}" y="{y + 24}" width="{width:.1f}" height="{BAR}"'
         parts += [
             f'<g data-steps="{step}-{len(calls)}">',
             f'<text x="{LEFT}" y="{y + 17}">{escape(call["label"])}</text>',
