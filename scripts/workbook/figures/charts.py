@@ -83,15 +83,16 @@ def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str
 
 
 @contextmanager
-def drawing(rows: float, name: str) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
+def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
+            ) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
     """Axes for so many rows, and what makes the themed SVG of them afterwards, of a title and a
     description.
     """
-    height = round(TOP + ROW * rows + BOTTOM)
+    height = round(top + ROW * rows + bottom)
     drawn = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": TEXT}):
         figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
-        axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
+        axes = figure.add_axes((SIDE / WIDTH, bottom / height,
                                 1 - 2 * SIDE / WIDTH, ROW * rows / height))
         yield axes, lambda title, words: _themed(drawn.getvalue(), name, title, words, height)
         FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})

@@ -21,13 +21,15 @@ from workbook.figures.charts import (
     MUTED,
     REACH,
     SMALL_TEXT,
+    TEXT,
     TOP,
     drawing,
 )
 
 PANEL = 4.2  # rows that a panel of lines is high
 MARGIN = 0.13  # of a panel's width, for the numbers on its left
-LINE_LENGTH = 42  # in characters
+EDGE = 4  # above or below a drawing that has nothing there
+LINE_LENGTH = 45  # in characters; a longer one is set smaller
 NEAR = 0.055  # of a panel's height: names that are nearer to each other than this become one
 LOADS = {"plain": "short requests", "header": "requests with a field of 30 kB"}
 KEPT = ("05", "06", "07", "08")  # the steps whose connections stay
@@ -41,7 +43,8 @@ def bars(found: Found, name: str, columns: Sequence[str]) -> str:
     rows, titles = found["rows"], [_plain(found["columns"][column]) for column in columns]
     title = " and ".join(titles)
     largest = max(_number(row, column) for row in rows.values() for column in columns)
-    with drawing(len(rows), f"{name}-{'-'.join(columns)}") as (axes, svg):
+    with drawing(len(rows), f"{name}-{'-'.join(columns)}", top=TOP if len(columns) > 1 else EDGE,
+                 bottom=EDGE) as (axes, svg):
         _bare(axes, len(rows), 0, largest * 1.02, [])
         _legend(axes, titles)
         for number, row in enumerate(rows.values()):
@@ -88,7 +91,7 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
     place = math.log10 if logarithmic else float
     low, high = place(min(every)), place(max(every))
     room = 0.06 * (high - low)
-    with drawing(len(rows), f"{name}-{middle}") as (axes, svg):
+    with drawing(len(rows), f"{name}-{middle}", top=EDGE) as (axes, svg):
         ticks = [] if logarithmic else _round_steps(low, high)
         _bare(axes, len(rows), low - room, high + room, ticks,
               label or heading.lower() + ", logarithmic" * logarithmic)
@@ -173,7 +176,7 @@ def use(ladder: Found, phase: str = "baseline") -> str:
             if server["phases"][phase]["requests_per_second"]}
     busy = {name: row["requests_per_second"] * row["cpu_us_per_request"] / 1e4 / cores
             for name, row in rows.items()}
-    with drawing(len(rows), f"use-{phase}") as (axes, svg):
+    with drawing(len(rows), f"use-{phase}", top=EDGE) as (axes, svg):
         _bare(axes, len(rows), 0, max(100.0, *busy.values()), [0, 25, 50, 75, 100],
               "% of the server’s processors at work")
         for number, (name, row) in enumerate(rows.items()):
@@ -241,10 +244,11 @@ def _label(axes: Axes, number: int, row: Mapping[str, Any], figures: str, more: 
     """Name and figures of a row on one line; `more` of these where there is room."""
     left, right = axes.get_xlim()
     label = _plain(row["label"])
-    if more and len(label) + len(figures) + len(more) < LINE_LENGTH:
+    if more and len(label) + len(figures) + len(more) + 3 < LINE_LENGTH:
         figures = f"{figures} ({more})"
-    axes.text(left, number + BASELINE, label, color=INK, va="baseline", ha="left")
-    axes.text(right, number + BASELINE, figures, color=INK, va="baseline", ha="right")
+    size = TEXT * min(1.0, LINE_LENGTH / (len(label) + len(figures) + 1))
+    for text, at, align in ((label, left, "left"), (figures, right, "right")):
+        axes.text(at, number + BASELINE, text, color=INK, va="baseline", ha=align, fontsize=size)
 
 
 def _within(count: int) -> tuple[float, ...]:
@@ -297,7 +301,7 @@ def _number(row: Mapping[str, Any], column: str) -> float:
 def _shown(row: Mapping[str, Any], column: str) -> str:
     """As many digits as were recorded, and none behind the point that nobody looks at."""
     value = _number(row, column)
-    return f"{value:,.0f}" if value >= 1000 or float(value).is_integer() else f"{value}"
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value}"
 
 
 def _plain(text: str) -> str:

@@ -60,11 +60,11 @@ class PhaseResult:
     p99_ms: float | None = None
     max_ms: float | None = None
     cpu_us_per_request: float | None = None
-    kernel_us_per_request: float | None = None  # of these, what the kernel did for it
     peak_rss_mib: float | None = None
     errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERROR_KINDS, 0))
     reason: str | None = None
     note: str | None = None
+    kernel_us_per_request: float | None = None  # of the processor time, what the kernel took
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
