@@ -330,7 +330,7 @@ class Page:
     def _close_film(self, _: str) -> str:
         self._close("film")
         if self._frames:
-            raise DirectiveError(f"the drawing has {len(self._frames)} steps more")
+            raise DirectiveError(f"the drawing has further steps: {len(self._frames)}")
         return "\n</div>\n</div>\n</div>"
 
     def _question(self, text: str) -> str:
