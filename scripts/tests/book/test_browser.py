@@ -272,6 +272,7 @@ def visit(browser: Browser, address: str, path: str) -> Visit:
     page.wait_for_function("!document.querySelector('main details:not([open])')", timeout=5_000)
     seen.unprinted = page.evaluate(UNPRINTED)
     page.emulate_media(media="screen", color_scheme="light")
+    page.wait_for_function("!document.querySelector('main details[data-closed]')")  # folded again
     page.evaluate("document.querySelectorAll('main details').forEach(e => e.open = true)")
     page.evaluate("document.querySelector('#mdbook-sidebar-toggle-anchor').click()")  # as on phones
     page.set_viewport_size({"width": 360, "height": 800})
