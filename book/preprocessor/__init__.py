@@ -26,7 +26,9 @@ A block directive stands alone on its line:
     {{#table older}}                the older published test, requests a second beside ours
     {{#table experiment closing}}   the rows and columns of book/results/closing.json
     {{#table machine}}              where the recorded figures come from
-    {{#chart ladder}}               a chart of workbook.figures.charts, inlined
+    {{#chart ladder}}               a chart of the ladder, inlined: ladder, machines, use
+    {{#chart bars parts alone}}     one of an experiment, and its table folded: bars of a column or
+        two, `ratios floor least ratio most`, `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
     {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
 
 Blocks with Markdown inside:
@@ -37,9 +39,17 @@ Blocks with Markdown inside:
 
     {{#predict}}
     What to guess, and write down, before measuring.
+    {{#guess How many calls? = ladder:servers.01-naive.costs.syscalls}}
+        Where a script runs, room for that number; it is told how far off it was. May be left out.
     {{#reveal}}
     The folded measurement. ({{#reveal}} may be left out.)
     {{/predict}}
+
+    {{#film stale-view}}
+    {{#frame}}
+    What is seen at the first step of diagrams/stale-view.svg, whose parts say by data-steps="2-4 6"
+    when they are shown, or of `timeline visit`, a trace in book/results. A {{#frame}} for each step; the reader goes through them with keys.
+    {{/film}}
 
 Inside a sentence, a table cell, or a fence:
 

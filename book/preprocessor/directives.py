@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from preprocessor import claims, cpp, diffs, results
+from preprocessor import claims, cpp, diffs, films, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
 from workbook.checks import registry
@@ -17,7 +18,7 @@ from workbook.checks.model import Check
 from workbook.common.errors import UserError
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter
-from workbook.figures import machines
+from workbook.figures import machines, timeline
 from workbook.measure import speed
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
@@ -25,6 +26,8 @@ FENCE = re.compile(r"\s*(?:>\s*)*(?:[-*]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*(.*)$")
 LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".toml": "toml", ".json": "json", ".lua": "lua",
              ".py": "python", ".sh": "bash", ".txt": "text"}
 LABELS = {*LANGUAGES.values(), "console", "diff", "http", "text"}
+
+INDEXING = "HOTPATH_INDEXING" in os.environ  # for the search, which diffs and drawings would crowd
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,9 @@ class Page:
         self._fence = ""
         self._fence_line = 0
         self._open: list[tuple[str, int]] = []
+        self._frames: list[str] = []  # of the film that is open, still to be shown
+        self._tables: set[str] = set()  # whose figures the page shows
+        self._machines: set[str] = set()  # that it has named
 
     def expand(self, text: str) -> str:
         lines = []
@@ -140,7 +146,9 @@ class Page:
             "#step": self._step, "#part": self._part, "#table": self._table,
             "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
-            "#predict": self._predict, "#reveal": self._reveal, "/predict": self._close_predict,
+            "#film": self._film, "#frame": self._frame, "/film": self._close_film,
+            "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal,
+            "/predict": self._close_predict,
         }
         if mark + name not in blocks:
             raise DirectiveError(f"no such directive: {{{{{mark}{name}}}}}")
@@ -169,7 +177,7 @@ class Page:
         chapter = self._find_chapter(name)
         new, old = (self._tree_after(chapter, k) for k in (int(number), int(number) - 1))
         given = [name for name in starters.given(chapter) if not (old / name).exists()]
-        return _folded("The diff of this part", diffs.between(old, new), given)
+        return self._folded("The diff of this part", diffs.between(old, new), given)
 
     def _tree_after(self, chapter: Chapter, part: int) -> Path:
         try:
@@ -209,13 +217,13 @@ class Page:
         words = arguments.split(maxsplit=3)
         if len(words) == 1 and words[0].startswith("lab-"):
             chapter = self._find_chapter(words[0])
-            return _folded("The whole diff", diffs.between(self._site.starter(chapter),
-                                                           chapter.solution_dir))
+            return self._folded("The whole diff", diffs.between(self._site.starter(chapter),
+                                                                chapter.solution_dir))
         if len(words) < 2:
             raise DirectiveError("a diff needs two checkpoints")
         old, new = self._checkpoints(*words[:2])
         if len(words) == 2:
-            return _folded("The whole diff", diffs.between(old, new))
+            return self._folded("The whole diff", diffs.between(old, new))
         if len(words) == 3:
             return _shown(diffs.of_file(old, new, words[2]))
         return _shown(diffs.of_function(old, new, words[2], words[3]))
@@ -225,7 +233,21 @@ class Page:
         if len(words) < 3:
             raise DirectiveError("a step needs two checkpoints, and its files or functions")
         old, new = self._checkpoints(*words[:2])
-        return _folded("The diff of this step", diffs.of_step(old, new, words[2]))
+        return self._folded("The diff of this step", diffs.of_step(old, new, words[2]))
+
+    def _folded(self, title: str, all_diffs: Sequence[diffs.Diff],
+                given: Collection[str] = ()) -> str:
+        """All of them in one fold; where there are several, what they are comes first."""
+        files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
+        if begun := sum(diff.file in given for diff in all_diffs):
+            files += f", {begun} of them given"
+        anchors = {diff.file: f"diff-{self._line}-{diff.file}" for diff in all_diffs}
+        index = "".join(f'<li><a href="#{anchors[diff.file]}">{escape(diff.file)}</a> '
+                        f"{_counts([diff])}</li>" for diff in all_diffs)
+        listed = f'<ul class="files">{index}</ul>\n\n' if len(all_diffs) > 1 else ""
+        shown = "\n\n".join(_shown(diff, anchors[diff.file]) for diff in all_diffs)
+        return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
+                f"</summary>\n\n{listed}{shown}\n\n</details>")
 
     def _checkpoints(self, *names: str) -> list[Path]:
         directories = [self._after_part(name) if "/" in name else
@@ -237,32 +259,81 @@ class Page:
 
     def _table(self, arguments: str) -> str:
         kind, *names = arguments.split() or [""]
-        return self._site.tables.make(kind, names)
+        self._tables.update(names)
+        return self._site.tables.make(kind, names, self._machines)
 
-    def _chart(self, name: str) -> str:
-        from workbook.figures import charts  # slow to load, and few pages have one
+    def _chart(self, arguments: str) -> str:
+        """A chart with its title below it. One of an experiment has the table folded away, unless
+        the page shows that already.
+        """
+        from workbook.figures import charts, plots  # slow to load, and few pages have one
 
-        recorded = self._site.results
-        if name == "ladder":
-            svg = charts.ladder(results.load(recorded / "ladder.json"))
-        elif name == "machines":
-            svg = charts.machines([machines.of(results.load(recorded / "ladder.json")),
-                                   *machines.all_shared(recorded / "machines")])
-        elif name in charts.PLOTS:
-            svg = charts.plot(name, results.load(recorded / f"{name}.json"))
-        else:
-            raise DirectiveError(f"no chart “{name}”; there are: ladder, machines, "
-                                 + ", ".join(charts.PLOTS))
-        return f'<figure class="chart">\n{_inline(svg)}\n</figure>'
+        kind, *names = arguments.split() or [""]
+        of_ladder = {
+            "ladder": charts.ladder, "use": plots.use,
+            "machines": lambda ladder: charts.machines([
+                machines.of(ladder), *machines.all_shared(self._site.results / "machines")])}
+        of_experiment = {"bars": plots.bars, "beside": plots.beside, "growth": plots.growth,
+                         "ratios": plots.ratios,
+                         "shares": plots.shares, "sweep": plots.sweep}
+        try:
+            if kind in of_ladder and not names:
+                return _drawn(of_ladder[kind](results.load(self._site.results / "ladder.json")))
+            if kind in charts.PLOTS and not names:
+                return _drawn(charts.plot(kind, results.load(self._site.results / f"{kind}.json")))
+            if kind in of_experiment and names:
+                name, *columns = names
+                found = results.load(self._site.results / f"{name}.json")
+                return _drawn(of_experiment[kind](found, name, columns)) + self._beneath(name)
+        except (KeyError, ValueError) as error:
+            raise DirectiveError(f"no such chart: {error}") from None
+        raise DirectiveError(f"no chart “{arguments}”; there are: {', '.join(of_ladder)}, and of "
+                             f"an experiment: {', '.join(of_experiment)}")
+
+    def _beneath(self, name: str) -> str:
+        if name in self._tables:
+            return ""
+        return ('\n<details class="figures">\n<summary>The figures</summary>\n'
+                + self._table(f"experiment {name}") + "\n</details>")
 
     def _diagram(self, name: str) -> str:
+        return f'<figure class="diagram">\n{_inline(self._diagram_source(name))}\n</figure>'
+
+    def _diagram_source(self, name: str) -> str:
         path = self._site.diagrams / f"{name}.svg"
         if not path.is_file():
             raise DirectiveError(f"there is no book/src/diagrams/{name}.svg")
         svg = path.read_text(encoding="utf-8")
         if not re.search(r"<title[^>]*>.+</title>", svg):
             raise DirectiveError(f"diagrams/{name}.svg has no <title>")
-        return f'<figure class="diagram">\n{_inline(svg)}\n</figure>'
+        return svg
+
+    def _film(self, arguments: str) -> str:
+        kind, _, name = arguments.rpartition(" ")
+        if kind not in ("", "timeline"):
+            raise DirectiveError(f"no film “{arguments}”; it is a diagram, or timeline and a "
+                                 "result")
+        svg = (timeline.draw(results.load(self._site.results / f"{name}.json"), name) if kind
+               else self._diagram_source(name))
+        self._frames = [_inline(frame) for frame in films.frames(svg, name)]
+        self._open.append(("film", self._line))
+        title = re.search(r"<title[^>]*>(.+?)</title>", svg)[1]
+        return (f'<div class="film" role="group" aria-label="{title}, in steps">\n'
+                '<div class="frames">\n<div>')
+
+    def _frame(self, _: str) -> str:
+        if not self._open or self._open[-1][0] != "film":
+            raise DirectiveError("{{#frame}} belongs in a {{#film}}")
+        if not self._frames:
+            raise DirectiveError("the drawing has fewer steps")
+        return ('\n</div>\n<div class="frame">\n<figure class="diagram">\n'
+                + self._frames.pop(0) + "\n</figure>\n")
+
+    def _close_film(self, _: str) -> str:
+        self._close("film")
+        if self._frames:
+            raise DirectiveError(f"the drawing has further steps: {len(self._frames)}")
+        return "\n</div>\n</div>\n</div>"
 
     def _question(self, text: str) -> str:
         if not text:
@@ -277,6 +348,20 @@ class Page:
     def _predict(self, _: str) -> str:
         self._open.append(("predict", self._line))
         return '<div class="predict">\n<p class="title">Predict before you measure</p>\n'
+
+    def _guess(self, arguments: str) -> str:
+        """A number to be typed in. Where no script runs, the prose has asked for it already."""
+        if not self._open or self._open[-1][0] != "predict":
+            raise DirectiveError("{{#guess}} belongs in a {{#predict}}, before its {{#reveal}}")
+        question, equals, expression = arguments.partition(" = ")
+        if not equals:
+            raise DirectiveError("a guess is written {{#guess What is it? = file:path}}")
+        shown = results.evaluate(self._site.results, expression)
+        number = results.evaluate(self._site.results, expression.partition("|")[0] + "|.6g")
+        if number.startswith("no figure"):
+            raise DirectiveError(f"{expression} has {number}")
+        return (f'\n<p class="guess" data-answer="{number}" data-shown="{shown}" hidden>'
+                f"{escape(question)}</p>\n")
 
     def _reveal(self, _: str) -> str:
         if not self._open or self._open[-1][0] != "predict":
@@ -342,18 +427,18 @@ def _fence(label: str, text: str) -> str:
     return f"{marks}{label}\n{text.rstrip()}\n{marks}"
 
 
-def _shown(diff: diffs.Diff) -> str:
-    return (f'<figure class="code">\n<figcaption>{escape(diff.file)} {_counts([diff])}</figcaption>'
-            f"\n\n{_fence('diff', diff.text)}\n\n</figure>")
+def _drawn(svg: str) -> str:
+    title = re.search(r"<title[^>]*>(.+?)</title>", svg)
+    caption = f"<figcaption>{title[1]}.</figcaption>\n" if title else ""
+    return f'<figure class="chart">\n{_inline(svg)}\n{caption}</figure>'
 
 
-def _folded(title: str, all_diffs: Sequence[diffs.Diff], given: Collection[str] = ()) -> str:
-    files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
-    if begun := sum(diff.file in given for diff in all_diffs):
-        files += f", {begun} of them given"
-    shown = "\n\n".join(map(_shown, all_diffs))
-    return (f'<details class="diff">\n<summary>{title}: {files}, {_counts(all_diffs)}'
-            f"</summary>\n\n{shown}\n\n</details>")
+def _shown(diff: diffs.Diff, anchor: str = "") -> str:
+    if INDEXING:
+        return ""
+    name = f' id="{anchor}"' if anchor else ""
+    return (f'<figure class="code"{name}>\n<figcaption>{escape(diff.file)} {_counts([diff])}'
+            f"</figcaption>\n\n{_fence('diff', diff.text)}\n\n</figure>")
 
 
 def _counts(all_diffs: Sequence[diffs.Diff]) -> str:
@@ -363,5 +448,7 @@ def _counts(all_diffs: Sequence[diffs.Diff]) -> str:
 
 def _inline(svg: str) -> str:
     """An SVG without prologue, comments and blank lines, which would end the HTML block."""
+    if INDEXING:
+        return ""
     svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->", "", svg, flags=re.S)
     return "\n".join(line for line in svg.splitlines() if line.strip())

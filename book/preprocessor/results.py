@@ -38,9 +38,11 @@ class Figure:
 
 
 def _default_format(number: float) -> str:
+    """About three digits, and no more behind the point than were recorded."""
     if float(number).is_integer() or abs(number) >= 100:
         return ",.0f"
-    return ".1f" if abs(number) >= 10 else ".2f"
+    recorded = len(repr(number).partition(".")[2])
+    return f".{min(1 if abs(number) >= 10 else 2, recorded)}f"
 
 
 @cache

@@ -40,16 +40,19 @@ class Tables:
         self._results = results
         self._titles = {chapter.name: chapter.title for chapter in chapters}
         self._notes: list[str] = []
+        self._said: set[str] = set()
 
-    def make(self, kind: str, names: Sequence[str]) -> str:
-        """The table called `kind`; `names` is empty or one checkpoint."""
+    def make(self, kind: str, names: Sequence[str], said: set[str]) -> str:
+        """The table called `kind`; `names` is empty or one checkpoint. A machine that was `said` is
+        not described again.
+        """
         whole: dict[str, Callable[[], str]] = {
             "ladder": self._ladder, "published": self._published, "older": self._older,
             "machine": self._machine}
         single: dict[str, Callable[[str], str]] = {
             "costs": self._costs, "calls": self._calls, "phases": self._phases,
             "published": self._published_step, "experiment": self._experiment}
-        self._notes = []
+        self._notes, self._said = [], said
         if kind in whole and not names:
             return whole[kind]()
         if kind in single and len(names) == 1:
@@ -182,6 +185,14 @@ class Tables:
         return self._table(["", "Recorded on"], rows,
                            "From <code>book/results/ladder.json</code>.", numbers=False)
 
+    def _provenance(self, machine: dict[str, Any]) -> str:
+        """Machine and compiler once a page; then only what may be another."""
+        where = "{cpu}, {cores} cores; {compiler}; ".format_map(machine)
+        when = "commit {commit}, {date:.10}.".format_map(machine)
+        text = when.capitalize() if where in self._said else where + when
+        self._said.add(where)
+        return escape(text)
+
     def _before(self, name: str) -> str:
         """The server recorded before this one; the floor is before the first."""
         servers = list(look_up(self._recorded, "servers"))
@@ -224,13 +235,8 @@ class Tables:
             lines.append(f'<tr><th scope="row">{first}</th>{values}</tr>')
         notes = "".join(f" {escape(note)}" for note in self._notes)
         lines += ["</tbody>", "</table>", "</div>",
-                  f"<figcaption>{caption}{notes} {_provenance(machine)}</figcaption>", "</figure>"]
+                  f"<figcaption>{caption}{notes} {self._provenance(machine)}</figcaption>", "</figure>"]
         return "\n".join(lines)
-
-
-def _provenance(machine: dict[str, Any]) -> str:
-    return escape("{cpu}, {cores} cores; {compiler}; commit {commit}, {date:.10}."
-                  .format_map(machine))
 
 
 def _value(row: dict[str, Any], column: str) -> str:

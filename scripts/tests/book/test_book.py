@@ -97,6 +97,9 @@ LADDER = {
 }
 
 
+MOVING = """<svg xmlns="http://www.w3.org/2000/svg"><title id="moving-title">A dot</title>
+<marker id="moving-head"/><path data-steps="1" d="M1 1"/><path data-steps="2" d="M2 2"/>
+<path data-steps="1-2" marker-end="url(#moving-head)" d="M3 3"/></svg>"""
 FAILED = "published:servers.03-data-layout.phases.baseline"
 EXPERIMENT = {
     "kind": "experiment",
@@ -130,6 +133,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     diagrams = root / "book" / "src" / "diagrams"
     diagrams.mkdir(parents=True)
     (diagrams / "line.svg").write_text("<svg>\n\n<title>A line</title>\n<path d='M0 0'/></svg>")
+    (diagrams / "moving.svg").write_text(MOVING)
     (diagrams / "mute.svg").write_text("<svg></svg>")
     (root / "book" / "src" / "SUMMARY.md").write_text("- [One](page1.md)\n- [Two](page2.md)\n")
     (root / "book" / "src" / "page2.md").write_text(
@@ -156,7 +160,7 @@ def build(scratch: Path) -> Build:
 
     def run(text: str) -> str:
         (scratch / "book" / "src" / "page1.md").write_text("# One\n\n" + text)
-        return book.build(scratch / "book", scratch / "site").with_name("page1.html").read_text()
+        return book.build(scratch / "book", scratch / "site", searched=False).with_name("page1.html").read_text()
 
     return run
 
@@ -220,6 +224,14 @@ def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Bu
     assert "twice" not in html
 
 
+def test_the_files_of_a_diff_are_listed_first(build: Build) -> None:
+    html = build("{{#part 02-fewer-syscalls 1}}")
+    assert ('<li><a href="#diff-3-worker.cpp">worker.cpp</a> <span class="added">+1</span> '
+            '<span class="removed">−1</span></li>\n</ul>') in html
+    assert '<figure class="code" id="diff-3-one.h">' in html
+    assert '<ul class="files">' not in build("{{#diff 01-naive 02-fewer-syscalls}}")
+
+
 def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Build) -> None:
     html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp}}")
     assert '<details class="diff">' in html and "The diff of this step: 1 file," in html
@@ -278,6 +290,7 @@ def test_the_first_page_has_no_clock(site: Path) -> None:
 @pytest.mark.parametrize(("figure", "text"), [
     ("ladder:servers.01-naive.costs.instructions", "150,000"),
     ("ladder:servers.01-naive.phases.baseline.p50_ms", "1.25"),
+    ("ladder:servers.01-naive.phases.baseline.p99_ms", "9.5"),
     ("ladder:servers.01-naive.costs.syscalls|.2f", "306.00"),
     ("ladder:servers.01-naive.costs.syscalls / ladder:servers.01-naive.costs.allocations|.1f",
      "8.5"),
@@ -324,6 +337,19 @@ def test_a_chart_and_a_diagram_are_inlined(build: Build) -> None:
     assert "<title>A line</title>" in html
 
 
+def test_a_chart_of_an_experiment_has_its_figures_folded_once(build: Build) -> None:
+    html = build("{{#chart bars beads old}}\n\n{{#chart bars beads old}}")
+    assert html.count('<figure class="chart">') == 2 and "<figcaption>Before.<" in html
+    assert html.count('<details class="figures">') == html.count('<figure class="table">') == 1
+    assert "Red: 1,234." in html  # for whoever does not see it
+
+
+def test_the_machine_is_named_once_a_page(build: Build) -> None:
+    html = build("{{#table experiment beads}}\n\n{{#table costs 02-fewer-syscalls}}")
+    assert html.count("Abacus") == 1
+    assert "Commit 0123456789ab, 2025-01-02." in html
+
+
 def test_a_chapter_takes_its_title_and_header_from_its_description(
         build: Build, scratch: Path) -> None:
     first = build("Text.")
@@ -353,6 +379,23 @@ def test_questions_and_predictions_fold(build: Build) -> None:
 ])
 def test_a_claim_that_names_its_result_is_fine(build: Build, text: str) -> None:
     assert build(text)
+
+
+def test_a_film_has_the_drawing_at_each_step(build: Build) -> None:
+    html = build("{{#film moving}}\n{{#frame}}\nFirst *this*.\n{{#frame}}\nThen that.\n"
+                 "{{/film}}\n")
+    first, second = html.split('<div class="frame">')[1:]
+    assert "A dot: step 1 of 2" in first and "<em>this</em>" in first
+    assert "M1 1" in first and "M2 2" not in first and "M3 3" in first
+    assert "M1 1" not in second and "M2 2" in second and "M3 3" in second
+    assert 'id="moving-1-head"' in first and "url(#moving-2-head)" in second
+
+
+def test_a_guess_carries_what_was_measured(build: Build) -> None:
+    html = build("{{#predict}}\nHow many?\n{{#guess Beads & more: = beads:rows.red.old}}\n"
+                 "{{#reveal}}\nSo.\n{{/predict}}\n")
+    assert '<p class="guess" data-answer="1234" data-shown="1,234" hidden' in html
+    assert "Beads &amp; more:</p>" in html
 
 
 # What stops the build. The page's text begins on line 3.
@@ -391,9 +434,19 @@ FAULTS = [
     ("{{#table gone}}", "no table “gone”"),
     ("{{#table costs}}", "no table “costs”"),
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
-    ("{{#chart gone}}", "no chart “gone”; there are: ladder, machines, pool-clients"),
+    ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, pool-clients"),
+    ("{{#chart bars beads gone}}", "no such chart: 'gone'"),
+    ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
+    ("{{#film gone visit}}", "no film “gone visit”"),
+    ("{{#film line}}\n{{/film}}", "line has no steps"),
+    ("{{#film moving}}\n{{#frame}}\n{{/film}}", "the drawing has further steps: 1"),
+    ("{{#film moving}}\n{{#frame}}\n{{#frame}}\n{{#frame}}\n{{/film}}", "has fewer steps"),
+    ("{{#frame}}", "{{#frame}} belongs in a {{#film}}"),
+    ("{{#guess Q = beads:rows.red.old}}", "{{#guess}} belongs in a {{#predict}}"),
+    ("{{#predict}}\n{{#guess Q}}\n{{/predict}}", "a guess is written"),
+    ("{{#predict}}\n{{#guess Q = beads:rows.red.new}}\n{{/predict}}", "has no figure (lost)"),
     ("{{#chapter 03-gone}}", "there is no chapter “03-gone”"),
     ("{{#chapter 02-fewer-syscalls}}", "02-fewer-syscalls is the chapter of page2.md"),
     ("{{#include page2.md}}", "no such directive: {{#include}}"),
@@ -441,7 +494,7 @@ def with_pages(root: Path, texts: Sequence[str]) -> None:
                          ids=[f"{text}-{complaint}" for text, complaint in FAULTS])
 def test_what_is_missing_stops_the_build(complaints: str, number: int) -> None:
     complaint = FAULTS[number][1].removeprefix(":5: ")
-    assert re.search(rf"^book/src/extra{number}\.md:[3-5]: .*" + re.escape(complaint), complaints,
+    assert re.search(rf"^book/src/extra{number}\.md:[3-6]: .*" + re.escape(complaint), complaints,
                      re.M), complaints
 
 

@@ -134,6 +134,22 @@ SCROLLED = """() => [...document.querySelectorAll('main .table-wrapper, main .sc
         return {text: box.innerText.slice(0, 60), shown,
                 stays: Math.abs(first.left - box.getBoundingClientRect().left) <= 1};
     })"""
+# Texts of a drawing that leave it, or that lie on each other: by more than a line's own leading.
+CROWDED = """() => [...document.querySelectorAll('main figure.chart svg, main figure.diagram svg')]
+    .filter(svg => svg.checkVisibility({visibilityProperty: true}))
+    .flatMap(svg => {
+        const frame = svg.getBoundingClientRect();
+        const texts = [...svg.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect()])
+            .filter(([, box]) => box.width);
+        const name = svg.querySelector('title').textContent.slice(0, 40) + ': ';
+        return texts.flatMap(([e, box], i) => [
+            ...box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 3
+                || box.bottom > frame.bottom + 3 ? [name + 'outside: ' + e.textContent] : [],
+            ...texts.slice(i + 1).filter(([, other]) =>
+                Math.min(box.right, other.right) - Math.max(box.left, other.left) > 1
+                && Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top) > 4)
+                .map(([other]) => name + e.textContent + ' / ' + other.textContent)]);
+    })"""
 SERIOUS = ("serious", "critical")
 IN_COLOUR = {"runOnly": ["color-contrast", "link-in-text-block"], "resultTypes": ["violations"]}
 
@@ -219,6 +235,7 @@ class Visit:
     scrolled: list[dict[str, Any]] = field(default_factory=list)
     phone_width: int = 0
     too_wide: list[str] = field(default_factory=list)
+    crowded: list[str] = field(default_factory=list)  # texts of drawings, on a phone
 
 
 @pytest.fixture(scope="module")
@@ -255,12 +272,14 @@ def visit(browser: Browser, address: str, path: str) -> Visit:
     page.wait_for_function("!document.querySelector('main details:not([open])')", timeout=5_000)
     seen.unprinted = page.evaluate(UNPRINTED)
     page.emulate_media(media="screen", color_scheme="light")
+    page.wait_for_function("!document.querySelector('main details[data-closed]')")  # folded again
     page.evaluate("document.querySelectorAll('main details').forEach(e => e.open = true)")
     page.evaluate("document.querySelector('#mdbook-sidebar-toggle-anchor').click()")  # as on phones
     page.set_viewport_size({"width": 360, "height": 800})
     seen.phone_width = page.evaluate("document.scrollingElement.scrollWidth")
     seen.too_wide = page.evaluate(OVERFLOWING)
     seen.scrolled = page.evaluate(SCROLLED)
+    seen.crowded = page.evaluate(CROWDED)
     context.close()
     return seen
 
@@ -300,6 +319,11 @@ def test_no_table_is_wider_than_a_wide_page(visits: dict[str, Visit], path: str)
 
 
 @each_page
+def test_the_texts_of_a_drawing_have_room_on_a_phone(visits: dict[str, Visit], path: str) -> None:
+    assert visits[path].crowded == []
+
+
+@each_page
 def test_all_of_a_page_is_printed(visits: dict[str, Visit], path: str) -> None:
     assert visits[path].unprinted == []
 
@@ -334,6 +358,70 @@ def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
     page.evaluate("document.querySelector('main details.question > p').id = 'inside'")
     page.evaluate("location.hash = 'inside'")
     fold.locator(":scope[open]").wait_for()
+
+
+FILM = "part2/05-event-loop"  # a page with more than one
+
+
+def test_a_figure_in_steps_is_gone_through_with_keys(opened: Open) -> None:
+    page = opened(FILM)
+    film = page.locator(".film").first
+    shown = film.locator(".frame:not([hidden]) figure")
+    count, place = film.locator(".frame").count(), film.locator(".keys span")
+    assert shown.count() == 1 and place.inner_text() == f"Step 1 of {count}"
+    height = film.bounding_box()["height"]
+    film.locator("svg:visible").first.click()  # the keys work for who has clicked on the drawing
+    page.keyboard.press("ArrowRight")
+    film.get_by_role("button", name="Next").click()
+    assert place.inner_text() == f"Step 3 of {count}" and shown.count() == 1
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")  # which anywhere else turns the page
+    assert place.inner_text() == f"Step {count} of {count}"
+    page.keyboard.press("ArrowLeft")
+    assert place.inner_text() == f"Step {count - 1} of {count}"
+    page.keyboard.press("Home")
+    assert place.inner_text() == f"Step 1 of {count}"
+    assert film.bounding_box()["height"] == height and page.url.endswith(f"{FILM}.html")
+    assert film.locator(".frames").get_attribute("aria-live") == "polite"
+
+
+def test_a_figure_in_steps_shows_them_all_on_paper(opened: Open) -> None:
+    page = opened(FILM)
+    page.emulate_media(media="print")
+    frames = page.locator(".film .frame")
+    assert frames.count() > 12 and all(frame.is_visible() for frame in frames.all())
+    assert not page.locator(".film .keys").first.is_visible()
+
+
+def test_without_scripts_all_steps_are_shown_and_predictions_are_prose(
+        browser: Browser, address: str) -> None:
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{address}/{FILM}.html")
+        assert all(frame.is_visible() for frame in page.locator(".film .frame").all())
+        assert not any(guess.is_visible() for guess in page.locator(".guess").all())
+        page.locator(".predict summary").first.click()
+        assert page.locator(".predict details > figure").first.is_visible()
+
+
+def test_a_prediction_is_kept_and_answered(opened: Open) -> None:
+    page = opened("part1/01-naive")
+    calls, slower = page.locator(".predict .guess").all()
+    calls.get_by_label("System calls for one GET /").fill("60")
+    slower.get_by_label("Times slower").fill("many")
+    assert calls.locator("output").inner_text() == ""  # not before it is measured
+    page.locator(".predict summary").click()
+    assert re.fullmatch(r"It is \d{3}: that is 9\.\d times too few\.",
+                        calls.locator("output").inner_text())
+    assert slower.locator("output").inner_text() == "Write a number."
+    page.reload()
+    assert calls.get_by_label("System calls").input_value() == "60"
+    page.locator(".predict summary").click()
+    for guess, words in (("1,000", "you were 75 % off, too many."), ("0", "another thing.")):
+        calls.get_by_label("System calls").fill(guess)
+        assert calls.locator("output").inner_text().endswith(words)
+    calls.get_by_label("System calls").fill("")
+    assert calls.locator("output").inner_text() == ""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -376,6 +464,29 @@ def found_by(page: Page, word: str) -> list[str]:
     page.locator(f"#mdbook-searchresults a[href*='highlight={word}']").first.wait_for()
     return [link.get_attribute("href") or ""
             for link in page.locator("#mdbook-searchresults a").all()]
+
+
+def test_search_leaves_diffs_out_and_finds_the_end_of_a_name(opened: Open, site: Path) -> None:
+    page = opened("index")
+    page.click("#mdbook-search-toggle")
+    page.wait_for_load_state("networkidle")
+    assert any("part1/04-threads" in link for link in found_by(page, "reuseport"))
+    index, = site.glob("searchindex*.js")
+    text = index.read_text()
+    assert "std::to_chars" in text  # of a page's prose
+    assert "@@ -" in (site / "part1/02-fewer-syscalls.html").read_text() and "@@ -" not in text
+
+
+def test_search_unfolds_what_it_finds(opened: Open) -> None:
+    """The word stands in the answer to a question, and nowhere else."""
+    page = opened("index")
+    page.click("#mdbook-search-toggle")
+    page.wait_for_load_state("networkidle")
+    found_by(page, "trivia")
+    page.locator("#mdbook-searchresults a").first.click()
+    marked = page.locator("main details.question mark").first
+    marked.wait_for()
+    assert marked.inner_text() == "trivia"
 
 
 def test_it_works_from_the_disk_too(opened: Open, site: Path) -> None:

@@ -31,6 +31,7 @@ from workbook.machine import facts, setup
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "closing": part1.closing,
     "large-head": part1.large_head,
+    "visit": part1.visit,
     "body-copies": part1.body_copies,
     "formatting": part1.formatting,
     "nagle": part1.nagle,
@@ -67,6 +68,8 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "builds": top.builds,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
+    "field-sizes": top.field_sizes,
+    "shares": top.shares,
     "memory": top.memory,
     "fleet": fleet.fleet,
     "fleet-stops": fleet.fleet_stops,

@@ -31,7 +31,7 @@ from workbook.experiments.tools import (
     variant,
 )
 from workbook.machine import setup
-from workbook.measure import costs
+from workbook.measure import costs, trace
 from workbook.servers.client import Pause, connect, exchange, exchange_many
 from workbook.servers.process import running
 
@@ -78,6 +78,22 @@ def large_head() -> Finding:
         "Per <code>GET /</code> with one field of this many bytes. Counted, not timed.",
         {"naive_syscalls": "01: system calls", "naive_instructions": "01: instructions",
          "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows)
+
+
+def visit() -> Finding:
+    """One visit to the server that reads chunks, call by call."""
+    setup.ensure(["strace"])
+    calls = trace.trace(solution(CHUNKS))
+    accepted = calls[0].at_us + calls[0].took_us
+    rows: Rows = {
+        str(number): {"label": call.name, "result": trace.result_of(call),
+                      "at_us": round(max(0.0, call.at_us - accepted)),
+                      "took_us": round(call.took_us) if number > 1 else 0}
+        for number, call in enumerate(calls, start=1)}
+    return Finding(
+        "The system calls of 02 for one <code>GET /</code>, from when <code>accept4</code> returned. "
+        "strace slows each of them: the order is what tells, not the times.",
+        {"result": "Result", "at_us": "At, µs", "took_us": "Took, µs"}, rows)
 
 
 def body_copies() -> Finding:

@@ -41,7 +41,7 @@ Key = TypeVar("Key", bound=Hashable)
 @dataclass(frozen=True)
 class Finding:
     """A table: `columns` are headings by key; a row has a `label`, and a number or a text
-    of HTML for each key."""
+    of HTML for each key. What else a row has is for a chart."""
 
     what: str
     columns: dict[str, str]
@@ -165,8 +165,10 @@ def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
         for place in places:
             results = found[place, threads]
+            rates = [r.requests_per_second or 0 for r in results]
             rows[str(threads)] |= {
-                f"{place}_rps": round(median(r.requests_per_second or 0 for r in results)),
+                f"{place}_rps": round(median(rates)), f"{place}_rps_least": round(min(rates)),
+                f"{place}_rps_most": round(max(rates)),
                 f"{place}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
     share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
     return Finding(

@@ -36,6 +36,8 @@ LOADS = {
 RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
         Phase("heavy", "heavy", 100, 3))
 IDLE_CLIENTS = 8000
+FIELD_SIZES = (0, 100, 1000, 10_000, 60_000)
+SHARED_LOADS = {"plain": LOADS["clients"][1], "header": LOADS["header"][1]}
 
 
 def older() -> Finding:
@@ -127,6 +129,53 @@ def builds() -> Finding:
         {"counted": "Counted build", "shipped": "Timed build",
          "large_counted": "Large: counted", "large_shipped": "Large: timed",
          "differ": "Of calls and allocations differ"}, rows)
+
+
+def field_sizes() -> Finding:
+    """How do the instructions of a request grow with its head?"""
+    rows: Rows = {}
+    for size in FIELD_SIZES:
+        rows[str(size)] = {"label": f"{size:,} bytes"}
+        for name in CLIMB:
+            request = (SHORT if int(name[:2]) >= costs.KEEP_ALIVE_LEVEL else GET).replace(
+                b"\r\n\r\n", b"\r\nX-Large: " + b"h" * size + b"\r\n\r\n")
+            counted = count(solution(name, "measure"), name, request, costs.INSTRUCTIONS)
+            rows[str(size)][name[:2]] = round(counted[costs.INSTRUCTIONS] or 0)
+    return Finding(
+        "Instructions for a short <code>GET /</code> that has one field of this many bytes "
+        "besides. Counted, not timed.", {name[:2]: name[:2] for name in CLIMB}, rows)
+
+
+def shares() -> Finding:
+    """How much of a request's processor time is the kernel's, and what is each step's beside the
+    floor's?
+    """
+    binaries = {"floor": build.floor("release")} | {name: solution(name) for name in CLIMB}
+    found = in_turn({(kind, name): Way(f"{name}, {kind}", one_worker(binary), phase)
+                     for kind, phase in SHARED_LOADS.items() for name, binary in binaries.items()},
+                    ROUNDS)
+    rows: Rows = {}
+    for name in binaries:
+        rows[name] = {"label": "the floor" if name == "floor" else name[:2]}
+        for kind in SHARED_LOADS:
+            pairs = list(zip(found[kind, name], found[kind, "floor"], strict=True))
+            whole = [one.cpu_us_per_request or 0 for one, _ in pairs]
+            kernel = [one.kernel_us_per_request or 0 for one, _ in pairs]
+            ratios = [us / (floor.cpu_us_per_request or 1)
+                      for us, (_, floor) in zip(whole, pairs, strict=True)]
+            rows[name] |= {f"{kind}_us": round(median(whole), 2),
+                           f"{kind}_kernel": round(100 * sum(kernel) / sum(whole), 1),
+                           f"{kind}_ratio": round(median(ratios), 2),
+                           f"{kind}_least": round(min(ratios), 2),
+                           f"{kind}_most": round(max(ratios), 2)}
+    return Finding(
+        f"<code>GET /</code> from 64 clients, short and with a field of 30 kB, one worker on one "
+        f"processor and wrk on another: the server’s own processor time a request, the median of "
+        f"{ROUNDS} rounds in turn; how much of it the kernel took; and how many times the floor’s "
+        "of the same round it is.",
+        {f"{kind}_{key}": f"{title}: {what}" for kind, title in (("plain", "Short"),
+                                                                 ("header", "30 kB"))
+         for key, what in (("us", "µs"), ("kernel", "kernel, %"), ("ratio", "× the floor"))}, rows)
 
 
 def memory() -> Finding:

@@ -50,7 +50,7 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
     servers = {name: server["phases"][phase] for name, server in results["servers"].items()
                if phase in server["phases"]}
     floor = servers.pop("floor", {}).get("requests_per_second")
-    with _drawing(len(servers), f"ladder-{phase}") as (axes, svg):
+    with drawing(len(servers), f"ladder-{phase}") as (axes, svg):
         rates = [rate for server in servers.values()
                  for rate in (server["requests_per_second"], *server["rounds"])]
         _scale(axes, [rate for rate in (*rates, floor) if rate], len(servers),
@@ -70,7 +70,7 @@ def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str
                     if step in one["ladder"]] for step in shared[0]["ladder"]}
     words = "; ".join(f"{step} " + ", ".join(f"{ratio:.3g}" for ratio in ratios)
                       for step, ratios in steps.items())
-    with _drawing(len(steps), f"machines-{load}") as (axes, svg):
+    with drawing(len(steps), f"machines-{load}") as (axes, svg):
         _scale(axes, [1.0, *(ratio for ratios in steps.values() for ratio in ratios)], len(steps),
                "processor time a request, times the floor’s, logarithmic")
         left, right = axes.get_xlim()
@@ -226,18 +226,19 @@ def _curves_in_words(spec: Plot, curves: Sequence[Curve], crossing: tuple[float,
 
 
 @contextmanager
-def _drawing(rows: int, name: str) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
+def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
+            ) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
     """Axes for so many rows, and what makes the themed SVG of them afterwards, of a title and a
     description.
     """
-    height = TOP + ROW * rows + BOTTOM
-    drawing = io.StringIO()
+    height = round(top + ROW * rows + bottom)
+    drawn = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": TEXT}):
         figure = Figure(figsize=(WIDTH / 72, height / 72), frameon=False)
-        axes = figure.add_axes((SIDE / WIDTH, BOTTOM / height,
+        axes = figure.add_axes((SIDE / WIDTH, bottom / height,
                                 1 - 2 * SIDE / WIDTH, ROW * rows / height))
-        yield axes, lambda title, words: _themed(drawing.getvalue(), name, title, words, height)
-        FigureCanvasSVG(figure).print_svg(drawing, metadata={"Date": None})
+        yield axes, lambda title, words: _themed(drawn.getvalue(), name, title, words, height)
+        FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
 
 
 def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -64,6 +64,7 @@ class PhaseResult:
     errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERROR_KINDS, 0))
     reason: str | None = None
     note: str | None = None
+    kernel_us_per_request: float | None = None  # of the processor time, what the kernel took
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -93,9 +94,9 @@ def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseRes
     with _PeakMemory(process) as memory:
         before = _cpu_s(process)
         report = _wrk(server, phase, on or cores())
-        cpu_s = _cpu_s(process) - before
+        used = tuple(after - then for after, then in zip(_cpu_s(process), before, strict=True))
     dropped = _listen_drops(server.pid) - drops
-    return _result(phase, report, cpu_s, memory.peak_mib, _drop_note(dropped))
+    return _result(phase, report, used, memory.peak_mib, _drop_note(dropped))
 
 
 def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> bool:
@@ -103,16 +104,16 @@ def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> boo
     process = psutil.Process(server.pid)
     deadline = time.monotonic() + patience_s
     time.sleep(rest_s)
-    used = _cpu_s(process)
+    used = sum(_cpu_s(process))
     while time.monotonic() < deadline:
         time.sleep(0.1)
-        before, used = used, _cpu_s(process)
+        before, used = used, sum(_cpu_s(process))
         if used - before < 0.02:
             return True
     return False
 
 
-def _result(phase: Phase, report: dict[str, Any], cpu_s: float, peak_mib: float,
+def _result(phase: Phase, report: dict[str, Any], cpu_s: Sequence[float], peak_mib: float,
             note: str | None) -> PhaseResult:
     requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
     errors = {kind: int(report["errors"][kind]) for kind in ERROR_KINDS}
@@ -123,7 +124,8 @@ def _result(phase: Phase, report: dict[str, Any], cpu_s: float, peak_mib: float,
         return PhaseResult(phase.name, requests, seconds, errors=errors, reason=reason, note=note)
     latency = {f"{name}_ms": us / 1e3 for name, us in report["latency_us"].items()}
     return PhaseResult(phase.name, requests, seconds, requests / seconds, **latency,
-                       cpu_us_per_request=cpu_s * 1e6 / requests, peak_rss_mib=peak_mib,
+                       cpu_us_per_request=sum(cpu_s) * 1e6 / requests,
+                       kernel_us_per_request=cpu_s[1] * 1e6 / requests, peak_rss_mib=peak_mib,
                        errors=errors, note=note)
 
 
@@ -204,11 +206,11 @@ def _on(processors: Set[int]) -> Iterator[None]:
         os.sched_setaffinity(0, usual)
 
 
-def _cpu_s(process: psutil.Process) -> float:
-    """Processor time, user and system, that all threads have used so far."""
+def _cpu_s(process: psutil.Process) -> tuple[float, float]:
+    """Processor time that all threads have used so far: their own, and the kernel's for them."""
     with _must_live():
         times = process.cpu_times()
-        return times.user + times.system
+        return times.user, times.system
 
 
 @contextmanager

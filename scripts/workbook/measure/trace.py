@@ -138,7 +138,7 @@ def show(calls: list[Call], title: str) -> None:
     for run in runs:
         times = f" × {run.count}" if run.count > 1 else ""
         table.add_row(f"{run.at_us:.0f}", f"{run.took_us:.0f}", run.name + times,
-                      _bar(run, span), _result(run))
+                      _bar(run, span), result_of(run))
     console = Console()
     console.print(table)
     console.print(f"\n{len(calls)} system calls for one GET /. strace slows each of them; "
@@ -151,7 +151,7 @@ def _bar(run: Call, span: float) -> str:
     return " " * min(begin, BAR_WIDTH - 1) + "━" * min(length, BAR_WIDTH - begin or 1)
 
 
-def _result(run: Call) -> str:
+def result_of(run: Call) -> str:
     """What came of it: bytes where it moved some, else the plain result."""
     moves = ("recv", "read", "send", "write")
     if run.name.startswith(moves) and run.result.isdigit():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import webbrowser
 from pathlib import Path
 
@@ -14,15 +16,17 @@ from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, BUILD, COMMAND, SCRIPTS, SITE, shown
 
 
-def build(book: Path = BOOK, site: Path = SITE) -> Path:
+def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
     """Build the site and check every link in it, if what `hotpath test` adds is here; returns its
-    first page.
+    first page. Unless it is `searched`, its search also finds what is in diffs and drawings.
 
     UserError lists what is wrong, as page:line where the fault is on a page.
     """
     log = _run("mdbook", "build", str(book), "--dest-dir", str(site))
     if faults := _warnings(log):  # mdBook only logs some, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
+    if searched:
+        _index(book, site)
     if _path("lychee").exists():
         _run("lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
              "--root-dir", str(site), str(site))
@@ -30,6 +34,14 @@ def build(book: Path = BOOK, site: Path = SITE) -> Path:
         print(f"note: links are not checked; {COMMAND} setup --for-authors fetches what does that",
               file=sys.stderr)
     return site / "index.html"
+
+
+def _index(book: Path, site: Path) -> None:
+    """The search's index of a book without diffs and drawings, in place of the one with them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        _run("mdbook", "build", str(book), "--dest-dir", scratch, HOTPATH_INDEXING="1")
+        (index,), (crowded,) = (folder.glob("searchindex*.js") for folder in (Path(scratch), site))
+        shutil.copyfile(index, crowded)
 
 
 def serve(port: int = 3000) -> int:
@@ -62,9 +74,9 @@ def _require_free(port: int) -> None:
                             "choose another: --port 3001") from None
 
 
-def _run(program: str, *arguments: str) -> str:
+def _run(program: str, *arguments: str, **environment: str) -> str:
     """What the program printed; UserError with its complaints if it failed."""
-    done = subprocess.run([_program(program), *arguments], env=_environment(), text=True,
+    done = subprocess.run([_program(program), *arguments], env=_environment() | environment, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     if done.returncode != 0:

@@ -1,0 +1,313 @@
+"""Charts of the small experiments, each of one file of book/results."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import unescape
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from workbook.figures.charts import (
+    ACCENT,
+    BASELINE,
+    COOL,
+    INK,
+    LINE,
+    MIDDLE,
+    MUTED,
+    REACH,
+    SMALL_TEXT,
+    TEXT,
+    TOP,
+    drawing,
+)
+
+PANEL = 4.2  # rows that a panel of lines is high
+MARGIN = 0.13  # of a panel's width, for the numbers on its left
+EDGE = 4  # above or below a drawing that has nothing there
+LINE_LENGTH = 45  # in characters; a longer one is set smaller
+NEAR = 0.055  # of a panel's height: names that are nearer to each other than this become one
+LOADS = {"plain": "short requests", "header": "requests with a field of 30 kB"}
+KEPT = ("05", "06", "07", "08")  # the steps whose connections stay
+
+Found = Mapping[str, Any]
+Rows = Mapping[str, Mapping[str, Any]]
+
+
+def bars(found: Found, name: str, columns: Sequence[str]) -> str:
+    """One or two columns of an experiment from nothing on, a bar for each; its figures beside it."""
+    rows, titles = found["rows"], [_plain(found["columns"][column]) for column in columns]
+    title = " and ".join(titles)
+    largest = max(_number(row, column) for row in rows.values() for column in columns)
+    with drawing(len(rows), f"{name}-{'-'.join(columns)}", top=TOP if len(columns) > 1 else EDGE,
+                 bottom=EDGE) as (axes, svg):
+        _bare(axes, len(rows), 0, largest * 1.02, [])
+        _legend(axes, titles)
+        for number, row in enumerate(rows.values()):
+            _label(axes, number, row, " · ".join(_shown(row, column) for column in columns))
+            for column, colour, y in zip(columns, (ACCENT, COOL), _within(len(columns)),
+                                         strict=False):
+                axes.barh(number + y, _number(row, column), REACH, color=colour)
+    return svg(title, _in_words(rows, lambda row: " and ".join(
+        _shown(row, column) for column in columns)))
+
+
+def shares(found: Found, name: str, _: Sequence[str] = ()) -> str:
+    """The kernel's share of each request and the server's own, as one bar from 0 to 100 %."""
+    rows = found["rows"]
+    with drawing(len(rows), name) as (axes, svg):
+        _bare(axes, len(rows), 0, 100, [0, 25, 50, 75, 100], "% of a request’s processor time")
+        _legend(axes, ("the kernel’s", "the server’s own"), (COOL, ACCENT))
+        for number, row in enumerate(rows.values()):
+            kernel = _number(row, "plain_kernel")
+            _label(axes, number, row, f"{_shown(row, 'plain_us')} µs, {kernel:.0f} % in the kernel")
+            axes.barh(number + MIDDLE, kernel, REACH, color=COOL)
+            axes.barh(number + MIDDLE, 100 - kernel, REACH, left=kernel, color=ACCENT)
+    return svg("Where the processor time of a GET / goes", _in_words(rows, lambda row: (
+        f"{_shown(row, 'plain_us')} µs, of which the kernel {_shown(row, 'plain_kernel')} %")))
+
+
+def beside(found: Found, name: str, loads: Sequence[str]) -> str:
+    """Processor time a request of the last four steps, beside the floor's in the same round."""
+    load, = loads
+    return ratios({**found, "rows": {key: row for key, row in found["rows"].items()
+                                     if row["label"] in KEPT}},
+                  name, [f"{load}_{part}" for part in ("least", "ratio", "most")],
+                  "Processor time a request of steps 5 to 8, times the floor’s (the upright lines), "
+                  f"{LOADS[load]}", "times the floor’s, median and range")
+
+
+def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
+           label: str = "") -> str:
+    """Ratios with what they lie between, from three columns: a line at 1, which is no change."""
+    least, middle, most = columns
+    rows, heading = found["rows"], _plain(found["columns"].get(middle, ""))
+    every = [1.0, *(_number(row, column) for row in rows.values() for column in columns)]
+    logarithmic = max(every) > 5 * min(every)
+    place = math.log10 if logarithmic else float
+    low, high = place(min(every)), place(max(every))
+    room = 0.06 * (high - low)
+    with drawing(len(rows), f"{name}-{middle}", top=EDGE) as (axes, svg):
+        ticks = [] if logarithmic else _round_steps(low, high)
+        _bare(axes, len(rows), low - room, high + room, ticks,
+              label or heading.lower() + ", logarithmic" * logarithmic)
+        if logarithmic:
+            decades = range(math.ceil(low), math.floor(high) + 1)
+            axes.set_xticks(decades, [f"{10.0 ** decade:g}" for decade in decades])
+        for number, row in enumerate(rows.values()):
+            y = number + MIDDLE
+            _label(axes, number, row, f"{_shown(row, middle)}×",
+                   f"{_shown(row, least)} to {_shown(row, most)}")
+            axes.plot([place(1), place(1)], [y - REACH, y + REACH], color=INK, linewidth=4)
+            axes.plot([place(_number(row, least)), place(_number(row, most))], [y, y], color=COOL,
+                      linewidth=3)
+            axes.plot([place(_number(row, middle))], [y], "o", color=ACCENT, markersize=12,
+                      clip_on=False)
+    return svg(title or f"{heading} (the upright lines are 1)",
+               _in_words(rows, lambda row: (f"{_shown(row, middle)} times, from "
+                                            f"{_shown(row, least)} to {_shown(row, most)}")))
+
+
+def sweep(found: Found, name: str, _: Sequence[str] = ()) -> str:
+    """Requests per second and processor time by the number of threads, wrk apart and not."""
+    rows = found["rows"]
+    counts = [int(key) for key in rows]
+    with drawing(2 * PANEL, name) as (axes, svg):
+        axes.set_axis_off()
+        panels = [axes.inset_axes((MARGIN, bottom, 0.97 - MARGIN, 0.38)) for bottom in (0.56, 0)]
+        for panel, what, title in zip(panels, ("rps", "us"), (
+                "requests per second, thousands", "µs of the server’s for a request"), strict=True):
+            scale = 1000 if what == "rps" else 1
+            lines = {place: [_number(row, f"{place}_{what}") / scale for row in rows.values()]
+                     for place in ("apart", "shared")}
+            _frame(panel, title, counts, max(map(max, lines.values())) * 1.12)
+            for (place, values), colour in zip(lines.items(), (ACCENT, COOL), strict=True):
+                panel.plot(counts, values, "o-", color=colour, linewidth=2, markersize=8)
+                for count, row in zip(counts, rows.values(), strict=True):
+                    if f"{place}_{what}_least" in row:
+                        panel.plot([count, count], [row[f"{place}_{what}_{end}"] / scale
+                                                    for end in ("least", "most")],
+                                   color=colour, linewidth=2)
+        _below(axes, "threads")
+        _legend(axes, ("wrk apart", "processors shared"))
+    return svg("Requests per second and processor time by the number of threads", _in_words(
+        rows, lambda row: "; ".join(f"{place} {_shown(row, f'{place}_rps')} requests a second at "
+                                    f"{_shown(row, f'{place}_us')} µs"
+                                    for place in ("apart", "shared"))))
+
+
+def growth(found: Found, name: str, _: Sequence[str] = ()) -> str:
+    """Instructions by the size of a field, a line for each step, both on logarithmic scales."""
+    rows = {int(key): row for key, row in found["rows"].items() if int(key)}
+    sizes = [math.log10(size) for size in rows]
+    lines = {column: [math.log10(_number(row, column)) for row in rows.values()]
+             for column in found["columns"]}
+    with drawing(1.7 * PANEL, name) as (axes, svg):
+        axes.set_axis_off()
+        panel = axes.inset_axes((MARGIN, 0, 0.8 - MARGIN, 1))
+        low = math.floor(min(map(min, lines.values())))
+        high = max(map(max, lines.values()))
+        _frame(panel, "instructions", [], high + 0.2, low)
+        decades = range(low, math.ceil(high))
+        panel.set_yticks(decades, [_short(10 ** decade) for decade in decades])
+        panel.set_xticks(sizes, [_short(size) for size in rows])
+        for column, values in lines.items():
+            panel.plot(sizes, values, "o-", linewidth=2, markersize=6,
+                       color=ACCENT if column in KEPT else COOL)
+        ends = {column: values[-1] for column, values in lines.items()}
+        for names, at in _gathered(ends, NEAR * (high + 0.2 - low)):
+            panel.annotate(names, (sizes[-1], at), xytext=(10, 0), textcoords="offset points",
+                           color=INK, va="center", annotation_clip=False)
+        _below(axes, "bytes in the field")
+    return svg("Instructions of a GET / by the size of a field, on logarithmic scales", _in_words(
+        found["rows"], lambda row: ", ".join(f"{column} {_shown(row, column)}"
+                                             for column in found["columns"])))
+
+
+def use(ladder: Found, phase: str = "baseline") -> str:
+    """How much of its processors a server kept busy, beside the requests that it answered."""
+    cores = len(ladder["method"]["server_cores"])
+    rows = {name: {"label": name, **server["phases"][phase]}
+            for name, server in ladder["servers"].items()
+            if server["phases"][phase]["requests_per_second"]}
+    busy = {name: row["requests_per_second"] * row["cpu_us_per_request"] / 1e4 / cores
+            for name, row in rows.items()}
+    with drawing(len(rows), f"use-{phase}", top=EDGE) as (axes, svg):
+        _bare(axes, len(rows), 0, max(100.0, *busy.values()), [0, 25, 50, 75, 100],
+              "% of the server’s processors at work")
+        for number, (name, row) in enumerate(rows.items()):
+            _label(axes, number, row, f"{busy[name]:.0f} % for {_shown(row, 'requests_per_second')}"
+                                      "/s")
+            axes.barh(number + MIDDLE, busy[name], REACH, color=ACCENT)
+    return svg("How busy the server was, and how many requests a second it answered",
+               "; ".join(f"{name} {busy[name]:.0f} % at {_shown(row, 'requests_per_second')} "
+                         "requests a second" for name, row in rows.items()) + ".")
+
+
+def _bare(axes: Axes, rows: int, low: float, high: float, ticks: Sequence[float],
+          label: str = "") -> None:
+    """Axes for rows of bars, the first on top; a line for each tick."""
+    axes.set_xlim(low, high)
+    axes.set_ylim(rows, 0)
+    axes.set_frame_on(False)
+    axes.yaxis.set_visible(False)
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    if ticks and ticks[0] == low:
+        axes.get_xticklabels()[0].set_horizontalalignment("left")
+    if ticks and ticks[-1] == high:
+        axes.get_xticklabels()[-1].set_horizontalalignment("right")
+    axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
+    axes.grid(axis="x", color=LINE, linewidth=1)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(label, color=MUTED, fontsize=SMALL_TEXT, labelpad=1)
+
+
+def _frame(panel: Axes, title: str, counts: Sequence[int], high: float, low: float = 0) -> None:
+    """A panel for lines: its scale on the left, what it shows above."""
+    panel.set_ylim(low, high)
+    for side in ("top", "right", "left"):
+        panel.spines[side].set_visible(False)
+    panel.spines["bottom"].set_color(LINE)
+    panel.set_xticks(counts)
+    panel.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
+    panel.locator_params(axis="y", nbins=4)
+    panel.grid(axis="y", color=LINE, linewidth=1)
+    panel.set_axisbelow(True)
+    panel.patch.set_visible(False)
+    panel.annotate(title, (0, 1), xycoords="axes fraction", xytext=(0, 8), color=MUTED,
+                   fontsize=SMALL_TEXT, textcoords="offset points", ha="left", va="baseline")
+
+
+def _below(axes: Axes, label: str) -> None:
+    """What the numbers on the lower edge count."""
+    axes.annotate(label, (MARGIN, 0), xycoords="axes fraction", xytext=(0, -38), color=MUTED,
+                  fontsize=SMALL_TEXT, textcoords="offset points", ha="left", va="baseline",
+                  annotation_clip=False)
+
+
+def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str] = (ACCENT, COOL)) -> None:
+    """What the colours mean, above everything; nothing where there is one only."""
+    if len(names) < 2:
+        return
+    for name, colour, at, align in zip(names, colours, (0, 1), ("left", "right"), strict=False):
+        text = f"■ {name}"
+        axes.annotate(text, (at, 1), xycoords="axes fraction", xytext=(0, TOP / 2),
+                      textcoords="offset points", color=colour, ha=align, va="baseline",
+                      fontsize=SMALL_TEXT, annotation_clip=False)
+
+
+def _label(axes: Axes, number: int, row: Mapping[str, Any], figures: str, more: str = "") -> None:
+    """Name and figures of a row on one line; `more` of these where there is room."""
+    left, right = axes.get_xlim()
+    label = _plain(row["label"])
+    if more and len(label) + len(figures) + len(more) + 3 < LINE_LENGTH:
+        figures = f"{figures} ({more})"
+    size = TEXT * min(1.0, LINE_LENGTH / (len(label) + len(figures) + 1))
+    for text, at, align in ((label, left, "left"), (figures, right, "right")):
+        axes.text(at, number + BASELINE, text, color=INK, va="baseline", ha=align, fontsize=size)
+
+
+def _within(count: int) -> tuple[float, ...]:
+    """Where the bars of a row are."""
+    return (MIDDLE,) if count == 1 else (MIDDLE - REACH / 2, MIDDLE + REACH / 2 + 0.03)
+
+
+def _gathered(ends: Mapping[str, float], near: float) -> list[tuple[str, float]]:
+    """Names for the ends of lines; those that end together share one, at their middle."""
+    ordered = sorted(ends.items(), key=lambda end: end[1])
+    groups = [[ordered[0]]]
+    for (_, before), end in pairwise(ordered):
+        if end[1] - before < near:
+            groups[-1].append(end)
+        else:
+            groups.append([end])
+    return [(_spanned(sorted(name for name, _ in group)), sum(at for _, at in group) / len(group))
+            for group in groups]
+
+
+def _spanned(names: Sequence[str]) -> str:
+    """02, 03 and 04 as 02–04."""
+    return names[0] if len(names) == 1 else f"{names[0]}–{names[-1]}"
+
+
+def _round_steps(low: float, high: float) -> list[float]:
+    """1 and what follows it in equal, round steps, at most five."""
+    step = next(step for step in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
+                if (high - low) / step <= 5)
+    return [round(1 + step * number, 2) for number in range(math.ceil((low - 1) / step),
+                                                            math.floor((high - 1) / step) + 1)]
+
+
+def _short(number: int) -> str:
+    """1,000,000 as 1M."""
+    for size, letter in ((1_000_000, "M"), (1000, "k")):
+        if number >= size:
+            return f"{number // size}{letter}"
+    return str(number)
+
+
+def _number(row: Mapping[str, Any], column: str) -> float:
+    """ValueError where there is no figure: half a chart would look like a whole one."""
+    value = row[column]
+    if not isinstance(value, (int, float)):
+        raise ValueError(f"{row['label']} has no figure for {column}")
+    return value
+
+
+def _shown(row: Mapping[str, Any], column: str) -> str:
+    """As many digits as were recorded, and none behind the point that nobody looks at."""
+    value = _number(row, column)
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value}"
+
+
+def _plain(text: str) -> str:
+    """Without HTML."""
+    return unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def _in_words(rows: Rows, say: Callable[[Mapping[str, Any]], str]) -> str:
+    return "; ".join(f"{_plain(row['label'])}: {say(row)}" for row in rows.values()) + "."
