@@ -287,8 +287,8 @@ class Page:
                 return _drawn(of_experiment[kind](found, name, columns)) + self._beneath(name)
         except (KeyError, ValueError) as error:
             raise DirectiveError(f"no such chart: {error}") from None
-        raise DirectiveError(f"no chart “{arguments}”; there are: {', '.join(of_ladder)}, and of "
-                             f"an experiment: {', '.join(of_experiment)}")
+        raise DirectiveError(f"no chart “{arguments}”; there are: "
+                             f"{', '.join([*of_ladder, *charts.PLOTS])}, and of an experiment: {', '.join(of_experiment)}")
 
     def _beneath(self, name: str) -> str:
         if name in self._tables:

@@ -149,8 +149,7 @@ bool is_port(std::string_view digits) {
     return std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
 }
 
-// RFC 9110 §7.2: a host, perhaps a colon and a port: digits, perhaps none (RFC 3986 §3.2.3). TCP
-// has none above 65535.
+// RFC 9110 §7.2: a host, perhaps a colon and a port.
 /// Behind both, or nothing if there is no host or port that could be. They must be part of a line.
 const char* skip_host(const char* text) {
     const char* end = skip(text, name_byte);
@@ -230,9 +229,9 @@ ParseResult parse_request_line(std::string_view line, Request& request) {
     const char* const version = line.end() - std::string_view("HTTP/1.1").size();
     if (method_end == line.data() || target >= version - 1) return reject(Status::bad_request);
     if (*method_end != ' ' || version[-1] != ' ') return reject(Status::bad_request);
+    request.method = find_method({line.data(), method_end});
     if (!parse_target({target, version - 1}, request)) return reject(Status::bad_request);
     if (auto result = parse_version({version, line.end()}, request); !result) return result;
-    request.method = find_method({line.data(), method_end});
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
 }
