@@ -80,9 +80,12 @@ def again_at_once(server: Server) -> None:
     with again(server) as first:
         port = first.port
         with connect((first.host, port), PATIENCE_S) as client:
-            client.sendall(get())
-            while client.recv(65_536):
-                pass
+            try:
+                client.sendall(get())
+                while client.recv(65_536):
+                    pass
+            except OSError as error:
+                raise Unmet(f"its client had no end of the answer: {error}") from None
         first.stop()
     try:
         with again(server, "--port", str(port)) as second:
