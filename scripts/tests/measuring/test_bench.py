@@ -20,6 +20,7 @@ import pytest
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUTIONS
 from workbook.course import chapters
+from workbook.experiments import part3
 from workbook.figures import charts, recorded, report
 from workbook.machine import network, setup
 from workbook.measure import compare, ladder, load, stress
@@ -122,6 +123,23 @@ def test_a_whole_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         assert one["costs"]["syscalls"]
         for figures in one["phases"].values():
             assert figures["reason"] is None and len(figures["rounds"]) == 2
+
+
+@pytest.mark.alone
+def test_files_stand_beside_those_who_are_here(monkeypatch: pytest.MonkeyPatch,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    lacking = setup.lacking
+    monkeypatch.setattr(setup, "lacking", lambda program: (
+        "not here" if program in ("h2o", "lighttpd", "caddy") else lacking(program)))
+    monkeypatch.setattr(part3, "SECONDS", 0.3)
+    rows, remarks = part3.beside_rivals("09-files", 1)
+    assert list(rows)[0] == "ours" and "h2o" not in rows
+    assert ("nginx" in rows) == (not lacking("nginx"))
+    assert all(row[size] > 0 for row in rows.values() for size in ("1 KiB", "128 KiB"))
+    report.print_files(rows, remarks)
+    said = capsys.readouterr().out
+    assert "09-files" in said and "128 KiB" in said
+    assert "h2o is not beside them: not here" in said
 
 
 # The report.

@@ -39,6 +39,7 @@ CLIENTS, FEW_CLIENTS, ROUNDS, SECONDS = 64, 8, 3, 1.0
 PAGE_SIZE = 1500  # of the write-up's file
 SIZES = {1 << 10: "1 KiB", 4 << 10: "4 KiB", 16 << 10: "16 KiB", 32 << 10: "32 KiB",
          64 << 10: "64 KiB", 128 << 10: "128 KiB", MIB: "1 MiB", 10 * MIB: "10 MiB"}
+SHOWN = (1 << 10, 128 << 10)
 OF_RIVALS = (1 << 10, 16 << 10, 128 << 10, MIB, 10 * MIB)
 PUBLISHED = {"blocking": 15, "level": 34, "kept": 37.5, "sendfile": 41, "loops": 125}
 LOOPS = 4
@@ -347,6 +348,26 @@ def rivals_files() -> Finding:
         "nginx: sendfile and tcp_nopush on, no log; h2o: file.dir; lighttpd: sendfile; Caddy: file_server, "
         "GOMAXPROCS=1; keep-alive without end, no access log, in all.",
         {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)
+
+
+def beside_rivals(ours: str, rounds: int = ROUNDS) -> tuple[Rows, list[str]]:
+    """The µs a file that a checkpoint takes, and those of others that are here; and why others are
+    not. Small files and large ones: enough to see where one stands.
+    """
+    lacking = {other.command[0]: setup.lacking(other.command[0]) for other in OTHERS.values()}
+    CONFIGURED.mkdir(parents=True, exist_ok=True)
+    start = _ours(solution(ours))
+    known = {"ours": Rival(ours, start, start)} | {
+        key: Rival(other.label.format(version_of(other)), *[partial(start_other, key, other)] * 2)
+        for key, other in OTHERS.items() if not lacking[other.command[0]]}
+    for rival in known.values():
+        _must_serve(rival)
+    found = in_turn({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
+                     for size in SHOWN for key, rival in known.items()}, rounds)
+    rows: Rows = {key: {"label": rival.label} | {
+        SIZES[size]: _figures(found[key, size])[1] for size in SHOWN}
+        for key, rival in known.items()}
+    return rows, [f"{name} is not beside them: {why}" for name, why in lacking.items() if why]
 
 
 def _must_serve(rival: Rival) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,15 @@ def print_ladder(results: dict[str, Any]) -> None:
            _missing(results))
     _print("The slowest hundredth of the answers; the server's processor time a request.",
            prices)
+
+
+def print_files(rows: Mapping[str, Mapping[str, Any]], remarks: Iterable[str]) -> None:
+    """The µs that one file takes of each server, by its size."""
+    sizes = [size for size in next(iter(rows.values()), {}) if size != "label"]
+    table = _table("", *sizes)
+    for row in rows.values():
+        table.add_row(row["label"], *(_number(row[size]) for size in sizes))
+    _print("One file, by its size: the server's processor time in µs.", table, remarks)
 
 
 def _headline(results: dict[str, Any]) -> str:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, shown
 from workbook.course import starters
-from workbook.course.chapters import Chapter
+from workbook.course.chapters import SERVER, Chapter, all_chapters
+from workbook.experiments import part3
 from workbook.figures import machines, report
 from workbook.measure import labs, ladder
 from workbook.servers import build
@@ -44,15 +46,20 @@ def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) 
 
 def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,
         as_json: bool = False, share: bool = False) -> int:
-    """Measure, print two tables, write the report and name it. `chapters` picks checkpoints. What
-    may be shared of it is shown and written besides.
+    """Measure, print tables, write the report and name it. `chapters` picks checkpoints; without,
+    the last of them also stands beside other people's servers with files. What may be shared of it
+    is shown and written besides.
     """
     results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS)
+    files, remarks = ({}, []) if chapters else _files(rounds or ladder.ROUNDS)
+    if files:
+        results["files"] = files
     page = report.write(results)
     if as_json:
         print(json.dumps(results, indent=2))
     else:
         report.print_ladder(results)
+        report.print_files(files, remarks)
         print(f"\nThe report is {page.relative_to(ROOT)}")
     if share:
         print("\nThis is what may be shared of it, and no more:")
@@ -60,3 +67,12 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
         print(f"\nIt is {shown(file)}. To have your machine on the ladder's page, copy it to "
               f"{shown(machines.SHARED)} and send that as a pull request.")
     return 0
+
+
+def _files(rounds: int) -> tuple[part3.Rows, list[str]]:
+    """The last checkpoint's, or none and why there are none."""
+    last = [chapter for chapter in all_chapters() if chapter.kind == SERVER][-1]
+    try:
+        return part3.beside_rivals(last.name, rounds)
+    except UserError as error:
+        return {}, [f"no figures of files: {error.message}"]
