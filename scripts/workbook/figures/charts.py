@@ -148,7 +148,7 @@ def plot(name: str, recorded: Mapping[str, Any]) -> str:
     spec = PLOTS[name]
     curves = spec.curves(recorded["rows"])
     crossing = _crossing(spec, curves)
-    with _drawing(7, name) as (axes, svg):
+    with drawing(7, name) as (axes, svg):
         _plane(axes, spec, curves)
         for curve, (colour, line, mark) in zip(curves, STYLES, strict=False):
             across, up = zip(*curve.points, strict=True)
