@@ -157,7 +157,9 @@ std::vector<S> refusals() {
     return all;
 }
 
-/// From chapter 9 on answers have fields that are always the same here, and errors are pages.
+/// From chapter 9 on answers have fields that are always the same here, and errors are pages. None
+/// of these is kept: a refused HEAD has none, and from how much of a broken line a parser knows
+/// that it is one is its own affair.
 std::string as_before(std::string answers) {
     replace_all(answers, opening, "");
     for (const web::Status status : refusals<web::Status>()) {
@@ -165,7 +167,8 @@ std::string as_before(std::string answers) {
         const std::string text = std::format("{}\n", web::status_text(status));
         replace_all(answers, error_head(status, "text/html", page.size()),
                     error_head(status, "text/plain", text.size()));
-        replace_all(answers, page, text);
+        replace_all(answers, page, "");
+        replace_all(answers, text, "");
     }
     return answers;
 }

@@ -155,7 +155,7 @@ def test_closed_connections_count_where_wrk_does_not() -> None:
     report = {"requests": 100, "sent": 150, "depth": 1, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
-    result = load._result(Phase("x", "plain", 8, 1), report, 1.0, 1.0, None)
+    result = load._result(Phase("x", "plain", 8, 1), report, (0.5, 0.5), 1.0, None)
     assert result.errors["read"] == 150 - 1 - 100 - 8
     assert result.requests_per_second is None
 
@@ -165,7 +165,7 @@ def test_pipelined_requests_are_each_accounted_for(requests: int, lost: int) -> 
     report = {"requests": requests, "sent": 50, "depth": 16, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
-    result = load._result(Phase("x", "pipelined", 8, 1), report, 1.0, 1.0, None)
+    result = load._result(Phase("x", "pipelined", 8, 1), report, (0.5, 0.5), 1.0, None)
     assert result.errors["read"] == lost
 
 
