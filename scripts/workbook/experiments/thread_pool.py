@@ -136,12 +136,10 @@ def clients() -> Finding:
     return Finding(
         "08 without LTO and profile, and the same connections served by a pool, on one processor; "
         f"<code>GET /</code> from kept connections. Processor time of the server, medians of "
-        f"{ROUNDS} rounds in turn; how many times the loop's, by the rounds, with the 95 % "
-        "interval; and how often a request made a thread wait, as the kernel counts it.",
-        {key: heading for count in SECONDS for key, heading in {
-            f"us_{count}": f"µs, {count:,} clients", f"ratio_{count}": "Times the loop’s",
-            f"low_{count}": "From", f"high_{count}": "To",
-            f"switches_{count}": "Waits a request"}.items()}, rows)
+        f"{ROUNDS} rounds in turn; how many times the loop's, by the rounds, the 95 % "
+        "interval in the plot; and how often a request made a thread wait, as the kernel counts it.",
+        {f"ratio_{count}": f"Times the loop’s, {count:,} clients" for count in SECONDS}
+        | {f"switches_{count}": f"Waits a request, {count:,}" for count in SECONDS}, rows)
 
 
 def calls() -> Finding:
