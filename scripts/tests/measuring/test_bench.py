@@ -137,7 +137,8 @@ def test_files_stand_beside_those_who_are_here(monkeypatch: pytest.MonkeyPatch,
     assert ("nginx" in rows) == (not lacking("nginx"))
     assert all(row[size] > 0 for row in rows.values() for size in ("1 KiB", "128 KiB"))
     report.print_files(rows, remarks)
-    said = capsys.readouterr().out
+    said, progress = capsys.readouterr()
+    assert "round 1 of 1: 09-files, 1 KiB" in progress
     assert "09-files" in said and "128 KiB" in said
     assert "h2o is not beside them: not here" in said
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -59,13 +60,15 @@ class Way:
 
 
 def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
-    """Each once a round, its server started anew, and another one first every time.
+    """Each once a round, its server started anew, and another one first every time; says on stderr
+    how far it is.
 
     Raises UserError if one of them has no figure.
     """
     found: dict[Key, list[PhaseResult]] = {key: [] for key in ways}
     for number in range(rounds):
         for key in ladder.rotated(list(ways), number):
+            print(f"round {number + 1} of {rounds}: {ways[key].label}", file=sys.stderr, flush=True)
             with ways[key].start() as server:
                 result = load.run_phase(server, ways[key].phase, ways[key].on)
             if result.reason:

@@ -408,7 +408,7 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
           system: InOption = None, as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
-    This is the main job; it takes about six minutes.
+    This is the main job; it takes about eight minutes.
     Of a lab, which is named alone: its starter and its solution, side by side.
     """
     from workbook.course.chapters import LAB, find
