@@ -171,6 +171,12 @@ def test_a_server_that_dies_meanwhile(fake: Callable[[str], Path]) -> None:
             time.sleep(0.5)
 
 
+def test_a_server_that_ends_as_soon_as_it_listens(fake: Callable[[str], Path]) -> None:
+    with pytest.raises(UserError, match="ended at once: does it wait for its threads|died while"):
+        with process.running(fake("echo listening on http://127.0.0.1:1")):
+            time.sleep(0.5)
+
+
 def test_a_server_that_does_not_end_when_asked(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match="did not end within"):
         with process.running(fake("trap '' TERM; echo listening on http://127.0.0.1:1; "
