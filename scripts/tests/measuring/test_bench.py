@@ -312,6 +312,7 @@ def test_what_the_book_cannot_stand_by_is_not_recorded(results: dict[str, Any]) 
 
 # Comparisons, and being stopped.
 
+@pytest.mark.alone
 def test_a_comparison_sees_a_large_difference() -> None:
     naive, fewer = (build_of(name) for name in ("01-naive", "02-fewer-syscalls"))
     found = compare.measure(naive, fewer, seconds=3, goal=1.5)

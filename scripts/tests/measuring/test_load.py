@@ -189,9 +189,13 @@ def test_every_checkpoint_gets_through_every_phase(name: str) -> None:
     binary = BUILD / "release/scripts/floor/floor"
     if name != "floor":
         binary = build.build_server(SOLUTIONS / name)
-    phases = [Phase(p.name, p.script, p.connections, 0.7, p.threads) for p in stress.short_form()]
-    with load.serving(binary) as server:
-        results = list(stress.measure(server, phases))
+    for seconds in 0.7, 7:  # beside others the slowest has not answered anything in the first
+        phases = [Phase(p.name, p.script, p.connections, seconds, p.threads)
+                  for p in stress.short_form()]
+        with load.serving(binary) as server:
+            results = list(stress.measure(server, phases))
+        if all(result.requests for result in results):
+            break
     assert [result.phase for result in results] == list(stress.NAMES)
     assert [result.reason for result in results] == [None] * 4
     assert all(not any(result.errors.values()) for result in results)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -74,7 +74,7 @@ class Check:
     because: str = ""  # why it waits for that
     decides: bool = True  # whether it can fail; the gate asks nothing else
     measure: Measure | None = None  # for a counted cost
-    cases: Callable[[], Iterator[Case]] | None = None  # for a group of behaviour
+    cases: Callable[[], Iterable[Case]] | None = None  # for a group of behaviour
     program: str = SERVER  # whose behaviour that is
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from workbook.checks.behaviour import suite
@@ -11,10 +12,16 @@ from workbook.checks.model import RELEASE, Check, Subject, Verdict
 
 
 def group(what: str, words: str, cases: Callable[[], Iterator[Case]], level: int = 1) -> Check:
-    """The registry's entry for a group of cases, of which none holds below its level."""
+    """The registry's entry for a group of cases, of which none holds below its level. They are made
+    once: asked again in other builds, they share their bytes, which are hundreds of megabytes.
+    """
     name = f"behaviour.{what}"
-    return Check(name, words, judge, level=level,
-                 cases=lambda: belonging(name, level, cases()))
+
+    @cache
+    def made() -> tuple[Case, ...]:
+        return tuple(belonging(name, level, cases()))
+
+    return Check(name, words, judge, level=level, cases=made)
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
