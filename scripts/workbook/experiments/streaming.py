@@ -32,6 +32,22 @@ HEAVY = Phase("heavy", "heavy", CLIENTS, SECONDS)
 SIZE = "buffer_size = 128 * 1024;"
 LISTENS = "    if (::listen(socket.number(), SOMAXCONN) < 0) fail(\"listen\");\n"
 FIXED = "    set_option(socket, SOL_SOCKET, SO_RCVBUF, 128 * 1024);\n"
+# Waits for 64 KiB of a body, or for its rest: socket(7).
+SERVES = "    if (wants != client.wants) wait_for(client, wants);\n"
+LEAST = """    const auto left = std::min<std::size_t>(client.connection.body_left(), 64 * 1024);
+    const int least = std::max(1, static_cast<int>(left));
+    if (std::exchange(client.least, least) != least)
+        ::setsockopt(client.socket.number(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+"""
+LOW_WATER = [
+    ("connection.h", "    Wants wants() const;\n",
+     "    Wants wants() const;\n"
+     "    std::size_t body_left() const { return sink_ ? body_.left() : 0; }\n"),
+    ("worker.h", '#include "connection.h"\n',
+     '#include <sys/socket.h>\n#include <algorithm>\n#include "connection.h"\n'),
+    ("worker.h", "        Interest interest = Interest::receive;",
+     "        int least = 1;\n        Interest interest = Interest::receive;"),
+]
 MOST = "max_body = 10 * 1024 * 1024;"
 
 
@@ -43,6 +59,7 @@ def uploads() -> Finding:
                                                f"buffer_size = {kib} * 1024;"))
 
         fixed = variant(STREAMING, "socket.cpp", LISTENS, FIXED + LISTENS)
+        low = variant(STREAMING, "worker.cpp", SERVES, SERVES + LEAST, also=LOW_WATER)
         programs = {
             "08": ("08, held whole", solution(OPTIMISED)),
             "11": ("11, held whole", solution(HOLDS)),
@@ -50,6 +67,7 @@ def uploads() -> Finding:
             "128": ("12, of 128 KiB", solution(STREAMING)),
             "512": ("12, of 512 KiB", with_buffer(512)),
             "fixed": ("12, and a fixed SO_RCVBUF of 128 KiB", stack.enter_context(fixed)),
+            "low": ("12, and SO_RCVLOWAT of 64 KiB", stack.enter_context(low)),
             "floor": ("the floor, which only receives", build.floor("release")),
         }
         found = in_turn({key: Way(label, one_worker(binary), HEAVY)

@@ -108,16 +108,22 @@ def one_worker(binary: Path) -> Callable[[], AbstractContextManager[Server]]:
 
 @contextmanager
 def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str = "release",
-            settings: Mapping[str, str] | None = None) -> Iterator[Path]:
-    """The server of a solution in which `old` was replaced, or a whole file if it is None."""
+            settings: Mapping[str, str] | None = None,
+            also: Sequence[tuple[str, str, str]] = ()) -> Iterator[Path]:
+    """The server of a solution in which `old` was replaced, or a whole file if it is None; and
+    also these, each in a file.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch, checkpoint)
         shutil.copytree(SOLUTIONS / checkpoint, copy)
-        text = (copy / file).read_text(encoding="utf-8")
-        if old is not None and text.count(old) != 1:
-            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
-                            f"expects: it should have once\n{old}", "mend the experiment")
-        (copy / file).write_text(new if old is None else text.replace(old, new), encoding="utf-8")
+        edits: list[tuple[str, str | None, str]] = [(file, old, new), *also]
+        for name, before, after in edits:
+            text = (copy / name).read_text(encoding="utf-8")
+            if before is not None and text.count(before) != 1:
+                raise UserError(f"{shown(SOLUTIONS / checkpoint / name)} is not what an experiment "
+                                f"expects: it should have once\n{before}", "mend the experiment")
+            (copy / name).write_text(after if before is None else text.replace(before, after),
+                                     encoding="utf-8")
         yield build.isolated(copy, preset, Path(scratch, "build"), settings)
 
 
