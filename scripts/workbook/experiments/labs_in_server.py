@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from workbook.common.errors import UserError
-from workbook.common.paths import BUILD, SOLUTIONS, shown
-from workbook.course import starters
+from workbook.common.paths import SOLUTIONS
 from workbook.experiments.tools import (
     LAYOUT,
     OPTIMISED,
@@ -20,12 +17,12 @@ from workbook.experiments.tools import (
     Rows,
     address_of,
     count,
+    edited,
     optimised,
     solution,
 )
 from workbook.measure import costs
 from workbook.measure.crowd import SHORT
-from workbook.servers import build
 from workbook.servers.client import connect
 from workbook.servers.process import running
 
@@ -102,22 +99,6 @@ def parts_apart() -> Finding:
         "System calls for one request. 03 closes after it, 08 keeps the connection; the body comes "
         "in two pieces. Counted, not timed.",
         {"together": "Parts together", "apart": "Parts apart"}, rows)
-
-
-def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
-            settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None
-            ) -> Path:
-    """A solution's server, built for counting, with these edits and some files besides."""
-    tree = starters.sources(SOLUTIONS / checkpoint)
-    for file, old, new in edits:
-        if tree[file].count(old.encode()) != 1:
-            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
-                            f"expects: it should have once\n{old}", "mend the experiment")
-        tree[file] = tree[file].replace(old.encode(), new.encode())
-    tree |= {added: file.read_bytes() for added, file in (more or {}).items()}
-    directory = BUILD / "experiments" / name
-    starters.write(tree, directory)
-    return build.isolated(directory, "measure", settings=settings)
 
 
 # Clients are made where the pool says, and end where they were.

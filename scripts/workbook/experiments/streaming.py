@@ -13,6 +13,7 @@ from workbook.experiments.tools import (
     Finding,
     Rows,
     Way,
+    edited,
     in_turn,
     one_worker,
     solution,
@@ -32,14 +33,16 @@ HEAVY = Phase("heavy", "heavy", CLIENTS, SECONDS)
 SIZE = "buffer_size = 128 * 1024;"
 LISTENS = "    if (::listen(socket.number(), SOMAXCONN) < 0) fail(\"listen\");\n"
 FIXED = "    set_option(socket, SOL_SOCKET, SO_RCVBUF, 128 * 1024);\n"
-# Waits for 64 KiB of a body, or for its rest: socket(7).
+MOST = "max_body = 10 * 1024 * 1024;"
 SERVES = "    if (wants != client.wants) wait_for(client, wants);\n"
 LEAST = """    const auto left = std::min<std::size_t>(client.connection.body_left(), 64 * 1024);
     const int least = std::max(1, static_cast<int>(left));
     if (std::exchange(client.least, least) != least)
         ::setsockopt(client.socket.number(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 """
-LOW_WATER = [
+# Waits for 64 KiB of a body, or for its rest: socket(7).
+LOW_WATER = (
+    ("worker.cpp", SERVES, SERVES + LEAST),
     ("connection.h", "    Wants wants() const;\n",
      "    Wants wants() const;\n"
      "    std::size_t body_left() const { return sink_ ? body_.left() : 0; }\n"),
@@ -47,8 +50,8 @@ LOW_WATER = [
      '#include <sys/socket.h>\n#include <algorithm>\n#include "connection.h"\n'),
     ("worker.h", "        Interest interest = Interest::receive;",
      "        int least = 1;\n        Interest interest = Interest::receive;"),
-]
-MOST = "max_body = 10 * 1024 * 1024;"
+)
+EDITS = tuple((STREAMING, file, old) for file, old, _ in LOW_WATER)
 
 
 def uploads() -> Finding:
@@ -59,7 +62,6 @@ def uploads() -> Finding:
                                                f"buffer_size = {kib} * 1024;"))
 
         fixed = variant(STREAMING, "socket.cpp", LISTENS, FIXED + LISTENS)
-        low = variant(STREAMING, "worker.cpp", SERVES, SERVES + LEAST, also=LOW_WATER)
         programs = {
             "08": ("08, held whole", solution(OPTIMISED)),
             "11": ("11, held whole", solution(HOLDS)),
@@ -67,7 +69,8 @@ def uploads() -> Finding:
             "128": ("12, of 128 KiB", solution(STREAMING)),
             "512": ("12, of 512 KiB", with_buffer(512)),
             "fixed": ("12, and a fixed SO_RCVBUF of 128 KiB", stack.enter_context(fixed)),
-            "low": ("12, and SO_RCVLOWAT of 64 KiB", stack.enter_context(low)),
+            "low": ("12, and SO_RCVLOWAT of 64 KiB",
+                    edited("low-water", STREAMING, LOW_WATER, preset="release")),
             "floor": ("the floor, which only receives", build.floor("release")),
         }
         found = in_turn({key: Way(label, one_worker(binary), HEAVY)

@@ -18,8 +18,7 @@ from unittest.mock import patch
 from workbook.common import stats
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS, SOLUTIONS
-from workbook.experiments.labs_in_server import edited
-from workbook.experiments.tools import OPTIMISED, PLAINLY, Finding, Rows
+from workbook.experiments.tools import OPTIMISED, PLAINLY, Finding, Rows, edited
 from workbook.measure import costs, crowd, ladder, load, stress
 from workbook.measure.load import Phase, PhaseResult
 from workbook.servers.process import Server, running

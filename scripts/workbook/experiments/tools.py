@@ -18,6 +18,7 @@ import psutil
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS, shown
+from workbook.course import starters
 from workbook.machine.cores import Cores, cores
 from workbook.measure import costs, ladder, load, stress
 from workbook.measure.costs import SYSCALLS, Measure
@@ -108,23 +109,35 @@ def one_worker(binary: Path) -> Callable[[], AbstractContextManager[Server]]:
 
 @contextmanager
 def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str = "release",
-            settings: Mapping[str, str] | None = None,
-            also: Sequence[tuple[str, str, str]] = ()) -> Iterator[Path]:
-    """The server of a solution in which `old` was replaced, or a whole file if it is None; and
-    also these, each in a file.
-    """
+            settings: Mapping[str, str] | None = None) -> Iterator[Path]:
+    """The server of a solution in which `old` was replaced, or a whole file if it is None."""
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch, checkpoint)
         shutil.copytree(SOLUTIONS / checkpoint, copy)
-        edits: list[tuple[str, str | None, str]] = [(file, old, new), *also]
-        for name, before, after in edits:
-            text = (copy / name).read_text(encoding="utf-8")
-            if before is not None and text.count(before) != 1:
-                raise UserError(f"{shown(SOLUTIONS / checkpoint / name)} is not what an experiment "
-                                f"expects: it should have once\n{before}", "mend the experiment")
-            (copy / name).write_text(after if before is None else text.replace(before, after),
-                                     encoding="utf-8")
+        text = (copy / file).read_text(encoding="utf-8")
+        if old is not None and text.count(old) != 1:
+            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
+                            f"expects: it should have once\n{old}", "mend the experiment")
+        (copy / file).write_text(new if old is None else text.replace(old, new), encoding="utf-8")
         yield build.isolated(copy, preset, Path(scratch, "build"), settings)
+
+
+def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
+            settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None,
+            preset: str = "measure") -> Path:
+    """A solution's server, by default as it is for counting, with these edits, each of a file, and
+    some files besides.
+    """
+    tree = starters.sources(SOLUTIONS / checkpoint)
+    for file, old, new in edits:
+        if tree[file].count(old.encode()) != 1:
+            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
+                            f"expects: it should have once\n{old}", "mend the experiment")
+        tree[file] = tree[file].replace(old.encode(), new.encode())
+    tree |= {added: file.read_bytes() for added, file in (more or {}).items()}
+    directory = BUILD / "experiments" / name
+    starters.write(tree, directory)
+    return build.isolated(directory, preset, settings=settings)
 
 
 def solution(checkpoint: str, preset: str = "release") -> Path:
