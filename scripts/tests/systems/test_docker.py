@@ -15,8 +15,9 @@ import socket
 import subprocess
 import sys
 import time
-import uuid
+import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -247,6 +248,53 @@ def test_a_server_image_serves(images: dict[str, int], project: str, system: str
         assert told.returncode != 0
         assert box._engine("stop", "-t", "60", served.container).returncode == 0
         assert box._inspected(served.container, ".State")["ExitCode"] == 0
+
+
+def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], project: str,
+                                                  tmp_path: Path) -> None:
+    """As chapter 9's page starts it: a folder of the host's, nothing else of it, and as nobody."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "page.html").write_bytes(b"<p>mounted</p>")
+    (tmp_path / "secret.txt").touch(mode=0o600)
+    (tmp_path / "way-out").symlink_to("/server")
+    image = f"hotpath-linux-server:{box.ensure_server('linux', FILES)['HOTPATH_SERVER_TAG']}"
+    started = box._engine(
+        "run", "-d", "--read-only", "--cap-drop", "ALL", "-p", "127.0.0.1::8080",
+        "-v", f"{tmp_path}:/site:ro", f"--label=com.docker.compose.project={project}",
+        image, "--root", "/site")
+    assert started.returncode == 0, started.stderr
+    container = started.stdout.strip()
+    try:
+        until(lambda: box._inspected(container, ".State")["Health"]["Status"] == "healthy")
+        ports = box._inspected(container, ".NetworkSettings.Ports")
+        at = f"http://127.0.0.1:{ports['8080/tcp'][0]['HostPort']}"
+        assert fetched(f"{at}/page.html") == (200, b"<p>mounted</p>")
+        assert fetched(f"{at}/secret.txt")[0] == 404
+        assert fetched(f"{at}/way-out")[0] == 404
+        (tmp_path / "later.txt").write_bytes(b"put there while it ran")
+        assert fetched(f"{at}/later.txt") == (200, b"put there while it ran")
+        assert box._engine("stop", "-t", "60", container).returncode == 0
+        assert box._inspected(container, ".State")["ExitCode"] == 0
+    finally:
+        box._engine("rm", "-f", container)
+
+
+FILES = "solutions/09-files"
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.2)
+
+
+def fetched(url: str) -> tuple[int, bytes]:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read()
 
 
 def test_a_bsd_server_knows_no_epoll(images: dict[str, int]) -> None:
