@@ -34,10 +34,11 @@ def alone(what: str, reference: str, done: str, expected: str,
 
 
 @contextmanager
-def connected(server: Server, count: int, narrow: bool = False) -> Iterator[list[Client]]:
+def connected(server: Server, count: int, narrow: bool = False, source: str = "",
+              ) -> Iterator[list[Client]]:
     deadline = time.monotonic() + PATIENCE_S
     with ExitStack() as stack:
-        yield [stack.enter_context(Client((server.host, server.port), deadline, narrow))
+        yield [stack.enter_context(Client((server.host, server.port), deadline, narrow, source))
                for _ in range(count)]
 
 
