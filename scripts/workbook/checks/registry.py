@@ -57,6 +57,7 @@ from workbook.checks.behaviour import (
     limits,
     many_clients,
     memory,
+    overload,
     paths,
     pipelining,
     requests,
@@ -115,6 +116,8 @@ GROUPS = (
     group("hot-files", "files that are asked for again and again", hot_files.cases, level=11),
     group("chunked", "bodies that come in chunks", chunked.cases, level=12),
     group("streaming", "bodies that nobody holds", streaming.cases, level=12),
+    group("overload", "more clients, and slower ones, than there is room for", overload.cases,
+          level=13),
 )
 
 CHECKS: tuple[Check, ...] = (

@@ -7,7 +7,7 @@ events, not from a clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,11 +42,12 @@ def connected(server: Server, count: int, narrow: bool = False, source: str = ""
                for _ in range(count)]
 
 
-def have_the_page(clients: list[Client], sent: bytes = GET[0]) -> None:
+def have_the_page(clients: Sequence[Client], sent: bytes = GET[0], times: int = 1) -> None:
+    """For the first time, or so many times in all."""
     for client in clients:
-        client.perform((sent, Await(GET[1])))
+        client.perform((sent, Await(times * GET[1])))
         if client.ended:
-            raise Unmet("a client was not answered, or closed after its first answer")
+            raise Unmet("a client was not answered, or closed after its answer")
 
 
 def must_be_plain(server: Server) -> None:
