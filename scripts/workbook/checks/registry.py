@@ -149,6 +149,8 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.LARGE_FILE_ALLOCATIONS, level=11, per="large file"),
     counted.check(costs.NOT_MODIFIED_SYSCALLS, level=11, per="file that the client has"),
     counted.check(costs.MISSING_SYSCALLS, level=11, per="file that is not there"),
+    counted.check(costs.REFUSAL_SYSCALLS, level=13, when=" beside the waits",
+                  per="client that finds no place"),
     Check("cost.file-piece", "bytes asked for before the next wait", sending.judge,
           unit="bytes asked for before the next wait", per="large file", level=9, tool="strace",
           after="behaviour.files"),

@@ -95,10 +95,6 @@ def halves() -> Iterator[Case]:
               FIELDS_TOO_LARGE, "RFC 6585 §5")
     yield row("half-and-then-too-long", (b"GET /" + b"a" * 3000, HAS_SEEN_IT, b"a" * 9000),
               URI_TOO_LONG, "RFC 9110 §15.5.15")
-    again = chain(*[GET] * 30, LAST)
-    steps = [step for at in range(len(GET[0]) // 2, len(again[0]), len(GET[0]))
-             for step in (again[0][max(0, at - len(GET[0])):at], HAS_SEEN_IT)]
-    yield row("always-half-of-the-next", (*steps, again[0][at_last(again[0]):]), again[1], reference)
     pages, answers = chain(*[GET] * 3000, LAST)
     for size in (700, SMALL, 50_000):
         yield row(f"answers-by-{size}", (Sip(size, 0.0001), pages), answers, "tcp(7)", narrow=True)
@@ -130,12 +126,6 @@ def cut(sent: bytes, places: Sequence[int]) -> tuple[Step, ...]:
                  for step in (sent[begin:end], HAS_SEEN_IT))
 
 
-def at_last(sent: bytes) -> int:
-    """Where the last piece begins of one that was cut in the middle of each request."""
-    half, whole = len(GET[0]) // 2, len(GET[0])
-    return half + (len(sent) - half - 1) // whole * whole
-
-
 def anothers_half(address: tuple[str, int]) -> None:
     bodies = [b"%d of %d" % (number, IDLE) * (number + 1) for number in range(IDLE)]
     deadline = monotonic() + PATIENCE_S
@@ -161,8 +151,8 @@ def budgets() -> Iterator[Case]:
                 f"the server grows by less than {BOUND:g} times {BUDGET // MIB} MiB; whoever reads "
                 "is served", echoes_in_bounded_memory, arguments=limited(BUDGET, threads=2))
     yield alone("served-beside-each-of-them", STATUS,
-                f"the server may lend eight buffers; one after another come {FEW} clients that read "
-                "nothing of what they send to /echo; after each, another asks, and reads",
+                f"the server may lend eight buffers; one after another come {FEW} clients that "
+                "read nothing of what they send to /echo; after each, another asks, and reads",
                 "each of the others is served", served_beside, arguments=limited(LITTLE_BUDGET))
     yield alone("those-without-progress-go", STATUS,
                 f"the server may lend 32 buffers; {STALE + 1} clients, one after another, read "

@@ -77,17 +77,17 @@ def cases() -> Iterator[Case]:
     turns = int(STAYS_S / NOW_AND_THEN.seconds)
     drips = tuple(step for byte in body[:turns] for step in (bytes([byte]), NOW_AND_THEN))
     bits = (post(b"", length=b"1000"), *drips, body[turns:])
-    for what, limits, does, steps, expect, levels in [
-        ("body-byte-by-byte", Limits(progress=ENOUGH_S), "sends a body, a byte four times a second",
-         bits, echoed(body), {"until": RATE_LEVEL - 1}),
-        ("body-byte-by-byte-at-any-rate", Limits(progress=ENOUGH_S),
-         "sends a body, a byte four times a second", bits, echoed(body),
-         {"level": RATE_LEVEL, "arguments": ("--min-rate", "0")}),
-        ("always-in-its-next-head", Limits(head=ENOUGH_S), "has begun its next request whenever it "
-         "is answered", _always_in_a_head(turns), GET[1] * turns + PAGE_ANSWER, {}),
+    for what, arguments, levels in [
+        ("body-byte-by-byte", (), {"until": RATE_LEVEL - 1}),
+        ("body-byte-by-byte-at-any-rate", ("--min-rate", "0"), {"level": RATE_LEVEL}),
     ]:
-        yield limited(what, limits, f"a client {does}, for {STAYS_S:g} s", SERVED,
-                      partial(stays, steps=steps, expect=expect), **levels)
+        yield limited(what, Limits(progress=ENOUGH_S), "a client sends a body, a byte four times a "
+                      f"second, for {STAYS_S:g} s", SERVED,
+                      partial(stays, steps=bits, expect=echoed(body)), arguments, **levels)
+    yield limited("always-in-its-next-head", Limits(head=ENOUGH_S), "a client has begun its next "
+                  f"request whenever it is answered, for {STAYS_S:g} s", SERVED,
+                  partial(stays, steps=_always_in_a_head(turns),
+                          expect=GET[1] * turns + PAGE_ANSWER))
     yield limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
                   reads_bit_by_bit)
