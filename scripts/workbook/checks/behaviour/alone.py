@@ -35,8 +35,8 @@ def alone(what: str, reference: str, done: str, expected: str,
 
 @contextmanager
 def connected(server: Server, count: int, narrow: bool = False, source: str = "",
-              ) -> Iterator[list[Client]]:
-    deadline = time.monotonic() + PATIENCE_S
+              patience_s: float = PATIENCE_S) -> Iterator[list[Client]]:
+    deadline = time.monotonic() + patience_s
     with ExitStack() as stack:
         yield [stack.enter_context(Client((server.host, server.port), deadline, narrow, source))
                for _ in range(count)]
