@@ -49,10 +49,15 @@ void Connection::enlarge_input() {
     pool_->give_back(std::move(small));
 }
 
-// What has to wait does so in as little memory as holds it. A body waits where its pieces lie.
 void Connection::rest_input() {
     if (!input_) return;
-    if (input_.empty()) return pool_->give_back(std::move(input_));
+    if (input_.empty()) [[likely]]
+        return pool_->give_back(std::move(input_));
+    shrink_input();
+}
+
+// What has to wait does so in as little memory as holds it. A body waits where its pieces lie.
+void Connection::shrink_input() {
     if (head_whole_ || input_.size() > BufferPool::small_size) return;
     if (input_.capacity() == BufferPool::small_size) return;
     Buffer small = pool_->take_small();

@@ -120,6 +120,7 @@ private:
     void answer_requests();
     void enlarge_input();
     void rest_input();
+    void shrink_input();
     bool read_head();
     void begin_request();
     bool begin_body();
