@@ -6,6 +6,7 @@ been.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from time import monotonic, sleep
 
 import psutil
@@ -18,7 +19,6 @@ from workbook.checks.behaviour.alone import (
     must_be_plain,
     must_end,
 )
-from workbook.checks.behaviour.deadlines import BIT
 from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by
 from workbook.checks.behaviour.kept import GET, LAST, chain, echo
 from workbook.checks.behaviour.rows import (
@@ -39,25 +39,29 @@ from workbook.checks.behaviour.rows import (
     post,
     row,
 )
-from workbook.servers.client import Await, Client, Pause, Sip, Step, exchange
+from workbook.servers.client import Await, Client, Pause, Sip, Step, exchange, readable
 from workbook.servers.process import Server
 
 STATUS = "RFC 9110 §15.6.4"
 KIB = 1024
-GREEDY = 240
-BUDGET = 8 * MIB
+BUFFER = 128 * KIB
+HOLD_MORE = BUFFER // 2  # of a head, which can be as long
+GREEDY = 60
+BUDGET = 8 * BUFFER
 BOUND = 2.25  # times the budget: for what lies beside the buffers, and in the allocator
-EACH_SENDS = MIB  # more than fits in between, so that the server has to hold what is left
-QUIET_S = 0.2
+EACH_SENDS = 6 * MIB  # more than fits in between, so that the server has to hold what is left
+LONG_S = 60.0
 FEW = 20
-LITTLE_BUDGET = MIB  # eight buffers
-STALE, MOST_NEW = 10, 40
+STALE, MOST_NEW = 6, 24
 LOOK_S = 0.05
-MORE_BUDGET = 2 * MIB
+READS = 2 * MIB  # so much that its socket takes more
+MORE_BUDGET = 16 * BUFFER
+LONG_HEADS = 240
 HALVES = 400
 HALF = 1000
 ENOUGH_EACH = 8 * KIB
 FLOOD = 1000
+LAST_FEW = 5
 RUSH = 60
 IDLE = 50
 HAS_SEEN_IT = Pause(0.01)
@@ -144,55 +148,58 @@ def anothers_half(address: tuple[str, int]) -> None:
 
 
 def budgets() -> Iterator[Case]:
-    mib = f"--max-buffered {BUDGET // MIB} MiB"
-    yield alone("echoes-in-bounded-memory", STATUS,
-                f"the server is started with {mib}; {GREEDY} clients send what they can of {MIB} "
-                "bytes to /echo, and read nothing; then others ask, and read",
-                f"the server grows by less than {BOUND:g} times {BUDGET // MIB} MiB; whoever reads "
-                "is served", echoes_in_bounded_memory, arguments=limited(BUDGET, threads=2))
-    yield alone("served-beside-each-of-them", STATUS,
-                f"the server may lend eight buffers; one after another come {FEW} clients that "
-                "read nothing of what they send to /echo; after each, another asks, and reads",
-                "each of the others is served", served_beside, arguments=limited(LITTLE_BUDGET))
-    yield alone("those-without-progress-go", STATUS,
-                f"the server may lend 32 buffers; {STALE + 1} clients, one after another, read "
-                "nothing of their echoes, and the first then reads some; more come, until some are "
-                "cut off", "those go first who have made no progress for longest, and the first "
-                "has all of its echo", those_without_progress, arguments=limited(4 * LITTLE_BUDGET))
-    yield alone("idle-ones-stay", STATUS,
-                f"the server may lend eight buffers; {IDLE} clients have the page and are idle; "
-                f"{FEW} read nothing of what they send to /echo",
-                "those who hold nothing are served on", idle_ones_stay,
-                arguments=limited(LITTLE_BUDGET))
+    eight, sixteen = (f"the server may lend {n // BUFFER} buffers" for n in (BUDGET, MORE_BUDGET))
+    unread = f"what they can of {EACH_SENDS // MIB} MiB to /echo, and read nothing"
+    grows = f"the server grows by less than {BOUND:g} times what it may lend"
+    for threads in (1, 2):
+        yield alone(f"echoes-in-bounded-memory-by-{threads}", STATUS,
+                    f"{eight}, and has --threads {threads}; {GREEDY} clients send {unread}; then "
+                    "others ask, and read", f"{grows}; whoever reads is served",
+                    echoes_in_bounded_memory, arguments=limited(BUDGET, threads))
+    yield alone("long-heads-in-bounded-memory", STATUS,
+                f"{sixteen}; {LONG_HEADS} clients send {HOLD_MORE // KIB} KiB of a head; then "
+                "another asks", f"{grows}; the other is served, and the last of those who wait",
+                partial(heads_in_bounded_memory, number=LONG_HEADS, size=HOLD_MORE - KIB),
+                arguments=limited(MORE_BUDGET))
+    yield alone("small-heads-in-bounded-memory", STATUS,
+                f"{sixteen}; {FLOOD} clients send {SMALL} bytes of a head; then another asks",
+                f"{grows}; the other is served, and the last of those who wait",
+                partial(heads_in_bounded_memory, number=FLOOD, size=SMALL),
+                arguments=limited(MORE_BUDGET))
     yield alone("half-heads-in-little", STATUS,
-                f"the server is started with --max-buffered {MORE_BUDGET // MIB} MiB; {HALVES} "
-                f"clients send {HALF} bytes of a head, and later the rest",
+                f"{sixteen}; {HALVES} clients send {HALF} bytes of a head, and later the rest",
                 f"each makes the server grow by less than {ENOUGH_EACH // KIB} KiB, and is served",
                 half_heads, arguments=limited(MORE_BUDGET))
-    yield alone("more-half-heads-than-fit", STATUS,
-                f"the server is started with --max-buffered {MORE_BUDGET // MIB} MiB; {FLOOD} "
-                f"clients send {SMALL} bytes of a head; then another asks",
-                f"the server grows by less than {BOUND:g} times {MORE_BUDGET // MIB} MiB, the "
-                "other is served, and the last of those who wait are, too", more_half_heads,
-                arguments=limited(MORE_BUDGET))
+    for lent in (4, 8):
+        yield alone(f"served-beside-each-of-them-by-{lent}", STATUS,
+                    f"the server may lend {lent} buffers; one after another come {FEW} clients "
+                    f"that send {unread}; after each, another asks, and reads",
+                    "each of the others is served", served_beside,
+                    arguments=limited(lent * BUFFER))
+    yield alone("those-without-progress-go", STATUS,
+                f"{sixteen}; {STALE + 1} clients, one after another, send {unread}; the first then "
+                "reads some; more come, until some are cut off",
+                "those go first who have made no progress for longest, and the first has all of "
+                "its echo", those_without_progress, arguments=limited(MORE_BUDGET))
+    yield alone("idle-ones-stay", STATUS,
+                f"{eight}; {IDLE} clients have the page and are idle; {FEW} send {unread}",
+                "those who hold nothing are served on", idle_ones_stay, arguments=limited(BUDGET))
     yield alone("rush-of-long-heads", STATUS,
-                f"the server may lend eight buffers; {RUSH} clients send two thirds of a long head "
-                "while it cannot look; then one after another the rest",
-                "each is served, or closed without a word, or has 503, with Retry-After; the last "
-                "ones are served", rush_of_long_heads, arguments=limited(LITTLE_BUDGET))
+                f"{eight}; {RUSH} clients send two thirds of a long head while it cannot look; "
+                "then one after another the rest",
+                "each is served, or closed without a word, or has 503, with Retry-After; some are "
+                "served", rush_of_long_heads, arguments=limited(BUDGET))
     yield alone("place-of-one-without-progress", STATUS,
-                f"the server may lend eight buffers, and has place for {FEW} clients, who read "
-                "nothing of what they send to /echo; when some were cut off, another comes",
-                "it is served", place_given_back,
-                arguments=(*limited(LITTLE_BUDGET), "--max-clients", str(FEW)))
-    yield alone("stops-while-short", "signal(7)",
-                f"the server may lend eight buffers; {FEW} clients read nothing of what they send "
-                "to /echo; SIGTERM", "the server ends within a second, with 0", stops_while_short,
-                arguments=limited(LITTLE_BUDGET))
+                f"{eight}, and has place for {FEW} clients, who send {unread}; when some were cut "
+                "off, another comes", "it is served", place_given_back,
+                arguments=(*limited(BUDGET), "--max-clients", str(FEW)))
+    yield alone("stops-while-short", "signal(7)", f"{eight}; {FEW} clients send {unread}; SIGTERM",
+                "the server ends within a second, with 0", stops_while_short,
+                arguments=limited(BUDGET))
     yield alone("no-memory-for-heads", f"{STATUS}, §10.2.3",
-                f"the server may take {LITTLE // MIB} MiB more than it has; {GREEDY} clients send "
-                "two thirds of a long head", "some have 503, with Retry-After, and the end; "
-                "when they have gone, another is served", no_memory_for_heads,
+                f"the server may take {LITTLE // MIB} MiB more than it has; {LONG_HEADS} clients "
+                f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
+                "the end; when they have gone, another is served", no_memory_for_heads,
                 environment=NO_STOCK)
 
 
@@ -201,7 +208,7 @@ def press(clients: Sequence[Client], sent: bytes) -> None:
     left = dict.fromkeys(clients, memoryview(sent))
     deadline = monotonic() + PATIENCE_S
     while any([_offers(client, left) for client in clients]) and monotonic() < deadline:
-        sleep(QUIET_S / 2)
+        sleep(LOOK_S)
 
 
 def _offers(client: Client, left: dict[Client, memoryview]) -> bool:
@@ -215,14 +222,15 @@ UNREAD = post(noise(MAX_BODY), fields=HOST)[:EACH_SENDS]
 
 def echoes_in_bounded_memory(server: Server) -> None:
     must_be_plain(server)
-    with connected(server, 1) as (before,), connected(server, GREEDY, narrow=True) as clients:
-        have_the_page([before])
+    with connected(server, 1, patience_s=LONG_S) as before, \
+            connected(server, GREEDY, narrow=True, patience_s=LONG_S) as clients:
+        have_the_page(before)
         had = server.own_bytes()
         for some in range(0, GREEDY, GREEDY // 4):
             press(clients[some:some + GREEDY // 4], UNREAD)
             must_not_grow(server, had, BUDGET)
         asks_and_reads(server)
-        have_the_page([before], times=2)
+        have_the_page(before, times=2)
         must_not_grow(server, had, BUDGET)
 
 
@@ -240,20 +248,20 @@ def asks_and_reads(server: Server) -> None:
 
 
 def served_beside(server: Server) -> None:
-    with connected(server, FEW, narrow=True) as clients:
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
         for client in clients:
-            client.offer(UNREAD, QUIET_S)
+            client.offer(UNREAD, LOOK_S)
             asks_and_reads(server)
 
 
 def those_without_progress(server: Server) -> None:
-    with connected(server, STALE + 1, narrow=True) as (first, *stale), \
-            connected(server, MOST_NEW, narrow=True) as others:
+    with connected(server, STALE + 1, narrow=True, patience_s=LONG_S) as (first, *stale), \
+            connected(server, MOST_NEW, narrow=True, patience_s=LONG_S) as others:
         left = {client: memoryview(UNREAD) for client in (first, *stale)}
         for client in left:
             left[client] = left[client][client.offer(left[client], LOOK_S):]
             server.sleeps(PATIENCE_S)
-        first.receive_in_all(BIT)
+        first.receive_in_all(READS)
         for other in others:
             other.offer(UNREAD, LOOK_S)
             for client in stale:
@@ -264,13 +272,15 @@ def those_without_progress(server: Server) -> None:
         if all(here) or here != sorted(here):
             raise Unmet("of those who came one after another these were still there: "
                         + (", ".join(str(n) for n, stays in enumerate(here, 1) if stays) or "none"))
-        first.perform((bytes(left[first]), Await(UNREAD[-1000:])))
+        first.perform((bytes(left[first]),))
+        first.receive_in_all(len(UNREAD))
         if first.ended:
             raise Unmet("the one that had read was cut off")
 
 
 def idle_ones_stay(server: Server) -> None:
-    with connected(server, IDLE) as idle, connected(server, FEW, narrow=True) as clients:
+    with connected(server, IDLE, patience_s=LONG_S) as idle, \
+            connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
         have_the_page(idle)
         press(clients, UNREAD)
         have_the_page(idle, times=2)
@@ -279,7 +289,7 @@ def idle_ones_stay(server: Server) -> None:
 def half_heads(server: Server) -> None:
     must_be_plain(server)
     sent = long_head(2 * HALF)
-    with connected(server, HALVES) as clients:
+    with connected(server, HALVES, patience_s=LONG_S) as clients:
         have_the_page(clients[:1])
         had = server.own_bytes()
         for client in clients[1:]:
@@ -296,19 +306,19 @@ def half_heads(server: Server) -> None:
         raise Unmet(f"each made it grow by {each / KIB:.1f} KiB")
 
 
-def more_half_heads(server: Server) -> None:
+def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
     must_be_plain(server)
-    sent = long_head(2 * SMALL)
-    with connected(server, FLOOD) as clients:
+    sent = long_head(size + HALF)
+    with connected(server, number, patience_s=LONG_S) as clients:
         had = server.own_bytes()
         for client in clients:
-            client.perform((sent[:SMALL],))
+            client.perform((sent[:size],))
         asks_and_reads(server)
         must_not_grow(server, had, MORE_BUDGET)
-        for client in clients[-FEW:]:
-            client.perform((sent[SMALL:], Await(GET[1])))
-        if gone := sum(client.ended for client in clients[-FEW:]):
-            raise Unmet(f"{gone} of the last {FEW} were not served")
+        for client in clients[-LAST_FEW:]:
+            client.perform((sent[size:], Await(GET[1])))
+        if gone := sum(client.ended for client in clients[-LAST_FEW:]):
+            raise Unmet(f"{gone} of the last {LAST_FEW} were not served")
 
 
 def rush_of_long_heads(server: Server) -> None:
@@ -339,7 +349,7 @@ def was_served(client: Client, before: bytes) -> bool:
 
 
 def place_given_back(server: Server) -> None:
-    with connected(server, FEW, narrow=True) as clients:
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
         press(clients, UNREAD)
         if not any(client.ended for client in clients):
             raise Unmet(f"none of {FEW} was cut off")
@@ -347,26 +357,24 @@ def place_given_back(server: Server) -> None:
 
 
 def stops_while_short(server: Server) -> None:
-    with connected(server, FEW, narrow=True) as clients:
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
         press(clients, UNREAD)
         server.ask_to_stop()
         must_end(server)
 
 
 def no_memory_for_heads(server: Server) -> None:
-    sent = long_head(3 * SMALL)
-    with connected(server, FEW) as served:
-        have_the_page(served)
-        with connected(server, GREEDY) as clients:
-            have_the_page(clients)
-            may_grow_by(server, LITTLE)
-            for client in clients:
-                client.perform((sent[:2 * SMALL], HAS_SEEN_IT))
-            for client in clients:
-                client.receive()
-            refused = [client for client in clients if client.ended]
-            if not refused:
-                raise Unmet(f"none of {GREEDY} was refused")
-            for client in refused:
-                was_served(client, GET[1])
+    sent = long_head(HOLD_MORE)
+    with connected(server, FEW, patience_s=LONG_S) as served, \
+            connected(server, LONG_HEADS, patience_s=LONG_S) as clients:
+        have_the_page([*served, *clients])
+        may_grow_by(server, LITTLE)
+        for client in clients:
+            client.perform((sent[:-HALF],))
+        if not readable(clients, PATIENCE_S):
+            raise Unmet(f"none of {LONG_HEADS} was refused")
+        for client in clients:
+            client.receive_for(0.001)
+            was_served(client, GET[1])
+            client.close()
         have_the_page(served, times=2)

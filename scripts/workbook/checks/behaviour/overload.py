@@ -114,7 +114,7 @@ def turned_away() -> Iterator[Case]:
                 f"there is place for {CLIENTS} clients, who are served, and the server may have 64 "
                 "descriptors; thousands are turned away, one after another",
                 "less than 64 bytes of memory are left of each; the first are served on",
-                leave_nothing, 64, arguments=at_most(CLIENTS))
+                leave_nothing, 64, arguments=(*at_most(CLIENTS), *Limits(idle=600).option()))
     yield alone("flood-beside-one", STATUS,
                 f"there is place for one client, which asks {ASKS} times; after each of its "
                 f"requests {FLOOD} others are turned away",
@@ -165,7 +165,7 @@ def ends() -> Iterator[Case]:
                 "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
                 arguments=at_most(CLIENTS))
     for option, more in [("--max-clients", ("0",)), ("--per-address", ()), ("--min-rate", ()),
-                         ("--timeout", ()), ("--max-buffered", ("0", "1", "524287"))]:
+                         ("--timeout", ()), ("--max-buffered", ("0", "1", "524287", "1048575"))]:
         values = (*NO_NUMBERS, *more)
         yield alone(f"bad-{option.removeprefix('--')}", "exit(3)",
                     f"the server is started with --threads 2 and {option} "
