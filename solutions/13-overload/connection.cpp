@@ -49,13 +49,6 @@ void Connection::enlarge_input() {
     pool_->give_back(std::move(small));
 }
 
-void Connection::rest_input() {
-    if (!input_) return;
-    if (input_.empty()) [[likely]]
-        return pool_->give_back(std::move(input_));
-    shrink_input();
-}
-
 // What has to wait does so in as little memory as holds it. A body waits where its pieces lie.
 void Connection::shrink_input() {
     if (head_whole_ || input_.size() > BufferPool::small_size) return;

@@ -119,7 +119,10 @@ private:
     bool sent_large_body(std::size_t count);
     void answer_requests();
     void enlarge_input();
-    void rest_input();
+    void rest_input() {
+        if (!input_.empty()) return shrink_input();
+        if (input_) pool_->give_back(std::move(input_));
+    }
     void shrink_input();
     bool read_head();
     void begin_request();
