@@ -20,6 +20,8 @@ public:
     static constexpr std::size_t buffer_size = 128 * 1024;
     /// For what only waits: the most heads fit.
     static constexpr std::size_t small_size = 4 * 1024;
+    /// The least that a pool may hold: two for whoever waits, two for whoever is served.
+    static constexpr std::size_t least_bound = 4 * buffer_size;
     /// More idle buffers of a size than these go back to the allocator.
     static constexpr std::size_t max_idle = 64;
 
@@ -49,11 +51,13 @@ public:
         release(std::move(buffer));
     }
 
-    /// Somebody should give back before the next one asks.
-    bool is_short() const { return idle_.count == 0 && held_ > bound_ - bound_ / 8; }
+    /// Somebody should give back before the next one asks, who may need two.
+    bool is_short() const {
+        return idle_.count < 2 && lent() > bound_ - std::max(bound_ / 8, 2 * buffer_size);
+    }
 
     /// Enough was given back.
-    bool has_enough() const { return held_ - idle_.count * buffer_size <= bound_ - bound_ / 4; }
+    bool has_enough() const { return lent() <= bound_ - std::max(bound_ / 4, 2 * buffer_size); }
 
 private:
     struct Idle {
@@ -69,6 +73,8 @@ private:
         std::array<Buffer, max_idle> buffers;
         std::size_t count = 0;
     };
+
+    std::size_t lent() const { return held_ - idle_.count * buffer_size; }
 
     Buffer make(std::size_t size) {
         while (bound_ - held_ < size && idle_small_.count > 0)
