@@ -33,6 +33,7 @@ SHORT_S = 1
 ENOUGH_S = 2  # for who does something four times a second
 STAYS_S = 4.0  # so long, if he is not cut off
 NOW_AND_THEN = Pause(0.25)
+TURNS = int(STAYS_S / NOW_AND_THEN.seconds)
 EARLY_S = 0.9
 BIT = 400_000  # more than must be free before a full socket takes more
 SERVED = "it is served to the end"
@@ -74,20 +75,14 @@ def cases() -> Iterator[Case]:
     yield limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, "
                   f"of 1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
                   does_not_read)
-    turns = int(STAYS_S / NOW_AND_THEN.seconds)
-    drips = tuple(step for byte in body[:turns] for step in (bytes([byte]), NOW_AND_THEN))
-    bits = (post(b"", length=b"1000"), *drips, body[turns:])
-    for what, arguments, levels in [
-        ("body-byte-by-byte", (), {"until": RATE_LEVEL - 1}),
-        ("body-byte-by-byte-at-any-rate", ("--min-rate", "0"), {"level": RATE_LEVEL}),
-    ]:
-        yield limited(what, Limits(progress=ENOUGH_S), "a client sends a body, a byte four times a "
-                      f"second, for {STAYS_S:g} s", SERVED,
-                      partial(stays, steps=bits, expect=echoed(body)), arguments, **levels)
+    yield limited("body-byte-by-byte", Limits(progress=ENOUGH_S), "a client sends a body, a byte "
+                  f"four times a second, for {STAYS_S:g} s", SERVED,
+                  partial(stays, steps=bit_by_bit(body), expect=echoed(body)),
+                  until=RATE_LEVEL - 1)
     yield limited("always-in-its-next-head", Limits(head=ENOUGH_S), "a client has begun its next "
                   f"request whenever it is answered, for {STAYS_S:g} s", SERVED,
-                  partial(stays, steps=_always_in_a_head(turns),
-                          expect=GET[1] * turns + PAGE_ANSWER))
+                  partial(stays, steps=_always_in_a_head(TURNS),
+                          expect=GET[1] * TURNS + PAGE_ANSWER))
     yield limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
                   reads_bit_by_bit)
@@ -99,6 +94,12 @@ def limited(what: str, limits: Limits, done: str, expected: str,
     options = (*limits.option(), *arguments)
     return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
                  expected, perform, arguments=options, **rest)
+
+
+def bit_by_bit(body: bytes) -> tuple[Step, ...]:
+    """It is sent to /echo, a byte now and then; when it has stayed for long enough, the rest."""
+    drips = tuple(step for byte in body[:TURNS] for step in (bytes([byte]), NOW_AND_THEN))
+    return post(b"", length=b"%d" % len(body)), *drips, body[TURNS:]
 
 
 def _always_in_a_head(turns: int) -> tuple[Step, ...]:
@@ -157,7 +158,7 @@ def reads_bit_by_bit(server: Server) -> None:
     with connected(server, 1, narrow=True) as (client,):
         client.perform((post(body),))
         had = len(client.received().data)  # a server may answer while it is sent to
-        for number in range(1, int(STAYS_S / NOW_AND_THEN.seconds) + 1):
+        for number in range(1, TURNS + 1):
             client.receive_in_all(had + number * BIT)
             client.perform((NOW_AND_THEN,))
         _must_be_whole(client.finish(), echoed(body))

@@ -18,7 +18,9 @@ from workbook.checks.behaviour.deadlines import (
     SERVED,
     SHORT_S,
     STAYS_S,
+    TURNS,
     Limits,
+    bit_by_bit,
     cut_off,
     limited,
     stays,
@@ -39,7 +41,6 @@ from workbook.checks.behaviour.rows import (
 from workbook.servers.client import Await, Pause, Step
 from workbook.servers.process import Server
 
-TURNS = int(STAYS_S / NOW_AND_THEN.seconds)
 FAST = 8_000_000  # bytes a second
 LONG_S = 60.0
 FILE, FILE_BYTES = "large.bin", 16 * MIB
@@ -81,6 +82,8 @@ def bodies() -> Iterator[Case]:
     for what, does, rate, steps, expect in [
         ("fast-enough", "sends a body, half a kilobyte four times a second", 1000, in_time,
          sunk(len(whole))),
+        ("body-at-any-rate", "sends a body, a byte four times a second", 0, bit_by_bit(half),
+         echoed(half)),
         ("few-last-bytes", "sends a body but for its last bytes, and those after a while", FAST,
          (post(noise(50_000))[:-9], Pause(1.0), noise(50_000)[-9:]), echoed(noise(50_000))),
         ("small-bodies", "sends small bodies in halves, one after another", 1000,
