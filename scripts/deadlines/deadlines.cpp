@@ -2,7 +2,7 @@
 //
 //     deadlines check SEED          tries them with a history; says on stderr who is wrong, and how
 //     deadlines refresh WAY COUNT   so many refreshes, for a tool that counts
-//     deadlines time CLIENTS        a line for each way: its name, µs a tick, ns a client served,
+//     deadlines time CLIENTS        a line for each way: its name, µs a tick, ns a refresh,
 //                                   µs of the longest tick when all have come at once
 
 #include <time.h>
@@ -96,13 +96,14 @@ public:
     }
 
     /// One after another, as in a server: who is next depends on what this one holds.
+    template <bool refreshing = true>
     void serve(std::size_t count) {
         for (std::size_t next = 0; count > 0; --count) {
             const std::size_t client = (random_() + next) % numbers_.size();
             Served& served = way_.served(client);
             ++served.requests;
             next = served.nothing;
-            refresh(client, Limit::idle, now_);
+            if constexpr (refreshing) refresh(client, Limit::idle, now_);
         }
     }
 
@@ -144,25 +145,30 @@ T median(std::vector<T> values) {
     return values[values.size() / 2];
 }
 
-/// Of a second in which some are served: the tick, and what each of them costs.
+/// Of a second in which some are served: the tick, and what each refresh takes beyond a visit.
 template <typename Way>
-std::pair<double, double> usual_tick_us_and_ns_served(std::size_t clients) {
+std::pair<double, double> usual_tick_us_and_refresh_ns(std::size_t clients) {
     Crowd<Way> crowd(clients);
-    for (std::size_t second = 0; second < minute; ++second) {
-        crowd.come(clients * second / minute, clients * (second + 1) / minute);
+    const std::size_t served = clients / served_share;
+    for (std::size_t second = 0; second < 2 * minute; ++second) {
+        const auto come = [=](std::size_t then) {
+            return clients * std::min(then, minute) / minute;
+        };
+        crowd.come(come(second), come(second + 1));
+        if (second >= minute) crowd.serve(served);
         crowd.tick_us();
     }
-    const std::size_t served = clients / served_share;
-    std::vector<double> ticks, each;
-    for (std::size_t second = 0; second < 2 * minute; ++second) {
+    std::vector<double> ticks, refreshes;
+    for (int second = 0; second < 30; ++second) {
         const auto begin = processor_time();
+        crowd.template serve<false>(served);
+        const double visits_us = us_since(begin);
+        const auto again = processor_time();
         crowd.serve(served);
-        each.push_back(us_since(begin) * 1000 / static_cast<double>(served));
+        refreshes.push_back((us_since(again) - visits_us) * 1000 / static_cast<double>(served));
         ticks.push_back(crowd.tick_us());
     }
-    ticks.erase(ticks.begin(), ticks.begin() + minute);
-    each.erase(each.begin(), each.begin() + minute);
-    return {median(std::move(ticks)), median(std::move(each))};
+    return {median(std::move(ticks)), median(std::move(refreshes))};
 }
 
 /// All have come in the same second. All are served, so that none is ever late.
@@ -180,8 +186,8 @@ double longest_tick_us(std::size_t clients) {
 
 template <typename Way>
 void time(const char* name, std::size_t clients) {
-    const auto [tick_us, served_ns] = usual_tick_us_and_ns_served<Way>(clients);
-    std::printf("%s %.3f %.2f %.3f\n", name, tick_us, served_ns, longest_tick_us<Way>(clients));
+    const auto [tick_us, refresh_ns] = usual_tick_us_and_refresh_ns<Way>(clients);
+    std::printf("%s %.3f %.2f %.3f\n", name, tick_us, refresh_ns, longest_tick_us<Way>(clients));
 }
 
 void with_each(auto&& call) {

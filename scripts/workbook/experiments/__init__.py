@@ -66,6 +66,8 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "uploads-memory": streaming.uploads_memory,
     "refusals": streaming.refusals,
     "deadlines": overload.deadlines,
+    "attack": overload.attack,
+    "refusal": overload.refusal,
     "older": top.older,
     "builds": top.builds,
     "floor": top.floor,
