@@ -74,7 +74,9 @@ private:
         std::size_t count = 0;
     };
 
-    std::size_t lent() const { return held_ - idle_.count * buffer_size; }
+    std::size_t lent() const {
+        return held_ - idle_.count * buffer_size - idle_small_.count * small_size;
+    }
 
     Buffer make(std::size_t size) {
         while (bound_ - held_ < size && idle_small_.count > 0)

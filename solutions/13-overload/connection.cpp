@@ -59,7 +59,7 @@ void Connection::shrink_input() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return rest_input();
+    if (last_answered_) return return_input();
     input_.commit(count);
     if (head_whole_) moved_ += static_cast<std::uint32_t>(count);
     answer_requests();
@@ -68,7 +68,7 @@ void Connection::received(std::size_t count) {
 
 void Connection::end_of_input() {
     input_ended_ = true;
-    rest_input();
+    if (input_.empty()) return_input();
 }
 
 // Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody

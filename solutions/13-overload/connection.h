@@ -121,7 +121,11 @@ private:
     void answer_requests();
     void enlarge_input();
     void rest_input() {
-        if (!input_.empty()) return shrink_input();
+        if (input_.empty()) [[likely]]
+            return return_input();
+        shrink_input();
+    }
+    void return_input() {
         if (input_) pool_->give_back(std::move(input_));
     }
     void shrink_input();
