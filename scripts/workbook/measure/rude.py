@@ -24,7 +24,7 @@ from workbook.checks.behaviour.rows import HOST, MAX_BODY, post
 
 THERE = "there"
 TURN_S = 0.05
-AT_FIRST, AGAIN = 250, 25  # who may come in a turn: until all have come, and from then on
+AT_FIRST, AGAIN = 250, 50  # who may come in a turn: until all have come, and from then on
 UNREAD = 128 * 1024  # of an answer: more than the kernel takes from a server for who does not read
 SECOND = 20  # turns
 TRIED_S = 30.0
