@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS, SOLUTIONS
 from workbook.experiments import part3
 from workbook.experiments.part3 import (
@@ -20,8 +18,15 @@ from workbook.experiments.part3 import (
     SIZES,
 )
 from workbook.experiments.rivals import Rival
-from workbook.experiments.tools import Finding, Rows, in_turn, solution, variant
-from workbook.machine import setup
+from workbook.experiments.tools import (
+    Finding,
+    Rows,
+    compiled,
+    in_turn,
+    output_of,
+    solution,
+    variant,
+)
 
 OPENING, KEEPING = "10-validators", "11-hot-files"
 IN_MEMORY = "most_in_memory = 64 * 1024;"
@@ -33,16 +38,11 @@ POLICIES = {"fifo": "first come, first gone (FIFO)", "lru": "least recently aske
 def cache_policies() -> Finding:
     """Who should go when there is no more room?"""
     with tempfile.TemporaryDirectory() as scratch:
-        program = Path(scratch, "policies")
-        for command in ([str(setup.compiler()), "-std=c++23", "-O2",
-                         f"-I{SOLUTIONS / KEEPING}", "-o", str(program),
-                         str(SCRIPTS / "cache" / "policies.cpp")], [str(program)]):
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode != 0:
-                raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
-                                "mend what is said above, then run this again")
+        program = compiled(SCRIPTS / "cache" / "policies.cpp", Path(scratch, "policies"),
+                           f"-I{SOLUTIONS / KEEPING}")
+        said = output_of([str(program)])
     rows: Rows = {}
-    for line in done.stdout.splitlines():
+    for line in said.splitlines():
         key, people, crawlers = line.split()
         rows[key] = {"label": POLICIES[key], "people": float(people), "crawlers": float(crawlers)}
     return Finding(

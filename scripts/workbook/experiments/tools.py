@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ import psutil
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS, shown
 from workbook.course import starters
+from workbook.machine import setup
 from workbook.machine.cores import Cores, cores
 from workbook.measure import costs, ladder, load, stress
 from workbook.measure.costs import SYSCALLS, Measure
@@ -142,6 +144,22 @@ def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
 
 def solution(checkpoint: str, preset: str = "release") -> Path:
     return build.build_server(SOLUTIONS / checkpoint, preset)
+
+
+def compiled(source: Path, program: Path, *options: str) -> Path:
+    """A program of a single source, made anew. UserError if it cannot be."""
+    output_of([str(setup.compiler()), "-std=c++23", "-O2", *options, str(source),
+               "-o", str(program)])
+    return program
+
+
+def output_of(command: Sequence[str]) -> str:
+    """What a program says that ends by itself; UserError if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
+                        "mend what is said above, then run this again")
+    return done.stdout
 
 
 def address_of(server: Server) -> tuple[str, int]:

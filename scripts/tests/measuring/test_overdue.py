@@ -1,0 +1,75 @@
+"""The ways to keep deadlines that the book compares: all find whom they must, and none too early."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbook.common.paths import SCRIPTS
+from workbook.experiments import overload, tools
+
+SOURCES = SCRIPTS / "deadlines"
+PATIENCE_S = 20.0
+
+# What is wrong, where, and what is said of it.
+WRONG = {
+    "a sweep that looks at the limit only": (
+        "if (!one || now < one->deadline)", "if (!one || now <= one->deadline - 1s)", "sweep: "),
+    "an end that leaves its deadline": (
+        "        deadlines_[client] = never;\n", "", "dense: "),
+    "a list in which the refreshed stay where they are": (
+        "        one.unlink();\n        one.deadline = after(limit, now);\n        lists_",
+        "        one.deadline = after(limit, now);\n        if (one.empty()) lists_", "lists: "),
+    "a wheel that a shorter limit does not turn": (
+        "        if (one.deadline < one.due) file(one);\n", "", "wheel: "),
+    "a wheel that files into the slot it empties": (
+        "std::chrono::ceil<", "std::chrono::floor<", "wheel: "),
+    "a heap that only sinks": (
+        "place > 0 && deadline < heap_[(place - 1) / 2].deadline", "false", "heap: "),
+}
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[Path]:
+    with overload.ways_of_deadlines() as built:
+        yield built
+
+
+def check(program: Path, seed: int) -> str:
+    """What is said of the ways that are wrong."""
+    done = subprocess.run([str(program), "check", str(seed)], capture_output=True, text=True,
+                          timeout=PATIENCE_S)
+    assert done.returncode == bool(done.stderr)
+    return done.stderr
+
+
+def test_all_find_whom_they_must(program: Path) -> None:
+    for seed in (1, 2, random.SystemRandom().randrange(3, 10**6)):
+        assert not check(program, seed), f"seed {seed}"
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_way_that_is_wrong_is_found(wrong: str, tmp_path: Path) -> None:
+    old, new, words = WRONG[wrong]
+    for file in SOURCES.iterdir():
+        text = file.read_text(encoding="utf-8")
+        if file.name == "ways.h":
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        (tmp_path / file.name).write_text(text, encoding="utf-8")
+    said = check(tools.compiled(tmp_path / "deadlines.cpp", tmp_path / "deadlines"), 1)
+    assert said.startswith(words) and said.count("\n") == 1
+
+
+def test_every_way_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not how large they are: but that a heap counts more than a sweep."""
+    monkeypatch.setattr(overload, "CROWDS", (500, 1000))
+    monkeypatch.setattr(overload, "MOST", 1000)
+    monkeypatch.setattr(overload, "TURNS", 1)
+    found = overload.deadlines()
+    assert all(row.keys() == {"label", *found.columns} for row in found.rows.values())
+    assert 0 < found.rows["sweep"]["instructions"] < found.rows["heap"]["instructions"]

@@ -1,0 +1,57 @@
+"""A server that has little memory, and ten thousand clients who mean no good."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import programs
+import pytest
+from workbook.machine import network
+from workbook.measure import attack, stress
+from workbook.measure.crowd import served
+from workbook.servers.client import connect
+from workbook.servers.process import Server, running
+
+PATIENT = ("--limits", "600,600,600,2,1", "--min-rate", "0")  # the clock helps nobody
+ATTACKED_S = 8.0
+LEAST = 300  # requests, however busy the machine is
+PATIENCE_S = 60.0
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a running program"),
+    pytest.mark.timeout(900),
+]
+
+
+def settled(server: Server, at_rest: int) -> int:
+    """Descriptors once those who lingered are gone."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (now := attack.descriptors(server)) > at_rest and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return now
+
+
+def test_who_is_polite_is_served_beside_ten_thousand_who_are_not() -> None:
+    binary = programs.solution("13-overload", "measure")
+    if stress.raise_descriptor_limit() < attack.RUDE + attack.SPARE:
+        pytest.skip("this system has not as many descriptors")
+    arguments = ("--threads", "2", *attack.ROOM, *PATIENT)
+    with network.own(), running(binary, *arguments) as server:
+        at_rest = attack.descriptors(server)
+        attack.hold_to(server)
+        with connect((server.host, server.port), PATIENCE_S) as neighbour:
+            served(neighbour)
+            with attack.attacked(server):
+                polite = attack.ask(server, ATTACKED_S, LEAST)
+                there = attack.descriptors(server)
+                served(neighbour)
+            assert settled(server, at_rest + 1) == at_rest + 1
+            served(neighbour)
+        peak_mib = attack.peak_mib(server)
+        ended = server.stop()
+    errors, answered = dict(polite.errors), len(polite.seconds)
+    assert not errors and answered >= LEAST
+    assert there > attack.RUDE / 4, f"only {there} were there"
+    assert ended.exit_code == 0 and not ended.killed and not ended.stderr, ended
+    assert peak_mib and peak_mib * attack.MIB < attack.MEMORY
