@@ -28,7 +28,7 @@ struct Limits {
     std::chrono::seconds progress{10};  // from one piece of a body, or of an answer, to the next
     std::chrono::seconds linger{2};     // to close its side, after its last answer
     // TODO(13): the least rate, too.
-    std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
+    std::chrono::seconds stop{1};  // to take its answer while the server is being stopped
 
     std::chrono::seconds of(Wait wait) const;
 };

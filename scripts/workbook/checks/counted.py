@@ -26,13 +26,20 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     if setup.emulates_kqueue() and (chapter.solution_dir / "poller.h").exists():
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
-    measures = [check.measure for check in wanted if check.measure]
     with subject.watch.doing("counting what a request costs"):
-        try:
-            counted = costs.count(subject.builds[MEASURE], level=chapter.level, measures=measures)
-        except UserError as error:
-            yield from (budgets.missing(check, chapter, error) for check in wanted)
-            return
+        for turned_away in (False, True):  # a server that has no such option ends at once
+            yield from _judge(subject, [check for check in wanted if check.measure
+                                        and check.measure.turned_away == turned_away])
+
+
+def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    chapter = subject.chapter
+    measures = [check.measure for check in wanted if check.measure]
+    try:
+        counted = costs.count(subject.builds[MEASURE], level=chapter.level, measures=measures)
+    except UserError as error:
+        yield from (budgets.missing(check, chapter, error) for check in wanted)
+        return
     for check in wanted:
         yield verdict(subject, check, counted)
 
