@@ -26,7 +26,7 @@ std::string_view connection_field(const Request& request, bool last) {
 
 Wants Connection::wants() const {
     const Wait wait = waits_for();
-    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
+    return {wait, wait == Wait::room ? Interest::send : Interest::receive, moved_};
 }
 
 Wait Connection::waits_for() const {
@@ -38,21 +38,39 @@ Wait Connection::waits_for() const {
 }
 
 std::span<char> Connection::room() {
-    if (!input_) input_ = pool_->take();
+    if (input_.capacity() < BufferPool::buffer_size) enlarge_input();
     return input_.room(min_room);
 }
 
+void Connection::enlarge_input() {
+    Buffer small = std::exchange(input_, pool_->take());
+    if (!small) return;
+    input_.append(small.view());
+    pool_->give_back(std::move(small));
+}
+
+// What has to wait does so in as little memory as holds it. A body waits where its pieces lie.
+void Connection::rest_input() {
+    if (!input_) return;
+    if (input_.empty()) return pool_->give_back(std::move(input_));
+    if (head_whole_ || input_.size() > BufferPool::small_size) return;
+    if (input_.capacity() == BufferPool::small_size) return;
+    Buffer small = pool_->take_small();
+    small.append(input_.view());
+    pool_->give_back(std::exchange(input_, std::move(small)));
+}
+
 void Connection::received(std::size_t count) {
-    if (last_answered_) return return_empty(input_);
+    if (last_answered_) return rest_input();
     input_.commit(count);
-    if (head_whole_) ++turn_;
+    if (head_whole_) moved_ += static_cast<std::uint32_t>(count);
     answer_requests();
-    return_empty(input_);
+    rest_input();
 }
 
 void Connection::end_of_input() {
     input_ended_ = true;
-    return_empty(input_);
+    rest_input();
 }
 
 // Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
@@ -78,7 +96,7 @@ Output Connection::output() {
 }
 
 bool Connection::sent(std::size_t count) {
-    ++turn_;
+    moved_ += static_cast<std::uint32_t>(count);
     if (count < output_.size()) {
         output_.consume(count);
         return false;
@@ -89,7 +107,7 @@ bool Connection::sent(std::size_t count) {
     input_.consume(std::exchange(used_, 0));
     if (input_ || head_whole_) {
         answer_requests();
-        return_empty(input_);
+        rest_input();
     }
     return true;
 }
@@ -108,8 +126,9 @@ bool Connection::sent_large_body(std::size_t count) {
     return !has_large_body();
 }
 
-void Connection::return_empty(Buffer& buffer) {
-    if (buffer && buffer.empty()) pool_->give_back(std::move(buffer));
+void Connection::return_buffers() {
+    pool_->give_back(std::move(input_));
+    pool_->give_back(std::move(output_));
 }
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.

@@ -35,11 +35,11 @@ enum class Wait : std::uint8_t {
     nothing,  // close
 };
 
-/// What whoever drives a connection has to do for it. A new turn deserves a new deadline.
+/// What whoever drives a connection has to do for it, and how far it has come.
 struct Wants {
     Wait wait = Wait::request;
     Interest interest = Interest::receive;
-    std::uint32_t turn = 0;
+    std::uint32_t moved = 0;  // bytes of bodies and answers, modulo 2^32
 
     bool operator==(const Wants&) const = default;
 };
@@ -58,6 +58,9 @@ public:
     Connection(Handler& handler, BufferPool& pool, const Opening& opening,
                std::unique_ptr<ClientLog> log = nullptr)
         : handler_(&handler), pool_(&pool), opening_(&opening), log_(std::move(log)) {}
+    Connection(Connection&&) = default;
+    Connection& operator=(Connection&&) = delete;
+    ~Connection() { return_buffers(); }
 
     Wants wants() const;
 
@@ -82,6 +85,11 @@ public:
     /// That many bytes of the output were sent. True if that was all of it: then there may be more,
     /// for requests that waited were answered.
     bool sent(std::size_t count);
+
+    bool holds_buffers() const { return input_ || output_; }
+
+    /// For whoever is about to drop the connection.
+    void return_buffers();
 
     /// The next answer is the last.
     void close_after_next() { closing_ = true; }
@@ -119,7 +127,8 @@ private:
     }
     bool sent_large_body(std::size_t count);
     void answer_requests();
-    void return_empty(Buffer& buffer);
+    void enlarge_input();
+    void rest_input();
     bool read_head();
     void begin_request();
     bool begin_body();
@@ -160,7 +169,7 @@ private:
     BodyParser body_;
     Request request_;
     std::array<iovec, 3> parts_{};
-    std::uint32_t turn_ = 0;
+    std::uint32_t moved_ = 0;
     Reply reply_ = Reply::none;
     bool head_whole_ = false;
     bool closing_ = false;

@@ -12,10 +12,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "log_file.h"
 #include "log_line.h"
 #include "log_lines.h"
+#include "status.h"
 
 namespace web {
 
@@ -79,6 +81,11 @@ public:
 
     std::unique_ptr<ClientLog> of_client(std::span<const std::uint8_t, 16> address) {
         return std::make_unique<ClientLog>(lines_, address);
+    }
+
+    /// A client that is not served at all.
+    void turned_away(std::span<const std::uint8_t, 16> address, Status status) {
+        ClientLog(lines_, address).add({}, std::to_underlying(status), 0);
     }
 
     void second_begins(std::chrono::sys_seconds second) { lines_.set_time(second); }

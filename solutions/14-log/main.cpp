@@ -22,9 +22,10 @@ namespace {
 
 constexpr const char* usage =
     "usage: server [--root DIR] [--cache BYTES] [--host 127.0.0.1] [--port 8080]\n"
-    "              [--threads N] [--limits I,H,P,L,S] [--access-log FILE] [--error-log FILE]\n"
-    "              [--log-format combined|json] [--log-level error|warn|info]\n"
-    "              [--log-size BYTES] [--help]\n"
+    "              [--threads N] [--timeout S] [--limits I,H,P,L,S] [--min-rate BYTES]\n"
+    "              [--max-clients N] [--per-address N] [--max-buffered BYTES]\n"
+    "              [--access-log FILE] [--error-log FILE] [--log-format combined|json]\n"
+    "              [--log-level error|warn|info] [--log-size BYTES] [--help]\n"
     "\n"
     "  --root DIR       serve the files beneath this directory, too\n"
     "  --cache BYTES    keep so much of them in memory, for up to a second without looking\n"
@@ -32,10 +33,18 @@ constexpr const char* usage =
     "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
     "  --threads N      threads that serve (default: one for each core it may use)\n"
+    "  --timeout S      seconds that a client may be idle (default 60)\n"
     "  --limits I,H,P,L,S\n"
     "                   seconds that a client may be idle, that a head may take, that a body\n"
     "                   or answer may make no progress, that a client may linger after its last\n"
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
+    "  --min-rate BYTES a body or answer that makes less of them in a second, in the time of P,\n"
+    "                   makes no progress; 0 counts any (default 500)\n"
+    "  --max-clients N  clients at a time; more are told to come back (default 10000)\n"
+    "  --per-address N  of them from one address, or one /64 of IPv6; 0: any (default 0)\n"
+    "  --max-buffered BYTES\n"
+    "                   what waits for clients to send or receive may take so much memory; then\n"
+    "                   those go who have made no progress for longest (default 64 MiB)\n"
     "  --access-log FILE\n"
     "                   write a line for each request to this file; - is standard output\n"
     "                   (default: none)\n"
@@ -95,7 +104,7 @@ Number parse_number(const std::string& option, const char* text, Number least) {
     return number;
 }
 
-web::Limits parse_limits(const char* text) {
+web::Limits parse_limits(const char* text, std::uint32_t rate) {
     const char* const end = text + std::strlen(text);
     std::array<unsigned, 5> limits;
     const char* from = text;
@@ -109,7 +118,15 @@ web::Limits parse_limits(const char* text) {
     }
     using std::chrono::seconds;
     const auto [idle, head, progress, linger, stop] = limits;
-    return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop)};
+    return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop), rate};
+}
+
+void require_buffers(const web::ServerOptions& server) {
+    constexpr std::size_t least = 2 * web::BufferPool::buffer_size;
+    if (server.buffers / server.threads >= least) return;
+    throw std::invalid_argument("--max-buffered " + std::to_string(server.buffers) +
+                                ": less than " + std::to_string(least) + " bytes for each of " +
+                                std::to_string(server.threads) + " threads");
 }
 
 std::string parse_root(const char* text) {
@@ -159,7 +176,12 @@ std::optional<Options> parse_options(int argc, char** argv) {
         {"limits", required_argument, nullptr, 'l'},
         {"root", required_argument, nullptr, 'r'},
         {"cache", required_argument, nullptr, 'c'},
-        {"access-log", required_argument, nullptr, 'a'},
+        {"timeout", required_argument, nullptr, 'i'},
+        {"min-rate", required_argument, nullptr, 'm'},
+        {"max-clients", required_argument, nullptr, 'n'},
+        {"per-address", required_argument, nullptr, 'a'},
+        {"max-buffered", required_argument, nullptr, 'b'},
+        {"access-log", required_argument, nullptr, 'o'},
         {"error-log", required_argument, nullptr, 'e'},
         {"log-format", required_argument, nullptr, 'f'},
         {"log-level", required_argument, nullptr, 'v'},
@@ -169,15 +191,26 @@ std::optional<Options> parse_options(int argc, char** argv) {
     };
     Options options;
     auto& [server, root, cache, log] = options;
+    auto& [clients, of_address] = server.admission;
+    web::Limits& limits = server.limits;
     for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (found) {
             case 'h': server.host = optarg; break;
             case 'p': server.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
             case 't': server.threads = parse_number<unsigned>("--threads", optarg, 1); break;
-            case 'l': server.limits = parse_limits(optarg); break;
+            case 'l': limits = parse_limits(optarg, limits.rate); break;
+            case 'i':
+                limits.idle = std::chrono::seconds(parse_number<unsigned>("--timeout", optarg, 0));
+                break;
+            case 'm': limits.rate = parse_number<std::uint32_t>("--min-rate", optarg, 0); break;
+            case 'n': clients = parse_number<std::size_t>("--max-clients", optarg, 1); break;
+            case 'a': of_address = parse_number<std::size_t>("--per-address", optarg, 0); break;
+            case 'b':
+                server.buffers = parse_number<std::size_t>("--max-buffered", optarg, 1);
+                break;
             case 'r': root = parse_root(optarg); break;
             case 'c': cache = parse_number<std::size_t>("--cache", optarg, 0); break;
-            case 'a': log.access = parse_file("--access-log", optarg); break;
+            case 'o': log.access = parse_file("--access-log", optarg); break;
             case 'e': log.error = parse_file("--error-log", optarg); break;
             case 'f': log.format = parse_format(optarg); break;
             case 'v': log.level = parse_level(optarg); break;
@@ -187,6 +220,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
         }
     }
     if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");
+    require_buffers(server);
     return options;
 }
 

@@ -15,10 +15,12 @@
 
 namespace web {
 
-/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+/// The answer when anything runs out (RFC 9110 §15.6.4, §10.2.3): ready made, for there may be no
+/// memory to make it of.
 inline constexpr std::string_view service_unavailable =
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Content-Length: 0\r\n"
+    "Retry-After: 1\r\n"
     "Connection: close\r\n"
     "\r\n";
 

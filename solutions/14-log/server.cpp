@@ -36,14 +36,14 @@ private:
 
 Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Log& log,
                std::atomic<bool>& stopping)
-    : stopping_(stopping) {
+    : admission_(options.admission), stopping_(stopping) {
     std::vector<std::unique_ptr<Handler>> handlers(options.threads);
     std::ranges::generate(handlers, make_handler);  // may fail, and no port is open yet
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
-        workers_.push_back(std::make_unique<Worker>(std::move(listener),
-                                                    std::move(handlers[workers_.size()]),
-                                                    options.limits, log, stopping));
+        workers_.push_back(std::make_unique<Worker>(
+            std::move(listener), std::move(handlers[workers_.size()]), options.limits,
+            options.buffers / options.threads, admission_, log, stopping));
     }
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "admission.h"
 #include "affinity.h"
 #include "handler.h"
 #include "log.h"
@@ -19,10 +21,12 @@ struct ServerOptions {
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
     Limits limits;
+    Admission::Bounds admission;
+    std::size_t buffers = 64 * 1024 * 1024;  // bytes that all clients' may take together
 };
 
 /// A worker for each thread, the calling one among them. They share nothing but the flag that stops
-/// them, and the files of the log.
+/// them, the count of their clients, and the files of the log.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `log` and `stopping` must outlive the server.
@@ -38,6 +42,7 @@ public:
 private:
     void work(unsigned index);
 
+    Admission admission_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::uint16_t port_ = 0;
     std::atomic<bool>& stopping_;

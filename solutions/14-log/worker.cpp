@@ -1,5 +1,7 @@
 #include "worker.h"
 
+#include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -16,6 +18,10 @@ constexpr int accept_batch = 64;
 
 // So much of a file in one call; then others have their turn.
 constexpr std::size_t file_piece = 1024 * 1024;
+
+iovec part(std::string_view bytes) {
+    return {const_cast<char*>(bytes.data()), bytes.size()};
+}
 
 std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output) {
     return output.file ? send(socket, output.bytes, *output.file, file_piece)
@@ -59,6 +65,10 @@ void make_room() {
     give_back_memory();
 }
 
+bool moves_bytes(Wait wait) {
+    return wait == Wait::body || wait == Wait::room;
+}
+
 // Nothing is lost when the server is stopped now.
 bool is_answered(const Wants& wants) {
     return wants.wait == Wait::request || wants.wait == Wait::end;
@@ -75,14 +85,21 @@ std::chrono::seconds Limits::of(Wait wait) const {
     }
 }
 
-Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, Log& log,
+std::uint64_t Limits::least_moved() const {
+    return std::uint64_t{rate} * static_cast<std::uint64_t>(progress.count());
+}
+
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+               std::size_t buffers, Admission& admission, Log& log,
                const std::atomic<bool>& stopping)
     : handler_(std::move(handler)),
       limits_(limits),
       log_(log),
       access_log_(log.has_access_log() ? std::make_unique<AccessLog>(log) : nullptr),
       stopping_(stopping),
+      admission_(admission),
       listener_(std::move(listener)),
+      pool_(buffers),
       now_(Clock::now()) {
     poller_.add(listener_.number(), Interest::receive);
 }
@@ -108,6 +125,7 @@ void Worker::run_once() {
         } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
             serve(*client);
         }
+        if (pool_.is_short()) make_way();
     }
     if (now_ >= next_sweep_) {
         drop_overdue();
@@ -144,19 +162,35 @@ void Worker::accept_clients() try {
             return pause_accepting();
         }
         if (!accepted) return;
-        const int fd = accepted->socket.number();
-        const auto index = static_cast<std::size_t>(fd);
-        if (index >= clients_.size()) clients_.resize(index + 1);
-        dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
-        auto log = access_log_ ? access_log_->of_client(accepted->address) : nullptr;
-        clients_[index] = std::make_unique<Client>(
-            std::move(accepted->socket), Connection(*handler_, pool_, opening_, std::move(log)));
-        clients_[index]->deadline = now_ + limits_.idle;
-        ++client_count_;
-        poller_.add(fd, Interest::receive);
+        take_in(std::move(*accepted));
     }
 } catch (const std::bad_alloc&) {
     pause_accepting();
+}
+
+void Worker::take_in(Accepted accepted) {
+    auto place = admission_.admit(accepted.address);
+    if (!place) return turn_away(accepted);
+    const int fd = accepted.socket.number();
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= clients_.size()) clients_.resize(index + 1);
+    dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
+    holders_.reserve(clients_.capacity());
+    auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
+    clients_[index] =
+        std::make_unique<Client>(std::move(*place), std::move(accepted.socket),
+                                 Connection(*handler_, pool_, opening_, std::move(log)));
+    clients_[index]->deadline = now_ + limits_.idle;
+    ++client_count_;
+    poller_.add(fd, Interest::receive);
+}
+
+// Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
+// something already may find a reset behind the answer.
+void Worker::turn_away(const Accepted& accepted) {
+    const std::array parts{part(service_unavailable)};
+    static_cast<void>(send(accepted.socket, parts));
+    if (access_log_) access_log_->turned_away(accepted.address, Status::service_unavailable);
 }
 
 // accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched
@@ -197,7 +231,12 @@ void Worker::serve(Client& client) {
 
 void Worker::wait_for(Client& client, const Wants& wants) {
     if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
-    client.wants = wants;
+    const Wants before = std::exchange(client.wants, wants);
+    if (moves_bytes(before.wait) && moves_bytes(wants.wait) &&
+        wants.moved - before.moved < limits_.least_moved()) {
+        client.wants.moved = before.moved;  // until it is enough
+        return;
+    }
     client.deadline = now_ + limits_.of(wants.wait);
 }
 
@@ -211,6 +250,23 @@ void Worker::drop(Client& client) {
     client.connection.cut_off();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
+}
+
+// Before there is nothing for whoever asks next, those go who hold something and have made no
+// progress for longest.
+void Worker::make_way() {
+    holders_.clear();
+    for (const auto& client : clients_) {
+        if (client && client->connection.holds_buffers()) holders_.push_back(client.get());
+    }
+    std::ranges::sort(holders_, {}, [this](const Client* client) {
+        return client->deadline - limits_.of(client->wants.wait);
+    });
+    for (Client* const client : holders_) {
+        if (pool_.has_enough()) return;
+        drop(*client);
+        client->connection.return_buffers();
+    }
 }
 
 void Worker::drop_overdue() {
