@@ -55,6 +55,7 @@ from workbook.checks.behaviour import (
     hot_files,
     keep_alive,
     limits,
+    log,
     many_clients,
     memory,
     paths,
@@ -115,6 +116,7 @@ GROUPS = (
     group("hot-files", "files that are asked for again and again", hot_files.cases, level=11),
     group("chunked", "bodies that come in chunks", chunked.cases, level=12),
     group("streaming", "bodies that nobody holds", streaming.cases, level=12),
+    group("log", "lines of the log", log.cases, level=14),
 )
 
 CHECKS: tuple[Check, ...] = (
