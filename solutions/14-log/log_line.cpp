@@ -132,6 +132,19 @@ std::string_view first_line(std::string_view head) {
     return head.substr(0, LoggedHead::max_line);
 }
 
+constexpr std::string_view referer = "referer";
+constexpr std::string_view user_agent = "user-agent";
+
+// Nearly every line has none of these names: the colon tells, before a letter is compared.
+bool has_name(std::string_view line, std::string_view name) {
+    return line.size() > name.size() && line[name.size()] == ':' &&
+           same_name(line.substr(0, name.size()), name);
+}
+
+std::string_view value_of(std::string_view line, std::string_view name) {
+    return trim(line.substr(name.size() + 1)).substr(0, LoggedHead::max_field);
+}
+
 std::string_view level_text(LogLevel level) {
     switch (level) {
         case LogLevel::error: return "error";
@@ -145,10 +158,12 @@ std::string_view level_text(LogLevel level) {
 
 LoggedHead logged_head(std::string_view head, std::string_view fields) {
     LoggedHead found{.line = first_line(head), .referer = {}, .user_agent = {}};
-    while (const auto field = take_field(fields)) {
-        const std::string_view value = field->value.substr(0, LoggedHead::max_field);
-        if (same_name(field->name, "referer")) found.referer = value;
-        if (same_name(field->name, "user-agent")) found.user_agent = value;
+    while (!fields.empty()) {
+        const std::size_t end = fields.find('\n');
+        const std::string_view line = fields.substr(0, end - 1);
+        if (has_name(line, referer)) found.referer = value_of(line, referer);
+        if (has_name(line, user_agent)) found.user_agent = value_of(line, user_agent);
+        fields.remove_prefix(end + 1);
     }
     return found;
 }

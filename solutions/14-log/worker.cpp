@@ -126,6 +126,8 @@ void Worker::run_once() {
             serve(*client);
         }
         if (pool_.is_short()) make_way();
+        if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
+            access_log_->write(now_);
     }
     if (now_ >= next_sweep_) {
         drop_overdue();
@@ -220,8 +222,6 @@ void Worker::give_up(int fd) {
 
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.wants.interest);
-    if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
-        access_log_->write(now_);
     if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
     const Wants wants = client.connection.wants();
     if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
