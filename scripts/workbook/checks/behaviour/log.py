@@ -99,8 +99,8 @@ def order_and_amount() -> Iterator[Case]:
     yield alone("bodies-among-others", "the chapter's page",
                 "while the body of one request comes, others are asked on other connections",
                 "its line tells its own head, when it has its answer", bodies_among_others)
-    yield alone("never-torn", "write(2)", f"{CLIENTS} clients ask {MANY} times in all, with lines of "
-                "very different length", "each line whole, those of each client in their order",
+    yield alone("never-torn", "write(2)", f"{CLIENTS} clients ask {MANY} times in all, with lines "
+                "of very different length", "each line whole, those of each client in their order",
                 never_torn)
     yield alone("within-a-second", "the chapter's page", "one request, and nothing after it",
                 "its line is in the file a second later", within_a_second)
@@ -109,8 +109,8 @@ def order_and_amount() -> Iterator[Case]:
 
 
 def other_files() -> Iterator[Case]:
-    yield alone("renamed", "logrotate(8), SIGHUP", "the file is renamed and the server gets SIGHUP, "
-                "several times, while clients ask", "all lines are in one file or another, whole",
+    yield alone("renamed", "logrotate(8), SIGHUP", "the file is renamed and the server gets "
+                "SIGHUP, several times, while clients ask", "all lines are in one file or another, whole",
                 renamed)
     yield alone("hangup-without-traffic", "logrotate(8), SIGHUP",
                 "the file is renamed and the server gets SIGHUP, with no client there",
@@ -120,8 +120,8 @@ def other_files() -> Iterator[Case]:
                 "larger", rotated)
     yield alone("three-are-kept", "the chapter's page", "--log-size 2000, and many requests",
                 "four files, the last lines in them", three_are_kept)
-    yield alone("rotation-in-vain", "rename(2)", f"--log-size {LIMIT}, and .1, .2 and .3 are folders",
-                "all lines are in the file, and the error log says why", rotation_in_vain)
+    yield alone("rotation-in-vain", "rename(2)",
+                f"--log-size {LIMIT}, and .1, .2 and .3 are folders", "all lines are in the file, and the error log says why", rotation_in_vain)
 
 
 def no_room() -> Iterator[Case]:
@@ -134,8 +134,8 @@ def no_room() -> Iterator[Case]:
     yield alone("pipe-unread", "pipe(7), fifo(7)", "the log is a fifo that somebody has open and "
                 "does not read; more requests than it has room for",
                 "all are answered; what can be read and what was lost is all", pipe_unread)
-    yield alone("standard-output-unread", "pipe(7)", "the log is standard output, a pipe that nobody "
-                "reads", "the same", standard_output_unread)
+    yield alone("standard-output-unread", "pipe(7)", "the log is standard output, a pipe that "
+                "nobody reads", "the same", standard_output_unread)
 
 
 def options() -> Iterator[Case]:
@@ -148,8 +148,8 @@ def options() -> Iterator[Case]:
         ("bad-level", ("--log-level", "loud"), "--log-level loud"),
         ("bad-size", ("--log-size", "1k"), "--log-size 1k"),
     ]:
-        yield alone(what, "the chapter's page", f"the server is started with {' '.join(arguments)}, "
-                    "on a port that is taken", "it says which option is wrong, and ends with 1",
+        yield alone(what, "the chapter's page",
+                    f"the server is started with {' '.join(arguments)}, on a port that is taken", "it says which option is wrong, and ends with 1",
                     partial(in_vain, arguments=arguments, words=(arguments[0], words)))
     yield alone("off", "the chapter's page", "a request to a server without --access-log",
                 "no line anywhere", off)
@@ -244,7 +244,7 @@ def requests(server: Server, form: str) -> None:
 
 
 def in_workers_order(lines: list[Line], expected: list[Line]) -> None:
-    """Clients that come one after another may have several workers, each of which writes its own."""
+    """Clients that come one after another may have several workers: each writes its own."""
     key = partial(map, str)
     must_be(sorted(lines, key=lambda line: list(key(line))),
             sorted(expected, key=lambda line: list(key(line))))
@@ -333,8 +333,7 @@ def turned_away(server: Server) -> None:
 def injection(server: Server, form: str) -> None:
     expected = []
     with logging(server, "--log-format", form) as (other, file):
-        for target in (b'/"', b"/\\", b'/\\"\\x22 - "'.replace(b" ", b"+"), b"/%0d%0a%22", b"/\\n\\r",
-                       b"/\\u000a", b'/","status":200,"x":"', b"/{}[]|^`<>"):
+        for target in (b'/"', b"/\\", b'/\\"\\x22+-+"', b"/%0d%0a%22", b"/\\n\\r", b"/\\u000a", b'/","status":200,"x":"', b"/{}[]|^`<>"):
             ask(other, get(target))
             size = len(page_of_404(server))
             expected.append(Line(b"GET " + target + b" HTTP/1.1", 404, size))
