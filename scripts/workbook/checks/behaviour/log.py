@@ -4,6 +4,7 @@ being counted, whatever becomes of the file.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -110,8 +111,8 @@ def order_and_amount() -> Iterator[Case]:
 
 def other_files() -> Iterator[Case]:
     yield alone("renamed", "logrotate(8), SIGHUP", "the file is renamed and the server gets "
-                "SIGHUP, several times, while clients ask", "all lines are in one file or another, whole",
-                renamed)
+                "SIGHUP, several times, while clients ask",
+                "all lines are in one file or another, whole", renamed)
     yield alone("hangup-without-traffic", "logrotate(8), SIGHUP",
                 "the file is renamed and the server gets SIGHUP, with no client there",
                 "there is a new file", hangup_without_traffic)
@@ -121,7 +122,8 @@ def other_files() -> Iterator[Case]:
     yield alone("three-are-kept", "the chapter's page", "--log-size 2000, and many requests",
                 "four files, the last lines in them", three_are_kept)
     yield alone("rotation-in-vain", "rename(2)",
-                f"--log-size {LIMIT}, and .1, .2 and .3 are folders", "all lines are in the file, and the error log says why", rotation_in_vain)
+                f"--log-size {LIMIT}, and .1, .2 and .3 are folders",
+                "all lines are in the file, and the error log says why", rotation_in_vain)
 
 
 def no_room() -> Iterator[Case]:
@@ -149,7 +151,8 @@ def options() -> Iterator[Case]:
         ("bad-size", ("--log-size", "1k"), "--log-size 1k"),
     ]:
         yield alone(what, "the chapter's page",
-                    f"the server is started with {' '.join(arguments)}, on a port that is taken", "it says which option is wrong, and ends with 1",
+                    f"the server is started with {' '.join(arguments)}, on a port that "
+                    "is taken", "it says which option is wrong, and ends with 1",
                     partial(in_vain, arguments=arguments, words=(arguments[0], words)))
     yield alone("off", "the chapter's page", "a request to a server without --access-log",
                 "no line anywhere", off)
@@ -245,9 +248,7 @@ def requests(server: Server, form: str) -> None:
 
 def in_workers_order(lines: list[Line], expected: list[Line]) -> None:
     """Clients that come one after another may have several workers: each writes its own."""
-    key = partial(map, str)
-    must_be(sorted(lines, key=lambda line: list(key(line))),
-            sorted(expected, key=lambda line: list(key(line))))
+    must_be(sorted(lines, key=repr), sorted(expected, key=repr))
 
 
 def page_of_404(server: Server) -> bytes:
@@ -333,7 +334,8 @@ def turned_away(server: Server) -> None:
 def injection(server: Server, form: str) -> None:
     expected = []
     with logging(server, "--log-format", form) as (other, file):
-        for target in (b'/"', b"/\\", b'/\\"\\x22+-+"', b"/%0d%0a%22", b"/\\n\\r", b"/\\u000a", b'/","status":200,"x":"', b"/{}[]|^`<>"):
+        for target in (b'/"', b"/\\", b'/\\"\\x22+-+"', b"/%0d%0a%22", b"/\\n\\r",
+                       b"/\\u000a", b'/","status":200,"x":"', b"/{}[]|^`<>"):
             ask(other, get(target))
             size = len(page_of_404(server))
             expected.append(Line(b"GET " + target + b" HTTP/1.1", 404, size))
@@ -550,7 +552,7 @@ def may_write(server: Server, size: int) -> None:
 
 
 def full_for_a_while(server: Server) -> None:
-    with logging(server) as (other, file):
+    with logging(server, "--threads", "1") as (other, file):
         may_write(other, 33_333)
         at_once(other, MANY)
         until(lambda: file.stat().st_size == 33_333, "it did not write as much as it may")
@@ -647,8 +649,6 @@ def standard_output(server: Server) -> None:
 
 
 def error_log_of_json(server: Server) -> None:
-    import json
-
     with logging(server) as (_, file):
         errors = file.with_name("error.log")
         with again(server, "--error-log", str(errors), "--log-format", "json", "--log-level",
