@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace web {
 namespace {
@@ -10,7 +11,9 @@ constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff
 
 // RFC 4291 §2.5.4: whoever has a network of IPv6 has 2^64 addresses in it.
 Address network_of(Address address) {
-    if (!std::ranges::starts_with(address, mapped)) std::fill_n(address.begin() + 8, 8, 0);
+    if (!std::ranges::equal(std::span(address).first<12>(), mapped)) {
+        std::fill_n(address.begin() + 8, 8, 0);
+    }
     return address;
 }
 

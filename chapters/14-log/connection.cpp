@@ -26,7 +26,7 @@ std::string_view connection_field(const Request& request, bool last) {
 
 Wants Connection::wants() const {
     const Wait wait = waits_for();
-    return {wait, wait == Wait::room ? Interest::send : Interest::receive, moved_};
+    return {wait, wait == Wait::room ? Interest::send : Interest::receive, moved_, bodies_};
 }
 
 Wait Connection::waits_for() const {
@@ -50,9 +50,7 @@ void Connection::enlarge_input() {
 }
 
 // What has to wait does so in as little memory as holds it. A body waits where its pieces lie.
-void Connection::rest_input() {
-    if (!input_) return;
-    if (input_.empty()) return pool_->give_back(std::move(input_));
+void Connection::shrink_input() {
     if (head_whole_ || input_.size() > BufferPool::small_size) return;
     if (input_.capacity() == BufferPool::small_size) return;
     Buffer small = pool_->take_small();
@@ -61,7 +59,7 @@ void Connection::rest_input() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return rest_input();
+    if (last_answered_) return return_input();
     input_.commit(count);
     if (head_whole_) moved_ += static_cast<std::uint32_t>(count);
     answer_requests();
@@ -70,7 +68,7 @@ void Connection::received(std::size_t count) {
 
 void Connection::end_of_input() {
     input_ended_ = true;
-    rest_input();
+    if (input_.empty()) return_input();
 }
 
 // Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
@@ -162,6 +160,7 @@ void Connection::begin_request() {
 // True if the connection is worth reading all of it. Who was not told to go on may go on all the
 // same, or not (RFC 9110 §10.1.1).
 bool Connection::begin_body() {
+    ++bodies_;
     body_.begin(request_);
     const bool waits = request_.expects_continue && input_.empty();
     if (!sink_) return !waits && body_.left() <= max_skipped;

@@ -36,7 +36,8 @@ enum class Wait : std::uint8_t {
 struct Wants {
     Wait wait = Wait::request;
     Interest interest = Interest::receive;
-    std::uint32_t moved = 0;  // bytes of bodies and answers, modulo 2^32
+    std::uint32_t moved = 0;   // bytes of bodies and answers, modulo 2^32
+    std::uint32_t bodies = 0;  // that have begun
 
     bool operator==(const Wants&) const = default;
 };
@@ -120,7 +121,15 @@ private:
     bool sent_large_body(std::size_t count);
     void answer_requests();
     void enlarge_input();
-    void rest_input();
+    void rest_input() {
+        if (input_.empty()) [[likely]]
+            return return_input();
+        shrink_input();
+    }
+    void return_input() {
+        if (input_) pool_->give_back(std::move(input_));
+    }
+    void shrink_input();
     bool read_head();
     void begin_request();
     bool begin_body();
@@ -158,6 +167,7 @@ private:
     Request request_;
     std::array<iovec, 3> parts_{};
     std::uint32_t moved_ = 0;
+    std::uint32_t bodies_ = 0;
     Reply reply_ = Reply::none;
     bool head_whole_ = false;
     bool closing_ = false;

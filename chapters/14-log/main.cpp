@@ -90,7 +90,7 @@ web::Limits parse_limits(const char* text, std::uint32_t rate) {
 }
 
 void require_buffers(const web::ServerOptions& server) {
-    constexpr std::size_t least = 2 * web::BufferPool::buffer_size;
+    constexpr std::size_t least = web::BufferPool::least_bound;
     if (server.buffers / server.threads >= least) return;
     throw std::invalid_argument("--max-buffered " + std::to_string(server.buffers) +
                                 ": less than " + std::to_string(least) + " bytes for each of " +

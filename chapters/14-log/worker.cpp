@@ -72,8 +72,10 @@ void turn_away(const Fd& socket) {
     static_cast<void>(send(socket, parts));
 }
 
-bool moves_bytes(Wait wait) {
-    return wait == Wait::body || wait == Wait::room;
+// Answers to pipelined requests are one, however many are appended to it.
+bool is_same_transfer(const Wants& before, const Wants& now) {
+    if (now.wait != before.wait) return false;
+    return now.wait == Wait::room || (now.wait == Wait::body && now.bodies == before.bodies);
 }
 
 // Nothing is lost when the server is stopped now.
@@ -219,8 +221,7 @@ void Worker::serve(Client& client) {
 void Worker::wait_for(Client& client, const Wants& wants) {
     if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
     const Wants before = std::exchange(client.wants, wants);
-    if (moves_bytes(before.wait) && moves_bytes(wants.wait) &&
-        wants.moved - before.moved < limits_.least_moved()) {
+    if (is_same_transfer(before, wants) && wants.moved - before.moved < limits_.least_moved()) {
         client.wants.moved = before.moved;  // until it is enough
         return;
     }

@@ -65,8 +65,17 @@ void make_room() {
     give_back_memory();
 }
 
-bool moves_bytes(Wait wait) {
-    return wait == Wait::body || wait == Wait::room;
+// Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
+// something already may find a reset behind the answer.
+void turn_away(const Fd& socket) {
+    const std::array parts{part(service_unavailable)};
+    static_cast<void>(send(socket, parts));
+}
+
+// Answers to pipelined requests are one, however many are appended to it.
+bool is_same_transfer(const Wants& before, const Wants& now) {
+    if (now.wait != before.wait) return false;
+    return now.wait == Wait::room || (now.wait == Wait::body && now.bodies == before.bodies);
 }
 
 // Nothing is lost when the server is stopped now.
@@ -172,7 +181,10 @@ void Worker::accept_clients() try {
 
 void Worker::take_in(Accepted accepted) {
     auto place = admission_.admit(accepted.address);
-    if (!place) return turn_away(accepted);
+    if (!place) {
+        if (access_log_) access_log_->turned_away(accepted.address, Status::service_unavailable);
+        return turn_away(accepted.socket);
+    }
     const int fd = accepted.socket.number();
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
@@ -185,14 +197,6 @@ void Worker::take_in(Accepted accepted) {
     clients_[index]->deadline = now_ + limits_.idle;
     ++client_count_;
     poller_.add(fd, Interest::receive);
-}
-
-// Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
-// something already may find a reset behind the answer.
-void Worker::turn_away(const Accepted& accepted) {
-    const std::array parts{part(service_unavailable)};
-    static_cast<void>(send(accepted.socket, parts));
-    if (access_log_) access_log_->turned_away(accepted.address, Status::service_unavailable);
 }
 
 // accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched
@@ -232,8 +236,7 @@ void Worker::serve(Client& client) {
 void Worker::wait_for(Client& client, const Wants& wants) {
     if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
     const Wants before = std::exchange(client.wants, wants);
-    if (moves_bytes(before.wait) && moves_bytes(wants.wait) &&
-        wants.moved - before.moved < limits_.least_moved()) {
+    if (is_same_transfer(before, wants) && wants.moved - before.moved < limits_.least_moved()) {
         client.wants.moved = before.moved;  // until it is enough
         return;
     }

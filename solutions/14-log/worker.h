@@ -70,7 +70,6 @@ private:
     void set_date();
     void accept_clients();
     void take_in(Accepted accepted);
-    void turn_away(const Accepted& accepted);
     void pause_accepting();
     void resume_accepting();
     void give_up(int fd);
