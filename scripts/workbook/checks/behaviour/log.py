@@ -41,7 +41,7 @@ from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exc
 from workbook.servers.process import READY, Server
 
 SOON_S = 1.2  # a line is in its file after a second
-SLOW_S = 6.0  # and on a busy machine
+SLOW_S = 6.0  # the same on a busy machine
 MANY = 4000  # requests: their lines are more than a worker keeps before it writes
 CLIENTS = 8
 MOST_OF_A_LINE, MOST_OF_A_FIELD = 2048, 1024
@@ -535,9 +535,13 @@ def rotation_in_vain(server: Server) -> None:
         raise Unmet("it does not say that it could not rename the file")
 
 
-def full(server: Server) -> None:
+def must_have_full() -> None:
     if not Path("/dev/full").exists():
         raise Unable("this system has no /dev/full")
+
+
+def full(server: Server) -> None:
+    must_have_full()
     with again(server, "--access-log", "/dev/full") as other:
         at_once(other, MANY)
         said = stop(other)
@@ -649,6 +653,7 @@ def standard_output(server: Server) -> None:
 
 
 def error_log_of_json(server: Server) -> None:
+    must_have_full()
     with logging(server) as (_, file):
         errors = file.with_name("error.log")
         with again(server, "--error-log", str(errors), "--log-format", "json", "--log-level",
