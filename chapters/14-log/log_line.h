@@ -28,7 +28,7 @@ struct LoggedHead {
 
 /// The same of a head, or of what has come of it; `fields` are the field lines that a parser
 /// accepted. Views of both.
-LoggedHead logged_head(std::string_view head, std::string_view fields = {});
+LoggedHead logged_head(std::string_view head, std::string_view fields = "");
 
 /// What a line of the access log tells.
 struct LogEntry {

@@ -167,6 +167,18 @@ web::CacheBounds cache_bounds(const Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
+/// False if it is none of the log's.
+bool set_log_option(int found, web::LogOptions& log) {
+    switch (found) {
+        case 'o': log.access = parse_file("--access-log", optarg); return true;
+        case 'e': log.error = parse_file("--error-log", optarg); return true;
+        case 'f': log.format = parse_format(optarg); return true;
+        case 'v': log.level = parse_level(optarg); return true;
+        case 's': log.max_size = parse_number<std::size_t>("--log-size", optarg, 0); return true;
+        default: return false;
+    }
+}
+
 /// Nothing when only the usage was asked for.
 std::optional<Options> parse_options(int argc, char** argv) {
     const option known[] = {
@@ -210,13 +222,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
                 break;
             case 'r': root = parse_root(optarg); break;
             case 'c': cache = parse_number<std::size_t>("--cache", optarg, 0); break;
-            case 'o': log.access = parse_file("--access-log", optarg); break;
-            case 'e': log.error = parse_file("--error-log", optarg); break;
-            case 'f': log.format = parse_format(optarg); break;
-            case 'v': log.level = parse_level(optarg); break;
-            case 's': log.max_size = parse_number<std::size_t>("--log-size", optarg, 0); break;
             case 'u': return std::nullopt;
-            default: throw std::invalid_argument("see --help");
+            default:
+                if (!set_log_option(found, log)) throw std::invalid_argument("see --help");
         }
     }
     if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");
