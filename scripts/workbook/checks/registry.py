@@ -58,6 +58,7 @@ from workbook.checks.behaviour import (
     log,
     many_clients,
     memory,
+    overload,
     paths,
     pipelining,
     requests,
@@ -116,6 +117,8 @@ GROUPS = (
     group("hot-files", "files that are asked for again and again", hot_files.cases, level=11),
     group("chunked", "bodies that come in chunks", chunked.cases, level=12),
     group("streaming", "bodies that nobody holds", streaming.cases, level=12),
+    group("overload", "more clients, and slower ones, than there is room for", overload.cases,
+          level=13),
     group("log", "lines of the log", log.cases, level=14),
 )
 
@@ -148,6 +151,8 @@ CHECKS: tuple[Check, ...] = (
     counted.check(costs.LARGE_FILE_ALLOCATIONS, level=11, per="large file"),
     counted.check(costs.NOT_MODIFIED_SYSCALLS, level=11, per="file that the client has"),
     counted.check(costs.MISSING_SYSCALLS, level=11, per="file that is not there"),
+    counted.check(costs.REFUSAL_SYSCALLS, level=13, when=" beside the waits",
+                  per="client that finds no place"),
     Check("cost.file-piece", "bytes asked for before the next wait", sending.judge,
           unit="bytes asked for before the next wait", per="large file", level=9, tool="strace",
           after="behaviour.files"),

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import os
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 TABLE = Path("/proc/sys/net/netfilter")
 CLONE_NEWNET = 0x40000000  # linux/sched.h
+SIOCSIFADDR = 0x8916  # linux/sockios.h
 
 # Brings `lo` up (netdevice(7)), says so, and keeps the namespace until our end of the pipe closes.
 HOLDER = """\
@@ -64,6 +68,34 @@ def own() -> Iterator[None]:
         finally:
             if entered:
                 setns(before.fileno(), CLONE_NEWNET)
+
+
+def add_addresses(*addresses: str) -> bool:
+    """Gives the loopback of this thread more addresses of IPv6 (netdevice(7)); False if it is not
+    our own, or cannot have them.
+    """
+    if not _is_own():
+        return False
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as control:
+            for address in addresses:
+                with suppress(FileExistsError):
+                    fcntl.ioctl(control, SIOCSIFADDR, struct.pack(
+                        "=16sIi", socket.inet_pton(socket.AF_INET6, address), 128,
+                        socket.if_nametoindex("lo")))
+    except OSError:
+        return False
+    return True
+
+
+def _is_own() -> bool:
+    """Whether this thread is on the network that the holder keeps."""
+    networks = [Path("/proc/thread-self/ns/net"),
+                *(Path(f"/proc/{holder.pid}/ns/net") for holder in _holders)]
+    with suppress(OSError):
+        here, *ours = (network.readlink() for network in networks)
+        return here in ours
+    return False
 
 
 def room() -> float:

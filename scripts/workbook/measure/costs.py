@@ -48,6 +48,8 @@ LARGE_NAME, LARGE_BYTES = "large.bin", 200_000
 LARGE_FILE = b"GET /large.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 NOT_MODIFIED = b"GET /file.html HTTP/1.1\r\n" + FIELDS + b"If-None-Match: *\r\n\r\n"
 MISSING = b"GET /nowhere.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
+WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
+ONE_PLACE = ("--max-clients", "1")
 CACHE_LEVEL, SETTLED_S = 11, 3.2  # from which on a file is kept, if it was changed so long ago
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
@@ -74,7 +76,8 @@ class Measure:
     requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
-    folder with FILE_NAME in it, one that is `logged` a server that logs to a file.
+    folder with FILE_NAME in it, one that is `logged` a server that logs to a file. One of clients
+    that are `turned_away` counts those who find no place in a server that has one.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -87,6 +90,7 @@ class Measure:
     clients: int = 1
     rooted: bool = False
     logged: bool = False
+    turned_away: bool = False
 
     @property
     def figure(self) -> str:
@@ -152,7 +156,7 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
                 _store(costs, measure, _per_request(once, twice, measure))
         except CannotTrace as error:
             costs.skipped |= {measure.name: str(error) for measure in able
-                              if measure.tool is STRACE}
+                              if measure.tool.program == STRACE.program}
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
@@ -193,9 +197,13 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
     """Totals of one run of the server under the tool, being asked so many `times`."""
     tool, kept = measure.tool, measure.kept and level >= KEEP_ALIVE_LEVEL
     try:
-        with start(wrapper=tool.wrapper(report)) as server:
+        with start(*(ONE_PLACE if measure.turned_away else ()),
+                   wrapper=tool.wrapper(report)) as server:
             sent = request or measure.request or (KEPT if kept else CLOSING)
-            _ask(server, sent, times, measure, kept)
+            if measure.turned_away:
+                _turn_away(server, times)
+            else:
+                _ask(server, sent, times, measure, kept)
             ended = server.stop()
     except UserError as error:
         if "ptrace" in error.message:
@@ -225,6 +233,21 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
         for client in clients:
             client.shutdown(socket.SHUT_WR)
             client.recv(1)  # until the server has closed as well: that is part of every run
+
+
+def _turn_away(server: Server, times: int) -> None:
+    """So many clients come and go, one after another, while another has the only place."""
+    address = server.host, server.port
+    with connect(address, PATIENCE_S) as first:
+        first.sendall(KEPT)
+        _judge(server, next(answers(first, 1)), kept=True)
+        for _ in range(times):
+            with connect(address, PATIENCE_S) as client:
+                answer = b"".join(iter(lambda: client.recv(65_536), b""))
+                if not answer.startswith(b"HTTP/1.1 503 "):
+                    line = answer.partition(b"\r\n")[0].decode(errors="replace") or "nothing"
+                    raise UserError(f"{server.name} cannot be counted: one client too many got "
+                                    f"{line}", "make the behaviour checks pass first")
 
 
 def _send(server: Server, clients: Sequence[socket.socket], request: bytes, piece: int) -> None:
@@ -261,9 +284,15 @@ def _read_strace(report: str) -> Counter[str]:
 
 
 def _was_idle(name: str, result: str) -> bool:
-    waits = name in ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
+    waits = name in WAITS
     return result.startswith("-") and (waits or name.startswith("accept")) or (
         waits and result == "0")
+
+
+def _read_strace_but_waits(report: str) -> Counter[str]:
+    """All who came meanwhile share a wait."""
+    return Counter({name: calls for name, calls in _read_strace(report).items()
+                    if name not in WAITS})
 
 
 def _read_memcheck(report: str) -> Counter[str]:
@@ -331,6 +360,8 @@ NOT_MODIFIED_SYSCALLS = Measure("not-modified-syscalls", STRACE,
                                 rooted=True)
 MISSING_SYSCALLS = Measure("missing-syscalls", STRACE, {"syscalls_missing": "system calls"},
                            request=MISSING, rooted=True)
+REFUSAL_SYSCALLS = Measure("refusal-syscalls", replace(STRACE, read=_read_strace_but_waits),
+                           {"syscalls_refusal": "system calls"}, turned_away=True)
 FILE_INSTRUCTIONS = Measure("file-instructions", CALLGRIND, {"instructions_file": "instructions"},
                             request=FILE, rooted=True)  # valgrind 3.19 knows no openat2: the walk's
 LOGGED_SYSCALLS = Measure("logged-syscalls", STRACE, {"syscalls_logged": "system calls"},

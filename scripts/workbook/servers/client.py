@@ -70,23 +70,29 @@ class Client:
     """One connection, for one thread. Every wait ends at `deadline` (time.monotonic).
 
     A `narrow` one makes the kernel hold little for us (about 100 kB on Linux): a server that
-    answers more while we do not read finds its socket full.
+    answers more while we do not read finds its socket full. One with a `source` comes from that
+    address; OSError if it is none of this machine's.
     """
 
-    def __init__(self, address: tuple[str, int], deadline: float, narrow: bool = False) -> None:
+    def __init__(self, address: tuple[str, int], deadline: float, narrow: bool = False,
+                 source: str = "") -> None:
         self._started = time.monotonic()
         self._deadline = deadline
         self._data = bytearray()
         self._end: End | None = None
         self._sip = Sip(1 << 18, 0)
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        host, port = address[0].strip("[]"), address[1]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
         self._socket.settimeout(max(0.001, deadline - self._started))
         if narrow:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             self._come_from_elsewhere()
+        if source:
+            self._come_from(source)
         try:
-            self._socket.connect(address)
+            self._socket.connect((host, port))
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             self._end = "timeout" if isinstance(error, TimeoutError) else "refused"
@@ -101,6 +107,13 @@ class Client:
         elsewhere = ".".join(str(random.randint(1, 254)) for _ in range(3))
         with suppress(OSError):  # macOS has one loopback address, and no such memory of it
             self._socket.bind((f"127.{elsewhere}", 0))
+
+    def _come_from(self, source: str) -> None:
+        try:
+            self._socket.bind((source, 0))
+        except OSError:
+            self.close()
+            raise
 
     def __enter__(self) -> Client:
         return self
@@ -124,7 +137,7 @@ class Client:
             self._wait(write=False)
         return self.received()
 
-    def offer(self, data: bytes, quiet_s: float) -> int:
+    def offer(self, data: bytes | memoryview, quiet_s: float) -> int:
         """Send without receiving anything, until the socket has taken nothing for so long; how
         much it took.
         """

@@ -7,7 +7,7 @@ events, not from a clock.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,18 +34,20 @@ def alone(what: str, reference: str, done: str, expected: str,
 
 
 @contextmanager
-def connected(server: Server, count: int, narrow: bool = False) -> Iterator[list[Client]]:
-    deadline = time.monotonic() + PATIENCE_S
+def connected(server: Server, count: int, narrow: bool = False, source: str = "",
+              patience_s: float = PATIENCE_S) -> Iterator[list[Client]]:
+    deadline = time.monotonic() + patience_s
     with ExitStack() as stack:
-        yield [stack.enter_context(Client((server.host, server.port), deadline, narrow))
+        yield [stack.enter_context(Client((server.host, server.port), deadline, narrow, source))
                for _ in range(count)]
 
 
-def have_the_page(clients: list[Client], sent: bytes = GET[0]) -> None:
+def have_the_page(clients: Sequence[Client], sent: bytes = GET[0], times: int = 1) -> None:
+    """For the first time, or so many times in all."""
     for client in clients:
-        client.perform((sent, Await(GET[1])))
+        client.perform((sent, Await(times * GET[1])))
         if client.ended:
-            raise Unmet("a client was not answered, or closed after its first answer")
+            raise Unmet("a client was not answered, or closed after its answer")
 
 
 def must_be_plain(server: Server) -> None:

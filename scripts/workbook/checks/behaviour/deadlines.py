@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
+from typing import Any
 
 from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected
 from workbook.checks.behaviour.kept import GET
@@ -35,6 +36,7 @@ NOW_AND_THEN = Pause(0.25)
 EARLY_S = 0.9
 BIT = 400_000  # more than must be free before a full socket takes more
 SERVED = "it is served to the end"
+RATE_LEVEL = 13  # from which on bytes have to come at some rate
 LEAVES_S = 3.5  # the limit, a second until the sweep, and time for a busy machine
 
 
@@ -64,34 +66,39 @@ def cases() -> Iterator[Case]:
         ("stops-in-a-body", Limits(progress=SHORT_S), "stops in a body",
          (post(body[:-1], length=b"1000"),), b""),
     ]:
-        yield _limited(what, limits, f"a client {does}", late,
-                       partial(cut_off, begins=begins, drip=drip))
-    yield _limited("lingers-byte-by-byte", Limits(linger=SHORT_S), "a client sends a bad request, "
-                   "reads 400 and the end, and goes on sending a byte four times a second", late,
-                   lingers)
-    yield _limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, "
-                   f"of 1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
-                   does_not_read)
+        yield limited(what, limits, f"a client {does}", late,
+                      partial(cut_off, begins=begins, drip=drip))
+    yield limited("lingers-byte-by-byte", Limits(linger=SHORT_S), "a client sends a bad request, "
+                  "reads 400 and the end, and goes on sending a byte four times a second", late,
+                  lingers)
+    yield limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, "
+                  f"of 1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
+                  does_not_read)
     turns = int(STAYS_S / NOW_AND_THEN.seconds)
     drips = tuple(step for byte in body[:turns] for step in (bytes([byte]), NOW_AND_THEN))
-    for what, limits, does, steps, expect in [
-        ("body-byte-by-byte", Limits(progress=ENOUGH_S), "sends a body, a byte four times a second",
-         (post(b"", length=b"1000"), *drips, body[turns:]), echoed(body)),
-        ("always-in-its-next-head", Limits(head=ENOUGH_S), "has begun its next request whenever it "
-         "is answered", _always_in_a_head(turns), GET[1] * turns + PAGE_ANSWER),
+    bits = (post(b"", length=b"1000"), *drips, body[turns:])
+    for what, arguments, levels in [
+        ("body-byte-by-byte", (), {"until": RATE_LEVEL - 1}),
+        ("body-byte-by-byte-at-any-rate", ("--min-rate", "0"), {"level": RATE_LEVEL}),
     ]:
-        yield _limited(what, limits, f"a client {does}, for {STAYS_S:g} s", SERVED,
-                       partial(stays, steps=steps, expect=expect))
-    yield _limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
-                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
-                   reads_bit_by_bit)
+        yield limited(what, Limits(progress=ENOUGH_S), "a client sends a body, a byte four times a "
+                      f"second, for {STAYS_S:g} s", SERVED,
+                      partial(stays, steps=bits, expect=echoed(body)), arguments, **levels)
+    yield limited("always-in-its-next-head", Limits(head=ENOUGH_S), "a client has begun its next "
+                  f"request whenever it is answered, for {STAYS_S:g} s", SERVED,
+                  partial(stays, steps=_always_in_a_head(turns),
+                          expect=GET[1] * turns + PAGE_ANSWER))
+    yield limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
+                  f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
+                  reads_bit_by_bit)
 
 
-def _limited(what: str, limits: Limits, done: str, expected: str,
-             perform: Callable[[Server], None]) -> Case:
-    option = limits.option()
-    return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(option)}; {done}",
-                 expected, perform, arguments=option)
+def limited(what: str, limits: Limits, done: str, expected: str,
+            perform: Callable[[Server], None], arguments: tuple[str, ...] = (),
+            **rest: Any) -> Case:
+    options = (*limits.option(), *arguments)
+    return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
+                 expected, perform, arguments=options, **rest)
 
 
 def _always_in_a_head(turns: int) -> tuple[Step, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import repeat
 from time import monotonic, sleep
 
 from workbook.checks.behaviour.alone import (
@@ -57,14 +58,15 @@ def cases() -> Iterator[Case]:
                 level=8)
 
 
-def comes_back(server: Server, visitor: Visitor) -> None:
+def comes_back(server: Server, visitor: Visitor, sources: Iterator[str] = repeat(""),
+               least: int = LEAST) -> None:
     must_be_plain(server)
-    visit(server, visitor, FIRST)
+    visit(server, visitor, FIRST, sources)
     for _ in range(ROUNDS):
         before = server.own_bytes()
-        visit(server, visitor, CLIENTS)
-        left = left_over(server, before, CLIENTS * LEAST) / CLIENTS
-        if left < LEAST:
+        visit(server, visitor, CLIENTS, sources)
+        left = left_over(server, before, CLIENTS * least) / CLIENTS
+        if left < least:
             return
     raise Unmet(f"each client that {visitor.does} left {left:,.0f} bytes behind")
 

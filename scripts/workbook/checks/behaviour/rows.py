@@ -68,6 +68,8 @@ EXPECTATION = refusal("417 Expectation Failed")
 FIELDS_TOO_LARGE = refusal("431 Request Header Fields Too Large")
 NOT_IMPLEMENTED = refusal("501 Not Implemented")
 VERSION = refusal("505 HTTP Version Not Supported")
+NO_PLACE = (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+            b"Connection: close\r\n\r\n")  # ready made, from chapter 13 on
 
 
 class Unmet(Exception):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from workbook.checks.behaviour.alone import PATIENCE_S
 from workbook.checks.behaviour.kept import GET
@@ -51,11 +53,13 @@ OF_KEPT = (
 )
 
 
-def visit(server: Server, visitor: Visitor, count: int) -> None:
-    """So many of a kind, one after another."""
+def visit(server: Server, visitor: Visitor, count: int,
+          sources: Iterator[str] = repeat("")) -> None:
+    """So many of a kind, one after another, each from the next address."""
     for number in range(count):
         address, deadline = (server.host, server.port), time.monotonic() + PATIENCE_S
-        with Client(address, deadline, narrow=Vanish() in visitor.steps) as client:
+        narrow = Vanish() in visitor.steps
+        with Client(address, deadline, narrow, next(sources)) as client:
             client.perform(visitor.steps)
             if visitor.gets is None:
                 if number % FEW == FEW - 1:  # so that the server has seen them go

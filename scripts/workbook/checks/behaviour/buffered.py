@@ -1,0 +1,394 @@
+"""What clients make a server hold is bounded in all: who has made no progress for longest goes, and
+whoever asks and reads is served. What only waits is held in little, and goes on as if nothing had
+been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from time import monotonic, sleep
+
+import psutil
+
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    have_the_page,
+    must_be_plain,
+    must_end,
+)
+from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by
+from workbook.checks.behaviour.kept import GET, LAST, chain, echo
+from workbook.checks.behaviour.rows import (
+    FIELDS_TOO_LARGE,
+    HOST,
+    MAX_BODY,
+    MIB,
+    NO_PLACE,
+    PAGE_ANSWER,
+    STAYS,
+    URI_TOO_LONG,
+    Case,
+    Talk,
+    Unmet,
+    bytewise,
+    echoed,
+    get,
+    noise,
+    post,
+    row,
+)
+from workbook.servers.client import Await, Client, Pause, Sip, Step, exchange, readable
+from workbook.servers.process import Server
+
+STATUS = "RFC 9110 §15.6.4"
+KIB = 1024
+BUFFER = 128 * KIB
+HOLD_MORE = BUFFER // 2  # of a head, which can be as long
+GREEDY = 60
+BUDGET = 8 * BUFFER
+BOUND = 2.25  # times the budget: for what lies beside the buffers, and in the allocator
+EACH_SENDS = 8 * MIB  # more than fits in between, so that the server has to hold what is left
+LONG_S = 60.0
+FEW = 20
+STALE, MOST_NEW = 6, 24
+LOOK_S = 0.05
+READS = 2 * MIB  # so much that its socket takes more
+MORE_BUDGET = 16 * BUFFER
+LONG_HEADS = 240
+HALVES = 400
+HALF = 1000
+ENOUGH_EACH = 8 * KIB
+FLOOD = 1000
+LAST_FEW = 5
+RUSH = 60
+IDLE = 50
+HAS_SEEN_IT = Pause(0.01)
+SMALL = 4 * KIB  # what waits may lie in so much
+
+
+def cases() -> Iterator[Case]:
+    yield from halves()
+    yield from budgets()
+
+
+def limited(budget: int, threads: int = 1) -> tuple[str, ...]:
+    return "--threads", str(threads), "--max-buffered", str(budget)
+
+
+def halves() -> Iterator[Case]:
+    """Of heads, which wait for their rest: what was received may be moved meanwhile."""
+    reference = "RFC 9112 §2.1"
+    body = noise(1234)
+    answers = echoed(body, STAYS) + GET[1] + PAGE_ANSWER
+    for size in (1, 100, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 30_000, 59_990):
+        sent = length_around(size, body) + GET[0] + LAST[0]
+        yield row(f"half-of-{size}", (sent[:size], HAS_SEEN_IT, sent[size:]), answers, reference)
+    sent = length_around(SMALL, body) + GET[0] + LAST[0]
+    yield row("byte-by-byte-over-4-KiB", (
+        sent[:SMALL - 20], HAS_SEEN_IT, *bytewise(sent[SMALL - 20:SMALL + 20]),
+        sent[SMALL + 20:]), answers, reference)
+    places = (90, 2000, SMALL, SMALL + 90, 9000)
+    for what, cuts in [("parts", places), ("parts-of-parts", range(7, 9000, 97))]:
+        yield row(f"many-{what}", cut(sent, cuts), answers, reference)
+    sent, got = chain(GET, echo(noise(300)), LAST)
+    start = len(GET[0])
+    for what, at in kinds_of_places(sent, start):
+        yield row(f"half-of-the-second-{what}",
+                  (sent[:at], Await(GET[1]), HAS_SEEN_IT, sent[at:]), got, reference)
+    yield row("half-and-then-too-much", (long_head(60_000)[:SMALL], HAS_SEEN_IT, b"v" * 70_000),
+              FIELDS_TOO_LARGE, "RFC 6585 §5")
+    yield row("half-and-then-too-long", (b"GET /" + b"a" * 3000, HAS_SEEN_IT, b"a" * 9000),
+              URI_TOO_LONG, "RFC 9110 §15.5.15")
+    pages, answers = chain(*[GET] * 3000, LAST)
+    for size in (700, SMALL, 50_000):
+        yield row(f"pages-by-{size}", (Sip(size, 0.0001), pages), answers, "tcp(7)", narrow=True)
+    yield Case("nobody-gets-anothers-half", (), (), reference, talk=Talk(
+        f"{IDLE} clients send half of the head of a body of their own, one after another; then, in "
+        "the other order, the rest", "each has its own body back", anothers_half))
+
+
+def long_head(size: int) -> bytes:
+    """Of a GET that is so long."""
+    rest = get(fields=HOST + b"X-Long: \r\n")
+    return rest[:-4] + b"v" * (size - len(rest)) + rest[-4:]
+
+
+def length_around(place: int, body: bytes) -> bytes:
+    """A body for /echo whose length, of four digits, stands around that place: a byte that is lost
+    there is missed.
+    """
+    sent = post(body, fields=HOST + b"X-Long: \r\n")
+    more = b"v" * (place - sent.index(b"Length: ") - len(b"Length: 12"))
+    return sent.replace(b"X-Long: ", b"X-Long: " + more, 1)
+
+
+def kinds_of_places(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
+    """One within each kind of thing that the head has which begins there."""
+    for what, text, more in [
+        ("method", b"POST", 2), ("target", b"/echo", 3), ("version", b"HTTP/1.1", 4),
+        ("line-end", b"\r\n", 1), ("name", b"Content-Length", 6), ("colon", b"Length:", 7),
+        ("value", b": 300", 3), ("field-end", b"300\r\n", 4), ("head-end", b"300\r\n\r\n", 6),
+        ("body", b"\r\n\r\n", 100),
+    ]:
+        yield what, sent.index(text, start) + more
+
+
+def cut(sent: bytes, places: Sequence[int]) -> tuple[Step, ...]:
+    ends = (*places, len(sent))
+    return tuple(step for begin, end in zip((0, *places), ends, strict=True)
+                 for step in (sent[begin:end], HAS_SEEN_IT))
+
+
+def anothers_half(address: tuple[str, int]) -> None:
+    bodies = [b"%d of %d" % (number, IDLE) * (number + 1) for number in range(IDLE)]
+    deadline = monotonic() + PATIENCE_S
+    clients = [Client(address, deadline) for _ in bodies]
+    try:
+        asked = [(client, post(body), body) for client, body in zip(clients, bodies, strict=True)]
+        for client, sent, _ in asked:
+            client.perform((sent[:40], HAS_SEEN_IT))
+        for client, sent, body in reversed(asked):
+            client.perform((sent[40:],))
+            if client.finish().data != echoed(body):
+                raise Unmet(f"{client.received().data[-40:]!r} came, and not its own")
+    finally:
+        for client in clients:
+            client.close()
+
+
+def budgets() -> Iterator[Case]:
+    eight, sixteen = (f"the server may lend {n // BUFFER} buffers" for n in (BUDGET, MORE_BUDGET))
+    unread = f"what they can of {EACH_SENDS // MIB} MiB to /echo, and read nothing"
+    grows = f"the server grows by less than {BOUND:g} times what it may lend"
+    for threads in (1, 2):
+        yield alone(f"echoes-in-bounded-memory-by-{threads}", STATUS,
+                    f"{eight}, and has --threads {threads}; {GREEDY} clients send {unread}; then "
+                    "others ask, and read", f"{grows}; whoever reads is served",
+                    echoes_in_bounded_memory, arguments=limited(BUDGET, threads))
+    yield alone("long-heads-in-bounded-memory", STATUS,
+                f"{sixteen}; {LONG_HEADS} clients send {HOLD_MORE // KIB} KiB of a head; then "
+                "another asks", f"{grows}; the other is served, and the last of those who wait",
+                partial(heads_in_bounded_memory, number=LONG_HEADS, size=HOLD_MORE - KIB),
+                arguments=limited(MORE_BUDGET))
+    yield alone("small-heads-in-bounded-memory", STATUS,
+                f"{sixteen}; {FLOOD} clients send {SMALL} bytes of a head; then another asks",
+                f"{grows}; the other is served, and the last of those who wait",
+                partial(heads_in_bounded_memory, number=FLOOD, size=SMALL),
+                arguments=limited(MORE_BUDGET))
+    yield alone("half-heads-in-little", STATUS,
+                f"{sixteen}; {HALVES} clients send {HALF} bytes of a head, and later the rest",
+                f"each makes the server grow by less than {ENOUGH_EACH // KIB} KiB, and is served",
+                half_heads, arguments=limited(MORE_BUDGET))
+    for lent in (4, 8):
+        yield alone(f"served-beside-each-of-them-by-{lent}", STATUS,
+                    f"the server may lend {lent} buffers; one after another come {FEW} clients "
+                    f"that send {unread}; after each, another asks, and reads",
+                    "each of the others is served", served_beside,
+                    arguments=limited(lent * BUFFER))
+    yield alone("those-without-progress-go", STATUS,
+                f"{sixteen}; {STALE + 1} clients, one after another, send {unread}; the first then "
+                "reads some; more come, until some are cut off",
+                "those go first who have made no progress for longest, and the first has all of "
+                "its echo", those_without_progress, arguments=limited(MORE_BUDGET))
+    yield alone("idle-ones-stay", STATUS,
+                f"{eight}; {IDLE} clients have the page and are idle; {FEW} send {unread}",
+                "those who hold nothing are served on", idle_ones_stay, arguments=limited(BUDGET))
+    yield alone("rush-of-long-heads", STATUS,
+                f"{eight}; {RUSH} clients send two thirds of a long head while it cannot look; "
+                "then one after another the rest",
+                "each is served, or closed without a word, or has 503, with Retry-After; some are "
+                "served", rush_of_long_heads, arguments=limited(BUDGET))
+    yield alone("place-of-one-without-progress", STATUS,
+                f"{eight}, and has place for {FEW} clients, who send {unread}; when some were cut "
+                "off, another comes", "it is served", place_given_back,
+                arguments=(*limited(BUDGET), "--max-clients", str(FEW)))
+    yield alone("stops-while-short", "signal(7)", f"{eight}; {FEW} clients send {unread}; SIGTERM",
+                "the server ends within a second, with 0", stops_while_short,
+                arguments=limited(BUDGET))
+    yield alone("no-memory-for-heads", f"{STATUS}, §10.2.3",
+                f"the server may take {LITTLE // MIB} MiB more than it has; {LONG_HEADS} clients "
+                f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
+                "the end; when they have gone, another is served", no_memory_for_heads,
+                environment=NO_STOCK)
+
+
+def press(clients: Sequence[Client], sent: bytes) -> None:
+    """All send what they can and read nothing, until nobody can send more."""
+    left = dict.fromkeys(clients, memoryview(sent))
+    deadline = monotonic() + PATIENCE_S
+    while any([_offers(client, left) for client in clients]) and monotonic() < deadline:
+        sleep(LOOK_S)
+
+
+def _offers(client: Client, left: dict[Client, memoryview]) -> bool:
+    taken = client.offer(left[client], 0)
+    left[client] = left[client][taken:]
+    return taken > 0
+
+
+UNREAD = post(noise(MAX_BODY), fields=HOST)[:EACH_SENDS]
+
+
+def echoes_in_bounded_memory(server: Server) -> None:
+    must_be_plain(server)
+    with connected(server, 1, patience_s=LONG_S) as before, \
+            connected(server, GREEDY, narrow=True, patience_s=LONG_S) as clients:
+        have_the_page(before)
+        had = server.own_bytes()
+        for some in range(0, GREEDY, GREEDY // 4):
+            press(clients[some:some + GREEDY // 4], UNREAD)
+            must_not_grow(server, had, BUDGET)
+        asks_and_reads(server)
+        have_the_page(before, times=2)
+        must_not_grow(server, had, BUDGET)
+
+
+def must_not_grow(server: Server, had: int, budget: int) -> None:
+    if (grown := server.own_bytes() - had) >= BOUND * budget:
+        raise Unmet(f"it grew by {grown / MIB:.1f} MiB")
+
+
+def asks_and_reads(server: Server) -> None:
+    sent, got = chain(GET, echo(noise(MIB)), LAST)
+    received = exchange((server.host, server.port), (sent,), PATIENCE_S)
+    if received.data != got:
+        raise Unmet(f"one that asked and read had {len(received.data):,} of {len(got):,} bytes, "
+                    f"and its connection was {received.end}")
+
+
+def served_beside(server: Server) -> None:
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+        for client in clients:
+            client.offer(UNREAD, LOOK_S)
+            asks_and_reads(server)
+
+
+def those_without_progress(server: Server) -> None:
+    with connected(server, STALE + 1, narrow=True, patience_s=LONG_S) as (first, *stale), \
+            connected(server, MOST_NEW, narrow=True, patience_s=LONG_S) as others:
+        left = {client: memoryview(UNREAD) for client in (first, *stale)}
+        for client in left:
+            left[client] = left[client][client.offer(left[client], LOOK_S):]
+            server.sleeps(PATIENCE_S)
+        first.receive_in_all(READS)
+        left[first] = left[first][first.offer(left[first], LOOK_S):]
+        for other in others:
+            other.offer(UNREAD, LOOK_S)
+            server.sleeps(PATIENCE_S)  # who goes has gone then
+            for client in stale:
+                _offers(client, left)
+            if any(client.ended for client in stale):
+                break
+        here = [not client.ended for client in stale]
+        if all(here) or here != sorted(here):
+            raise Unmet("of those who came one after another these were still there: "
+                        + (", ".join(str(n) for n, stays in enumerate(here, 1) if stays) or "none"))
+        first.perform((bytes(left[first]),))
+        first.receive_in_all(len(UNREAD))
+        if first.ended:
+            raise Unmet("the one that had read was cut off")
+
+
+def idle_ones_stay(server: Server) -> None:
+    with connected(server, IDLE, patience_s=LONG_S) as idle, \
+            connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+        have_the_page(idle)
+        press(clients, UNREAD)
+        have_the_page(idle, times=2)
+
+
+def half_heads(server: Server) -> None:
+    must_be_plain(server)
+    sent = long_head(2 * HALF)
+    with connected(server, HALVES, patience_s=LONG_S) as clients:
+        have_the_page(clients[:1])
+        had = server.own_bytes()
+        for client in clients[1:]:
+            client.perform((sent[:HALF],))
+        have_the_page(clients[:1], times=2)
+        each = (server.own_bytes() - had) / HALVES
+        for client in clients[1:]:
+            client.perform((sent[HALF:],))
+        for client in clients[1:]:
+            client.perform((Await(GET[1]),))
+        if gone := sum(client.ended for client in clients):
+            raise Unmet(f"{gone} of {HALVES} were not served")
+    if each >= ENOUGH_EACH:
+        raise Unmet(f"each made it grow by {each / KIB:.1f} KiB")
+
+
+def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
+    must_be_plain(server)
+    sent = long_head(size + HALF)
+    with connected(server, number, patience_s=LONG_S) as clients:
+        had = server.own_bytes()
+        for client in clients:
+            client.perform((sent[:size],))
+        asks_and_reads(server)
+        must_not_grow(server, had, MORE_BUDGET)
+        for client in clients[-LAST_FEW:]:
+            client.perform((sent[size:], Await(GET[1])))
+        if gone := sum(client.ended for client in clients[-LAST_FEW:]):
+            raise Unmet(f"{gone} of the last {LAST_FEW} were not served")
+
+
+def rush_of_long_heads(server: Server) -> None:
+    sent = long_head(3 * SMALL)
+    process = psutil.Process(server.pid)
+    with connected(server, RUSH) as clients:
+        have_the_page(clients)
+        process.suspend()
+        for client in clients:
+            client.perform((sent[:2 * SMALL],))
+        process.resume()
+        asks_and_reads(server)
+        served = 0
+        for client in clients:
+            client.perform((sent[2 * SMALL:], Await(2 * GET[1])))
+            served += was_served(client, GET[1])
+        if not served:
+            raise Unmet("none of them was served")
+
+
+def was_served(client: Client, before: bytes) -> bool:
+    """With another page behind what it had before, or not, and then with words that are right."""
+    had = client.received()
+    behind = had.data.removeprefix(before)
+    if had.end == "timeout" and client.ended or behind not in (b"", GET[1], NO_PLACE):
+        raise Unmet(f"one of them got {behind[:40]!r}, and its connection was {had.end}")
+    return behind == GET[1]
+
+
+def place_given_back(server: Server) -> None:
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+        press(clients, UNREAD)
+        if not any(client.ended for client in clients):
+            raise Unmet(f"none of {FEW} was cut off")
+        asks_and_reads(server)
+
+
+def stops_while_short(server: Server) -> None:
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+        press(clients, UNREAD)
+        server.ask_to_stop()
+        must_end(server)
+
+
+def no_memory_for_heads(server: Server) -> None:
+    sent = long_head(HOLD_MORE)
+    with connected(server, FEW, patience_s=LONG_S) as served, \
+            connected(server, LONG_HEADS, patience_s=LONG_S) as clients:
+        have_the_page([*served, *clients])
+        may_grow_by(server, LITTLE)
+        for client in clients:
+            client.perform((sent[:-HALF],))
+        if not readable(clients, PATIENCE_S):
+            raise Unmet(f"none of {LONG_HEADS} was refused")
+        for client in clients:
+            client.receive_for(0.001)
+            was_served(client, GET[1])
+            client.close()
+        have_the_page(served, times=2)

@@ -1,0 +1,377 @@
+"""Everything is bounded: how many clients there are, in all and of one address, what they make the
+server hold (buffered.py), and how slow they may be (rates.py). Whoever finds no place is told when
+to come back, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import count
+from time import monotonic, sleep
+
+from workbook.checks.behaviour import buffered, rates
+from workbook.checks.behaviour.alone import (
+    PATIENCE_S,
+    alone,
+    connected,
+    have_the_page,
+    must_end,
+    must_rest,
+)
+from workbook.checks.behaviour.deadlines import Limits
+from workbook.checks.behaviour.kept import GET, LAST
+from workbook.checks.behaviour.memory import comes_back
+from workbook.checks.behaviour.rows import (
+    BAD,
+    HOST,
+    PAGE_ANSWER,
+    NO_PLACE,
+    Case,
+    Unable,
+    Unmet,
+    get,
+    noise,
+    post,
+)
+from workbook.checks.behaviour.start import again, started_in_vain, told
+from workbook.checks.behaviour.visitors import ANSWERED, Visitor
+from workbook.machine import network
+from workbook.servers.client import Await, Client, HalfClose, Step, Vanish, readable
+from workbook.servers.process import Server
+
+STATUS = "RFC 9110 §15.6.4, §10.2.3"
+NETWORKS = "RFC 4291 §2.5.4"
+CLIENTS = 8  # so many that most workers have some of them
+MORE = 16
+RUSH, OF_THEM = 300, 50
+FLOOD, ASKS = 5, 40
+SOON_S = 0.02
+LONG_S = 120.0
+EACH = 2  # of one address
+ENTRY = 32  # bytes: less than what it takes to remember an address
+# Who is in its next head is not idle: that limit may be short.
+STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
+TURNED_AWAY = Visitor("is turned away", (), NO_PLACE)
+HERE, THERE, ELSEWHERE, NOWHERE = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
+NETWORK, NEXT_NETWORK = "fd00:0:0:1::", "fd00:0:0:2::"
+TOO_LARGE = "99999999999999999999999"
+NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
+
+
+def cases() -> Iterator[Case]:
+    yield from places()
+    yield from turned_away()
+    yield from addresses()
+    yield from ends()
+    yield from buffered.cases()
+    yield from rates.cases()
+
+
+def places() -> Iterator[Case]:
+    for threads in (1, 2, 4):
+        yield alone(f"counted-by-{threads}", STATUS,
+                    f"the server is started with --threads {threads} --max-clients {CLIENTS}; so "
+                    f"many get the page and stay; {MORE} more connect",
+                    "503, with Retry-After, and the end for the others; the first are served on",
+                    more_than_clients, arguments=("--threads", str(threads), *at_most(CLIENTS)))
+    soon = Limits(idle=1, progress=1, linger=1)
+    body = noise(300_000)
+    for what, does, limits, steps, closes in [
+        ("closed", "closes", Limits(), (), True),
+        ("last-answered", "has its last answer and closes", Limits(),
+         (LAST[0], Await(PAGE_ANSWER)), True),
+        ("refused", "is refused and closes", Limits(), (get(fields=b""), Await(BAD)), True),
+        ("reset", "resets its connection", Limits(), (Vanish(),), False),
+        ("reset-in-a-head", "resets its connection in a head", Limits(), (GET[0][:9], Vanish()),
+         False),
+        ("reset-in-a-body", "resets its connection in a body", Limits(),
+         (post(body, fields=HOST)[:9000], Vanish()), False),
+        ("half-closed", "says that it will send no more", Limits(), (HalfClose(),), False),
+        ("lingering", "is refused and does not close", soon, (get(fields=b""), Await(BAD)), False),
+        ("idle", "is silent for too long", soon, (), False),
+        ("stopped-in-a-body", "stops in a body", soon, (post(body, fields=HOST)[:9000],), False),
+    ]:
+        yield alone(f"place-of-one-{what}", STATUS,
+                    f"{CLIENTS} clients, for whom there is place, have the page; then each {does}",
+                    f"{CLIENTS} others are served in their place, and no more",
+                    partial(give_back, steps=steps, closes=closes),
+                    arguments=(*at_most(CLIENTS), *limits.option()))
+
+
+def turned_away() -> Iterator[Case]:
+    yield alone("rush", STATUS, f"there is place for {OF_THEM} clients; {RUSH} connect at once",
+                f"{OF_THEM} are served, all others get 503 and the end", rush,
+                arguments=at_most(OF_THEM))
+    yield alone("turned-away-do-not-count", STATUS,
+                f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
+                "do not close, as many send a request at once; then the first leave",
+                f"none of the others is served before, and {CLIENTS} are afterwards",
+                do_not_count, arguments=at_most(CLIENTS))
+    yield alone("turned-away-leave-nothing", "close(2), malloc(3)",
+                f"there is place for {CLIENTS} clients, who are served, and the server may have 64 "
+                "descriptors; thousands are turned away, one after another",
+                "less than 64 bytes of memory are left of each; the first are served on",
+                leave_nothing, 64, arguments=(*at_most(CLIENTS), *Limits(idle=600).option()))
+    yield alone("flood-beside-one", STATUS,
+                f"there is place for one client, which asks {ASKS} times; after each of its "
+                f"requests {FLOOD} others are turned away",
+                f"{ASKS} answers for the one; then the server has nothing to do", flood,
+                arguments=at_most(1))
+
+
+def addresses() -> Iterator[Case]:
+    yield alone("of-one-address", STATUS,
+                f"the server is started with --per-address {EACH}; from each of two addresses come "
+                f"{EACH} clients and one more; the first leave, and come again",
+                f"{EACH} of each address are served, and one more gets 503 and the end",
+                of_one_address, arguments=each(EACH))
+    yield alone("of-one-address-by-4", STATUS,
+                f"the server has four threads, and --per-address {CLIENTS}; from one address come "
+                f"{CLIENTS} clients and {MORE} more, and then one from another",
+                f"{CLIENTS} are served, as is the other", by_four, arguments=each(CLIENTS))
+    yield alone("of-one-address-and-of-all", STATUS,
+                f"--per-address {EACH} --max-clients {3 * EACH}; {EACH} clients of three addresses "
+                f"are served; of the first one, and of a fourth, {MORE} each are turned away; "
+                "those of the third leave",
+                f"{EACH} of the fourth are served in their place: who was turned away is not "
+                "counted", of_both, arguments=(*each(EACH), *at_most(3 * EACH)))
+    yield alone("any-number-of-one-address", STATUS,
+                f"the server is started with --per-address {EACH} --per-address 0; {MORE} clients "
+                "come from one address", "all are served", any_number,
+                arguments=(*each(EACH), *each(0)))
+    yield alone("addresses-are-forgotten", "malloc(3), free",
+                f"the server is started with --per-address {EACH}; one client stays, and thousands "
+                "come one after another, each from an address of its own",
+                f"each leaves less than {ENTRY} bytes in the server's memory", are_forgotten,
+                arguments=each(EACH))
+    yield alone("of-one-network", NETWORKS,
+                f"the server is started with --host ::1 --per-address {EACH}; clients come from "
+                "addresses of one /64, and from another /64",
+                f"{EACH} of each /64 are served, and one more gets 503 and the end",
+                of_one_network)
+    yield alone("of-mapped-addresses", "RFC 4291 §2.5.5.2",
+                f"the server is started with --host :: --per-address {EACH}; clients come to it by "
+                "IPv4, from two addresses",
+                f"{EACH} of each address are served, and one more gets 503 and the end",
+                of_mapped_addresses)
+
+
+def ends() -> Iterator[Case]:
+    yield alone("stops-while-full", "signal(7)",
+                f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
+                "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
+                arguments=at_most(CLIENTS))
+    for option, more in [("--max-clients", ("0",)), ("--per-address", ()), ("--min-rate", ()),
+                         ("--timeout", ()), ("--max-buffered", ("0", "1", "524287", "1048575"))]:
+        values = (*NO_NUMBERS, *more)
+        yield alone(f"bad-{option.removeprefix('--')}", "exit(3)",
+                    f"the server is started with --threads 2 and {option} "
+                    + ", ".join(f"“{value}”" for value in values),
+                    "each time it names the option on stderr, says nothing on stdout, and ends "
+                    "with 1", partial(bad_values, option=option, values=values))
+
+
+def at_most(clients: int) -> tuple[str, str]:
+    return "--max-clients", str(clients)
+
+
+def each(clients: int) -> tuple[str, str]:
+    return "--per-address", str(clients)
+
+
+def must_be_turned_away(server: Server, number: int = 1, source: str = "") -> None:
+    with connected(server, number, source=source) as clients:
+        are_turned_away(clients)
+
+
+def are_turned_away(clients: Sequence[Client]) -> None:
+    for client in clients:
+        received = client.finish()
+        if received.raw != NO_PLACE or received.end != "closed":
+            raise Unmet(f"one that came when there was no place got {received.raw[:120]!r}; then "
+                        "its connection was "
+                        f"{'still open' if received.end == 'timeout' else received.end}")
+
+
+@contextmanager
+def has_places(server: Server, number: int, source: str = "") -> Iterator[None]:
+    """So many newcomers are served and stay, some perhaps when the server has seen others go; and
+    the next is turned away.
+    """
+    with ExitStack() as stack:
+        deadline = monotonic() + PATIENCE_S
+        for place in range(number):
+            while not _comes_in(stack, server, source):
+                if monotonic() > deadline:
+                    raise Unmet(f"{place} of {number} places were free")
+                sleep(SOON_S)
+        must_be_turned_away(server, source=source)
+        yield
+
+
+def _comes_in(stack: ExitStack, server: Server, source: str) -> bool:
+    (client,) = stack.enter_context(connected(server, 1, source=source))
+    client.perform(STAYS)
+    return not client.ended
+
+
+def more_than_clients(server: Server) -> None:
+    with connected(server, CLIENTS) as clients:
+        have_the_page(clients)
+        must_be_turned_away(server, MORE)
+        have_the_page(clients, times=2)
+
+
+def give_back(server: Server, steps: tuple[Step, ...], closes: bool) -> None:
+    with connected(server, CLIENTS) as clients:
+        for client in clients:
+            client.perform((GET[0], Await(GET[1]), *steps))
+            if closes:
+                client.close()
+        with has_places(server, CLIENTS):
+            pass
+
+
+def rush(server: Server) -> None:
+    with connected(server, RUSH) as clients:
+        inside, deadline = clients, monotonic() + PATIENCE_S
+        while len(inside) > OF_THEM and monotonic() < deadline:
+            for client in readable(inside, SOON_S):
+                client.receive_for(SOON_S)
+            inside = [client for client in clients if not client.ended]
+        if len(inside) != OF_THEM:
+            raise Unmet(f"{len(inside)} were let in")
+        are_turned_away([client for client in clients if client.ended])
+        have_the_page(inside)
+
+
+def do_not_count(server: Server) -> None:
+    with connected(server, CLIENTS) as clients:
+        have_the_page(clients)
+        with connected(server, MORE) as others:
+            are_turned_away(others)
+            ask_in_vain(server)
+            for client in clients:
+                client.close()
+            with has_places(server, CLIENTS):
+                pass
+
+
+def ask_in_vain(server: Server) -> None:
+    """Closing a socket that holds unread bytes resets it (RFC 9112 §9.6): they may hear nothing."""
+    with connected(server, MORE) as clients:
+        for client in clients:
+            client.perform((post(noise(100_000)),))
+        for client in clients:
+            if (got := client.finish().raw) not in (b"", NO_PLACE):
+                raise Unmet(f"one that came when there was no place got {got[:120]!r}")
+
+
+def leave_nothing(server: Server) -> None:
+    with connected(server, CLIENTS, patience_s=LONG_S) as clients:
+        have_the_page(clients)
+        comes_back(server, TURNED_AWAY)
+        have_the_page(clients, times=2)
+
+
+def flood(server: Server) -> None:
+    with connected(server, 1, patience_s=LONG_S) as clients:
+        for number in range(1, ASKS + 1):
+            have_the_page(clients, times=number)
+            must_be_turned_away(server, FLOOD)
+        must_rest(server)
+
+
+def of_one_address(server: Server) -> None:
+    must_be_ours(HERE, THERE)
+    for _ in range(2):
+        with has_places(server, EACH, HERE), has_places(server, EACH, THERE):
+            pass
+
+
+def by_four(server: Server) -> None:
+    must_be_ours(HERE, THERE)
+    with connected(server, CLIENTS, source=HERE) as clients:
+        have_the_page(clients)
+        must_be_turned_away(server, MORE, HERE)
+        with connected(server, 1, source=THERE) as other:
+            have_the_page(other)
+        have_the_page(clients, times=2)
+
+
+def of_both(server: Server) -> None:
+    must_be_ours(HERE, THERE, ELSEWHERE, NOWHERE)
+    with has_places(server, EACH, HERE), has_places(server, EACH, THERE):
+        must_be_turned_away(server, MORE, HERE)
+        with has_places(server, EACH, ELSEWHERE):
+            must_be_turned_away(server, MORE, NOWHERE)
+        with has_places(server, EACH, NOWHERE):
+            pass
+
+
+def any_number(server: Server) -> None:
+    with connected(server, MORE) as clients:
+        have_the_page(clients)
+
+
+def are_forgotten(server: Server) -> None:
+    must_be_ours(HERE, THERE, ELSEWHERE)
+    with connected(server, 1) as clients:
+        have_the_page(clients)
+        comes_back(server, ANSWERED, map(loopback, count()), ENTRY)
+
+
+def loopback(number: int) -> str:
+    """One of the many addresses that Linux's loopback has."""
+    return f"127.{2 + number // 62_500}.{number // 250 % 250}.{1 + number % 250}"
+
+
+def of_one_network(server: Server) -> None:
+    if not network.add_addresses(*(f"{NETWORK}{i}" for i in (1, 2, 3)), f"{NEXT_NETWORK}1"):
+        raise Unable("it takes a loopback network of our own, with IPv6")
+    with again(server, "--host", "::1", *each(EACH)) as other, \
+            connected(other, 1, source=f"{NETWORK}1") as one, \
+            connected(other, 1, source=f"{NETWORK}2") as two:
+        have_the_page([*one, *two])
+        must_be_turned_away(other, 1, f"{NETWORK}3")
+        with has_places(other, EACH, f"{NEXT_NETWORK}1"), has_places(other, EACH, "::1"):
+            pass
+
+
+def of_mapped_addresses(server: Server) -> None:
+    must_be_ours(HERE, THERE, "::1")
+    with again(server, "--host", "::", *each(EACH)) as other:
+        other.host = HERE
+        with has_places(other, EACH, HERE), has_places(other, EACH, THERE):
+            pass
+
+
+def must_be_ours(*sources: str) -> None:
+    """Addresses that clients can come from."""
+    for source in sources:
+        family = socket.AF_INET6 if ":" in source else socket.AF_INET
+        try:
+            socket.create_server((source, 0), family=family).close()
+        except OSError:
+            raise Unable(f"{source} is no address of this machine") from None
+
+
+def stops_while_full(server: Server) -> None:
+    with connected(server, CLIENTS) as clients:
+        have_the_page(clients)
+        with connected(server, MORE) as others:
+            are_turned_away(others)
+            server.ask_to_stop()
+            must_end(server)
+
+
+def bad_values(server: Server, option: str, values: Sequence[str]) -> None:
+    for value in values:
+        code, out, err = started_in_vain(server, "--threads", "2", option, value)
+        if code is None:
+            raise Unmet(f"with “{value}” it did not end")
+        if code != 1 or out or option not in err:
+            raise Unmet(f"with “{value}” {told(code, out, err)}")
