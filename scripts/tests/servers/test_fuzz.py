@@ -1,7 +1,7 @@
 """The parsers under libFuzzer: no memory error, no way of cutting that changes a verdict, and the
 same verdict from every checkpoint; and the same of the connections that make no system call. What
 a path means is fuzzed too (it stays beneath the root), what the conditions of a request do (a part
-lies within its file), and where a body ends.
+lies within its file), where a body ends, and what is logged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
 BY_ITSELF = {"path": ("path",),
              "body": ("body_parser",),
              "conditions": ("conditions", "range", "coding", "fields", "date", "opening",
-                            "representation")}
+                            "representation"),
+             "log": ("log_line", "fields")}
 PARTS = {f"{kind}-{chapter.name}": files for chapter in CLIMB for kind, files in BY_ITSELF.items()
          if (chapter.solution_dir / f"{files[0]}.cpp").exists()}
 PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
@@ -56,7 +57,7 @@ def sources(name: str) -> list[Path]:
     files = PARTS.get(name, ("http_parser",))
     if name in KEPT:
         files = ("app", "body_parser", "buffer", "coding", "connection", "fields", "http_parser",
-                 "opening", "representation", "response")
+                 "log_line", "log_lines", "opening", "representation", "response")
     return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
 
 
@@ -181,7 +182,8 @@ def test_every_checkpoint_gives_the_same_verdict(
 
 @pytest.mark.parametrize("what", ["empty-value", "stale-view", "last-piece-forgotten",
                                   "leftover-bytes-dropped", "escape-cut-short",
-                                  "part-behind-the-end", "data-cut-short"])
+                                  "part-behind-the-end", "data-cut-short",
+                                  "line-feed-in-a-line"])
 def test_fuzzing_finds_what_was_planted(what: str, planted: Targets, tmp_path: Path) -> None:
     target = planted[target_of(PLANTED[what])]
     done = fuzz(target, tmp_path / "found", FUZZ / "corpus", time_s=PLANTED_SECONDS)

@@ -55,6 +55,7 @@ from workbook.checks.behaviour import (
     hot_files,
     keep_alive,
     limits,
+    log,
     many_clients,
     memory,
     overload,
@@ -118,6 +119,7 @@ GROUPS = (
     group("streaming", "bodies that nobody holds", streaming.cases, level=12),
     group("overload", "more clients, and slower ones, than there is room for", overload.cases,
           level=13),
+    group("log", "lines of the log", log.cases, level=14),
 )
 
 CHECKS: tuple[Check, ...] = (
@@ -156,6 +158,10 @@ CHECKS: tuple[Check, ...] = (
           after="behaviour.files"),
     Check("cost.file-segments", "segments", sending.judge, unit="segments", per="small file",
           level=9, after="behaviour.files"),
+    counted.check(costs.LOGGED_SYSCALLS, level=14, when=" with a log"),
+    counted.check(costs.LOGGED_ALLOCATIONS, level=14, when=" with a log"),
+    counted.check(costs.LOGGED_ECHO_ALLOCATIONS, level=14, when=" with a log, to echo 100 bytes"),
+    counted.check(costs.LOGGED_INSTRUCTIONS, level=14, when=" with a log"),
     Check("cost.layout", "bytes of its fixed part", layout.judge, unit="bytes", per="Request",
           level=3, builds=(MEASURE,), after="behaviour.requests"),
     Check("cost.resident", "resident bytes", resident.judge, unit="resident bytes",

@@ -76,8 +76,8 @@ class Measure:
     requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
-    folder with FILE_NAME in it. One of clients that are `turned_away` counts those who find no
-    place in a server that has one.
+    folder with FILE_NAME in it, one that is `logged` a server that logs to a file. One of clients
+    that are `turned_away` counts those who find no place in a server that has one.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -89,6 +89,7 @@ class Measure:
     piece: int = 0
     clients: int = 1
     rooted: bool = False
+    logged: bool = False
     turned_away: bool = False
 
     @property
@@ -142,9 +143,11 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
         from_root = partial(start, "--root", str(_site(Path(scratch))))
         if level >= CACHE_LEVEL and any(measure.rooted for measure in able):
             time.sleep(SETTLED_S)
+        to_log = partial(start, "--access-log", str(Path(scratch, "access.log")))
         runs = {(measure.name, times): pool.submit(
-            _run, measure, from_root if measure.rooted else start, level, request, times,
-            Path(scratch, f"{measure.name}-{times}"))
+            _run, measure,
+            from_root if measure.rooted else to_log if measure.logged else start, level, request,
+            times, Path(scratch, f"{measure.name}-{times}"))
             for measure in able for times in (2 * REQUESTS, REQUESTS)}
         try:
             for measure in able:
@@ -361,6 +364,15 @@ REFUSAL_SYSCALLS = Measure("refusal-syscalls", replace(STRACE, read=_read_strace
                            {"syscalls_refusal": "system calls"}, turned_away=True)
 FILE_INSTRUCTIONS = Measure("file-instructions", CALLGRIND, {"instructions_file": "instructions"},
                             request=FILE, rooted=True)  # valgrind 3.19 knows no openat2: the walk's
+LOGGED_SYSCALLS = Measure("logged-syscalls", STRACE, {"syscalls_logged": "system calls"},
+                          logged=True)
+LOGGED_ALLOCATIONS = Measure("logged-allocations", MEMCHECK_CALLS,
+                             {"allocations_logged": "heap allocations"}, logged=True)
+LOGGED_ECHO_ALLOCATIONS = Measure("logged-echo-allocations", MEMCHECK_CALLS,
+                                  {"allocations_logged_echo": "heap allocations"},
+                                  request=SMALL_BODY, logged=True)
+LOGGED_INSTRUCTIONS = Measure("logged-instructions", CALLGRIND,
+                              {"instructions_logged": "instructions"}, logged=True)
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
 MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS, BODY_BYTES,
             BODY_INSTRUCTIONS, COOKIE_INSTRUCTIONS, PIECES_INSTRUCTIONS)

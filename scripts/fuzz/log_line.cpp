@@ -1,0 +1,127 @@
+// Whatever a client sends, what is logged of it is one line, of the form that it should have, and
+// in it are the bytes that were sent.
+
+#include "log_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace {
+
+void must(bool holds) {
+    if (!holds) std::abort();
+}
+
+/// Its lines as field lines: no parser accepts one that has a line end within.
+std::string fields_of(std::string_view text) {
+    std::string fields;
+    for (const char c : text) {
+        if (c == '\n') {
+            fields += "\r\n";
+        } else if (c != '\r') {
+            fields += c;
+        }
+    }
+    return fields += "\r\n";
+}
+
+/// In memory of just the size that is promised, so that the address sanitizer sees who writes
+/// beyond.
+std::string line_of(web::LogFormat format, const web::LoggedHead& head) {
+    const auto room = std::make_unique_for_overwrite<char[]>(web::max_log_line);
+    const web::LogEntry entry{.address = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+                              .head = head,
+                              .status = 200,
+                              .bytes = static_cast<std::size_t>(-1)};
+    return {room.get(), web::format_line(room.get(), format, "06/Nov/1994:08:49:37 +0000", entry)};
+}
+
+/// Takes a quoted text from the front, or what stands for none, and gives back its bytes.
+std::string take_text(std::string_view& line, std::string_view none, std::string_view escape) {
+    if (line.starts_with(none)) {
+        line.remove_prefix(none.size());
+        return {};
+    }
+    must(line.starts_with('"'));
+    line.remove_prefix(1);
+    std::string bytes;
+    while (!line.starts_with('"')) {
+        must(!line.empty() && line[0] >= ' ' && line[0] <= '~');
+        if (line[0] != '\\') {
+            bytes += line[0];
+            line.remove_prefix(1);
+            continue;
+        }
+        must(line.starts_with(escape) && line.size() > escape.size() + 2);
+        unsigned byte = 0;
+        const char* const digits = line.data() + escape.size();
+        must(std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2);
+        bytes += static_cast<char>(byte);
+        line.remove_prefix(escape.size() + 2);
+    }
+    line.remove_prefix(1);
+    return bytes;
+}
+
+void take(std::string_view& line, std::string_view words) {
+    must(line.starts_with(words));
+    line.remove_prefix(words.size());
+}
+
+std::string text(std::string_view bytes) {
+    return std::string(bytes);
+}
+
+void judge_combined(const web::LoggedHead& head) {
+    const std::string whole = line_of(web::LogFormat::combined, head);
+    std::string_view line = whole;
+    take(line, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff - - [06/Nov/1994:08:49:37 +0000] ");
+    const auto next = [&] { return take_text(line, "\"-\"", "\\x"); };
+    // Who sends a dash has said nothing.
+    const auto said = [](std::string_view bytes) { return bytes == "-" ? "" : text(bytes); };
+    must(next() == said(head.line));
+    take(line, " 200 18446744073709551615 ");
+    must(next() == said(head.referer));
+    take(line, " ");
+    must(next() == said(head.user_agent));
+    must(line == "\n");
+}
+
+void judge_json(const web::LoggedHead& head) {
+    const std::string whole = line_of(web::LogFormat::json, head);
+    std::string_view line = whole;
+    const auto next = [&] { return take_text(line, "null", "\\u00"); };
+    take(line, R"({"address":"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff","time":)");
+    take(line, R"("06/Nov/1994:08:49:37 +0000","request":)");
+    must(next() == head.line);
+    take(line, R"(,"status":200,"bytes":18446744073709551615,"referer":)");
+    must(next() == head.referer);
+    take(line, R"(,"user_agent":)");
+    must(next() == head.user_agent);
+    must(line == "}\n");
+}
+
+void judge(const web::LoggedHead& head) {
+    judge_combined(head);
+    judge_json(head);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto bytes = std::make_unique_for_overwrite<char[]>(size);
+    std::copy_n(data, size, bytes.get());
+    const std::string_view all(bytes.get(), size);
+    const std::string fields = fields_of(all);
+    judge(web::logged_head(all, fields));
+    // And what no parser lets through.
+    const std::string_view some = all.substr(0, web::LoggedHead::max_field);
+    judge({.line = all.substr(0, web::LoggedHead::max_line), .referer = some, .user_agent = some});
+    return 0;
+}

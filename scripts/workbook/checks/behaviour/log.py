@@ -1,0 +1,670 @@
+"""A line for each request: what it tells, that nobody can forge one, and that none is lost without
+being counted, whatever becomes of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected, have_the_page
+from workbook.checks.behaviour.chunked import post as post_chunks
+from workbook.checks.behaviour.log_lines import READERS, Line, lost, read, whole
+from workbook.checks.behaviour.rows import (
+    HOST,
+    MAX_BODY,
+    MAX_LINE,
+    PAGE,
+    USUAL,
+    Case,
+    Unable,
+    Unmet,
+    chunks,
+    get,
+    post,
+)
+from workbook.checks.behaviour.start import again, started_in_vain, told
+from workbook.common import children
+from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exchange
+from workbook.servers.process import READY, Server
+
+SOON_S = 1.2  # a line is in its file after a second
+SLOW_S = 6.0  # the same on a busy machine
+MANY = 4000  # requests: their lines are more than a worker keeps before it writes
+CLIENTS = 8
+MOST_OF_A_LINE, MOST_OF_A_FIELD = 2048, 1024
+ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
+LIMIT = 60_000  # bytes that a file may have
+PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
+FORMS = tuple(READERS)
+
+
+def cases() -> Iterator[Case]:
+    yield from what_it_tells()
+    yield from whatever_comes()
+    yield from order_and_amount()
+    yield from other_files()
+    yield from no_room()
+    yield from options()
+
+
+def what_it_tells() -> Iterator[Case]:
+    for form in FORMS:
+        yield alone(f"requests-{form}", "the chapter's page",
+                    "requests of all kinds, one after another: GET, HEAD, POST, an echo in chunks, "
+                    "404, HTTP/1.0, with Referer and User-Agent and without",
+                    "a line for each of them, which tells all of it", partial(requests, form=form))
+        yield alone(f"refusals-{form}", "the chapter's page",
+                    "requests that are refused with 400, 413, 414, 417, 431, 501 and 505",
+                    "a line for each of them, with the request line as far as it came",
+                    partial(refusals, form=form))
+        yield alone(f"cut-off-{form}", "the chapter's page",
+                    "clients that leave in a head, in a body, in an echo, and without a word",
+                    "a line for the first three, with the status of the answer that had begun",
+                    partial(cut_off, form=form))
+    yield alone("ipv6", "RFC 4291 §2.2, §2.5.5.2", "the server listens on ::; a client comes by "
+                "IPv6, another by IPv4", "the address of each as it is usually written", ipv6)
+    yield alone("turned-away", "RFC 9110 §15.6.4", "one client may come, and two do",
+                "a line with 503 for the second", turned_away, level=14)
+
+
+def whatever_comes() -> Iterator[Case]:
+    for form in FORMS:
+        yield alone(f"injection-{form}", "RFC 9110 §5.5", "targets and fields with quotes, "
+                    "backslashes, escapes, line ends as %0d%0a, tabs and every byte above 0x7f; "
+                    "garbage with control characters instead of a request",
+                    "one line for each, from which the bytes can be had back",
+                    partial(injection, form=form))
+    yield alone("long", "the chapter's page", f"a target of {MAX_LINE - 20} quotes, and fields of "
+                "thousands", f"{MOST_OF_A_LINE} bytes of the line, {MOST_OF_A_FIELD} of each field",
+                long)
+
+
+def order_and_amount() -> Iterator[Case]:
+    yield alone("pipelined", "RFC 9112 §9.3.2", f"{MANY} requests come at once",
+                "their lines are in their order", pipelined)
+    yield alone("burst", "RFC 9112 §9.3.2", "a client sends 128 KiB of the shortest requests at "
+                "once, again and again", "a line for each of them", burst)
+    yield alone("bodies-among-others", "the chapter's page",
+                "while the body of one request comes, others are asked on other connections",
+                "its line tells its own head, when it has its answer", bodies_among_others)
+    yield alone("never-torn", "write(2)", f"{CLIENTS} clients ask {MANY} times in all, with lines "
+                "of very different length", "each line whole, those of each client in their order",
+                never_torn)
+    yield alone("within-a-second", "the chapter's page", "one request, and nothing after it",
+                "its line is in the file a second later", within_a_second)
+    yield alone("at-the-end", "signal(7)", "requests, and SIGTERM at once after their answers",
+                "all lines are in the file", at_the_end)
+
+
+def other_files() -> Iterator[Case]:
+    yield alone("renamed", "logrotate(8), SIGHUP", "the file is renamed and the server gets "
+                "SIGHUP, several times, while clients ask",
+                "all lines are in one file or another, whole", renamed)
+    yield alone("hangup-without-traffic", "logrotate(8), SIGHUP",
+                "the file is renamed and the server gets SIGHUP, with no client there",
+                "there is a new file", hangup_without_traffic)
+    yield alone("rotated", "the chapter's page", f"--log-size {LIMIT}, and clients that ask for "
+                "three times as much", "all lines are in the file and in .1, .2 and .3; none is "
+                "larger", rotated)
+    yield alone("three-are-kept", "the chapter's page", "--log-size 2000, and many requests",
+                "four files, the last lines in them", three_are_kept)
+    yield alone("rotation-in-vain", "rename(2)",
+                f"--log-size {LIMIT}, and .1, .2 and .3 are folders",
+                "all lines are in the file, and the error log says why", rotation_in_vain)
+
+
+def no_room() -> Iterator[Case]:
+    yield alone("full", "full(4)", "the log is /dev/full; many requests", "all are answered; it is "
+                "told how many lines were lost", full)
+    yield alone("full-for-a-while", "write(2), EFBIG",
+                "the file may not grow, in the middle of a line; later it may",
+                "lines that are whole, and the number of those that are not there",
+                full_for_a_while)
+    yield alone("pipe-unread", "pipe(7), fifo(7)", "the log is a fifo that somebody has open and "
+                "does not read; more requests than it has room for",
+                "all are answered; what can be read and what was lost is all", pipe_unread)
+    yield alone("standard-output-unread", "pipe(7)", "the log is standard output, a pipe that "
+                "nobody reads", "the same", standard_output_unread)
+
+
+def options() -> Iterator[Case]:
+    for what, arguments, words in [
+        ("access-log-nowhere", ("--access-log", "/nowhere/access.log"), "/nowhere/access.log"),
+        ("access-log-is-a-folder", ("--access-log", "/"), "--access-log"),
+        ("access-log-without-a-name", ("--access-log", ""), "--access-log"),
+        ("error-log-nowhere", ("--error-log", "/nowhere/error.log"), "/nowhere/error.log"),
+        ("bad-format", ("--log-format", "xml"), "--log-format xml"),
+        ("bad-level", ("--log-level", "loud"), "--log-level loud"),
+        ("bad-size", ("--log-size", "1k"), "--log-size 1k"),
+    ]:
+        yield alone(what, "the chapter's page",
+                    f"the server is started with {' '.join(arguments)}, on a port that "
+                    "is taken", "it says which option is wrong, and ends with 1",
+                    partial(in_vain, arguments=arguments, words=(arguments[0], words)))
+    yield alone("off", "the chapter's page", "a request to a server without --access-log",
+                "no line anywhere", off)
+    yield alone("standard-output", "stdout(3)", "a request, --access-log -",
+                "its line behind the one that says where the server listens", standard_output)
+    yield alone("error-log-of-json", "RFC 8259", "--error-log, --log-format json, --log-level info",
+                "objects that tell time, level and message", error_log_of_json)
+
+
+@contextmanager
+def logging(server: Server, *arguments: str) -> Iterator[tuple[Server, Path]]:
+    """Another server that logs, and its file in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "access.log")
+        with again(server, "--access-log", str(file), *arguments) as other:
+            yield other, file
+
+
+def ask(server: Server, sent: bytes, answers: int = 1) -> None:
+    """Send all of it, of which the last closes; Unmet if there are not so many answers."""
+    received = exchange((server.host, server.port), (sent,), PATIENCE_S)
+    came = received.raw.count(b"HTTP/1.1 ")
+    if came != answers or received.end != "closed":
+        raise Unmet(f"{came} of {answers} answers came; then the connection was "
+                    f"{'still open' if received.end == 'timeout' else received.end}")
+
+
+def stop(server: Server) -> str:
+    """Its standard error; Unmet if it does not end well."""
+    ended = server.stop()
+    if ended.killed or ended.exit_code != 0:
+        raise Unmet(f"it did not end well after SIGTERM: {ended.stderr[-300:]}")
+    return ended.stderr
+
+
+def numbered(client: int, count: int, agent: bytes = b"") -> bytes:
+    """Requests that can be told apart, of which the last closes."""
+    field = b"User-Agent: " + agent + b"\r\n" if agent else b""
+    return b"".join(get(b"/%d/%d" % (client, i), USUAL + field if i + 1 == count else HOST + field)
+                    for i in range(count))
+
+
+def of_client(lines: list[Line], client: int) -> list[int]:
+    found = (re.fullmatch(rb"GET /%d/(\d+) HTTP/1\.1" % client, line.request or b"")
+             for line in lines)
+    return [int(each[1]) for each in found if each]
+
+
+def must_be(lines: list[Line], expected: list[Line]) -> None:
+    for number, (line, wanted) in enumerate(zip(lines, expected, strict=False), 1):
+        if line != wanted:
+            raise Unmet(f"line {number} tells {line}, and should {wanted}")
+    if len(lines) != len(expected):
+        raise Unmet(f"{len(lines)} lines are there, {len(expected)} should be")
+
+
+def must_count(lines: list[Line], missing: int, asked: int) -> None:
+    if len(lines) + missing != asked:
+        raise Unmet(f"{asked} requests were answered; {len(lines)} lines are there, {missing} are "
+                    "told to be lost")
+
+
+def requests(server: Server, form: str) -> None:
+    named = USUAL + b"Referer: http://a/?b=c\r\nUser-Agent: x/1.0 (y; z)\r\n"
+    lower = USUAL + b"user-agent:  a  \r\nREFERER:b\r\n"
+    lost_size = len(page_of_404(server))
+    asked = [
+        (get(), PAGE_LINE),
+        (get(fields=named), PAGE_LINE._replace(referer=b"http://a/?b=c", agent=b"x/1.0 (y; z)")),
+        (get(fields=lower), PAGE_LINE._replace(referer=b"b", agent=b"a")),
+        (get(fields=USUAL + b"User-Agent:\r\n"), PAGE_LINE),
+        (b"\r\n" + get(), PAGE_LINE),
+        (get(b"http://localhost/?a=b"), PAGE_LINE._replace(
+            request=b"GET http://localhost/?a=b HTTP/1.1")),
+        (get(version=b"HTTP/1.0"), PAGE_LINE._replace(request=b"GET / HTTP/1.0")),
+        (get().replace(b"GET", b"HEAD"), Line(b"HEAD / HTTP/1.1", 200, 0)),
+        (get(b"/nowhere"), Line(b"GET /nowhere HTTP/1.1", 404, lost_size)),
+        (get(b"/nowhere").replace(b"GET", b"HEAD"), Line(b"HEAD /nowhere HTTP/1.1", 404, 0)),
+        (post(b"hello", fields=named), Line(b"POST /echo HTTP/1.1", 200, 5, b"http://a/?b=c",
+                                            b"x/1.0 (y; z)")),
+        (post(b""), Line(b"POST /echo HTTP/1.1", 200, 0)),
+        (post(b"x" * 300_000), Line(b"POST /echo HTTP/1.1", 200, 300_000)),
+        (post(b"x" * 300_000, b"/sink"), Line(b"POST /sink HTTP/1.1", 200, 6)),
+        (post(b"x" * 100, b"/nowhere"), Line(b"POST /nowhere HTTP/1.1", 404, lost_size)),
+        (post_chunks(chunks(b"x" * 5000, 700), b"/echo"), Line(b"POST /echo HTTP/1.1", 200, 5000)),
+    ]
+    with logging(server, "--log-format", form) as (other, file):
+        for sent, _ in asked:
+            ask(other, sent)
+        stop(other)
+        in_workers_order(read(file, form), [line for _, line in asked])
+
+
+def in_workers_order(lines: list[Line], expected: list[Line]) -> None:
+    """Clients that come one after another may have several workers: each writes its own."""
+    must_be(sorted(lines, key=repr), sorted(expected, key=repr))
+
+
+def page_of_404(server: Server) -> bytes:
+    received = exchange((server.host, server.port), (get(b"/nowhere"),), PATIENCE_S)
+    return received.raw.partition(b"\r\n\r\n")[2]
+
+
+def refusals(server: Server, form: str) -> None:
+    target = b"/" + b"a" * MAX_LINE
+    asked = [
+        (b"GET\r\n\r\n", b"GET", 400),
+        (get(fields=b""), b"GET / HTTP/1.1", 400),
+        (get(fields=USUAL + b"X y: z\r\n"), b"GET / HTTP/1.1", 400),
+        (b"GET / HTTP/1.1\nHost: a\n\n", b"GET / HTTP/1.1", 400),
+        (get(target), (b"GET " + target)[:MOST_OF_A_LINE], 414),
+        (get(fields=USUAL + b"X: " + b"y" * 70_000 + b"\r\n"), b"GET / HTTP/1.1", 431),
+        (post(b"", length=b"%d" % (MAX_BODY + 1)), b"POST /echo HTTP/1.1", 413),
+        (get(fields=USUAL + b"Expect: more\r\n"), b"GET / HTTP/1.1", 417),
+        (get().replace(b"GET", b"BREW"), b"BREW / HTTP/1.1", 501),
+        (get(version=b"HTTP/2.0"), b"GET / HTTP/2.0", 505),
+        (post_chunks(b"zz\r\n", b"/sink"), b"POST /sink HTTP/1.1", 400),
+    ]
+    expected = []
+    with logging(server, "--log-format", form) as (other, file):
+        for sent, line, status in asked:
+            received = exchange((other.host, other.port), (sent, HalfClose()), PATIENCE_S)
+            body = received.raw.partition(b"\r\n\r\n")[2]
+            expected.append(Line(line, status, len(body)))
+        stop(other)
+        in_workers_order(read(file, form), expected)
+
+
+def cut_off(server: Server, form: str) -> None:
+    length = b"1000"
+    with logging(server, "--log-format", form) as (other, file):
+        with connected(other, 7) as (head, body, echo, silent, after, fed, served):
+            head.perform((get(b"/head")[:-2], Pause(0.1), Vanish()))
+            body.perform((post(b"x" * 10, b"/sink", length=length), Pause(0.1), Vanish()))
+            echo.perform((post(b"x" * 10, length=length), Await(b"x" * 10), Vanish()))
+            silent.perform((Pause(0.05), Vanish()))
+            have_the_page([after])
+            after.close()
+            fed.perform((post(b"", b"/fed", HOST, length), Await(b"404"), Vanish()))
+            have_the_page([served], get(fields=HOST))
+            other.sleeps(1.0)
+            served.close()
+        stop(other)
+        lines = read(file, form)
+        size = len(page_of_404(server))
+        in_workers_order(lines, [
+            Line(b"GET /head HTTP/1.1", None), Line(b"POST /sink HTTP/1.1", None),
+            Line(b"POST /echo HTTP/1.1", 200, 10), PAGE_LINE, PAGE_LINE,
+            Line(b"POST /fed HTTP/1.1", 404, size)])
+
+
+def ipv6(server: Server) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        raise Unable("this system has no IPv6 loopback") from None
+    with logging(server, "--host", "::") as (other, file):
+        for address in ("::1", "127.0.0.1"):
+            with suppress(OSError), socket.create_connection((address, other.port), 5) as client:
+                client.sendall(get())
+                while client.recv(65_536):
+                    pass
+        stop(other)
+        lines = read(file)
+    in_workers_order(lines, [PAGE_LINE._replace(address="::1"), PAGE_LINE])
+
+
+def turned_away(server: Server) -> None:
+    with logging(server, "--max-clients", "1") as (other, file):
+        with connected(other, 1) as first:
+            have_the_page(first)
+            received = exchange((other.host, other.port), (Pause(0.1),), PATIENCE_S)
+            if b" 503 " not in received.raw:
+                raise Unmet("the second was not refused")
+        stop(other)
+        in_workers_order(read(file), [PAGE_LINE, Line(None, 503)])
+
+
+def injection(server: Server, form: str) -> None:
+    expected = []
+    with logging(server, "--log-format", form) as (other, file):
+        for target in (b'/"', b"/\\", b'/\\"\\x22+-+"', b"/%0d%0a%22", b"/\\n\\r",
+                       b"/\\u000a", b'/","status":200,"x":"', b"/{}[]|^`<>"):
+            ask(other, get(target))
+            size = len(page_of_404(server))
+            expected.append(Line(b"GET " + target + b" HTTP/1.1", 404, size))
+        for value in (ODD_BYTES, b'" 200 0 "-" "-', b'"', b"\\", b'a"', b"\xff", b"a\tb",
+                      b'7 bytes', b'8 "bytes', b'"9 bytes ', b"\\x0a", b"\xc3\xa9\xe2\x80\xa8"):
+            ask(other, get(fields=USUAL + b"Referer: " + value + b"\r\nUser-Agent: " + value[::-1]
+                           + b"\r\n"))
+            expected.append(PAGE_LINE._replace(referer=value.strip(),
+                                               agent=value[::-1].strip()))
+        for garbage in (bytes(range(1, 10)) + bytes(range(11, 13)) + bytes(range(14, 256)),
+                        b"\x16\x03\x01\x02\x00\x01\xfc\x03\x03\x7f", b"\x00\x00\x00 / HTTP/1.1"):
+            received = exchange((other.host, other.port), (garbage + b"\r\n\r\n",), PATIENCE_S)
+            expected.append(Line(garbage, 400,
+                                 len(received.raw.partition(b"\r\n\r\n")[2])))
+        stop(other)
+        in_workers_order(read(file, form), expected)
+
+
+def long(server: Server) -> None:
+    target = b"/" + b'"' * (MAX_LINE - 20)
+    value = b"\xfe" * 20_000
+    for form in FORMS:
+        with logging(server, "--log-format", form) as (other, file):
+            size = len(page_of_404(server))
+            ask(other, get(target, USUAL + b"Referer: " + value + b"\r\nUser-Agent: \\" + value
+                           + b"\r\n"))
+            stop(other)
+            must_be(read(file, form), [Line(
+                (b"GET " + target)[:MOST_OF_A_LINE], 404, size, value[:MOST_OF_A_FIELD],
+                (b"\\" + value)[:MOST_OF_A_FIELD])])
+
+
+def pipelined(server: Server) -> None:
+    with logging(server) as (other, file):
+        ask(other, numbered(0, MANY), MANY)
+        stop(other)
+        if of_client(read(file), 0) != list(range(MANY)):
+            raise Unmet("the lines are others, or in another order")
+
+
+def burst(server: Server) -> None:
+    """Each is answered with a head alone."""
+    request = b"HEAD / HTTP/1.1\r\nHost:\r\n\r\n"
+    count = 128 * 1024 // len(request) * 4
+    with logging(server) as (other, file):
+        ask(other, request * count + get().replace(b"GET", b"HEAD"), count + 1)
+        told_lost = lost(stop(other))
+        must_count(read(file), 0, count + 1)
+        if told_lost:
+            raise Unmet(f"{told_lost} lines are told to be lost")
+
+
+def bodies_among_others(server: Server) -> None:
+    named = HOST + b"User-Agent: the-first\r\n"
+    with logging(server, "--threads", "1") as (other, file):
+        with connected(other, 2) as (slow, quick):
+            slow.perform((post(b"x" * 10, fields=named, length=b"30"), Await(b"x" * 10)))
+            have_the_page([quick], get(fields=HOST + b"User-Agent: the-other\r\n"))
+            slow.perform((b"x" * 20 + get(fields=USUAL),))
+            slow.finish()
+        stop(other)
+        must_be(read(file), [PAGE_LINE._replace(agent=b"the-other"),
+                             Line(b"POST /echo HTTP/1.1", 200, 30, agent=b"the-first"), PAGE_LINE])
+
+
+def at_once(server: Server, each: int, agents: bool = False) -> None:
+    """Many clients, which all have their answers when this returns."""
+    problems: list[Unmet] = []
+
+    def one(number: int) -> None:
+        try:
+            ask(server, numbered(number, each, b"a\"" * (number * 60) if agents else b""), each)
+        except Unmet as problem:
+            problems.append(problem)
+
+    threads = [Thread(target=one, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise problems[0]
+
+
+def must_be_all(lines: list[Line], each: int) -> None:
+    """Of each client, in their order; of several files in any."""
+    for number in range(CLIENTS):
+        came = of_client(lines, number)
+        if came != list(range(each)):
+            raise Unmet(f"client {number} asked {each} times, and {len(came)} lines tell of it"
+                        + (", in another order" if len(came) == each else ""))
+    must_count(lines, 0, CLIENTS * each)
+
+
+def never_torn(server: Server) -> None:
+    with logging(server) as (other, file):
+        at_once(other, MANY // CLIENTS, agents=True)
+        stop(other)
+        must_be_all(read(file), MANY // CLIENTS)
+
+
+def until(done: Callable[[], bool], problem: str) -> None:
+    deadline = time.monotonic() + SLOW_S
+    while not done():
+        if time.monotonic() > deadline:
+            raise Unmet(f"{SLOW_S:g} s later {problem}")
+        time.sleep(0.05)
+
+
+def within_a_second(server: Server) -> None:
+    with logging(server) as (other, file):
+        ask(other, get())
+        until(lambda: file.stat().st_size > 0, "the file was empty")
+        must_be(read(file), [PAGE_LINE])
+
+
+def at_the_end(server: Server) -> None:
+    with logging(server) as (other, file):
+        at_once(other, 20)
+        stop(other)
+        must_be_all(read(file), 20)
+
+
+def renamed(server: Server) -> None:
+    rounds, each = 4, 200
+    with logging(server) as (other, file):
+        files = [file.with_name(f"old-{number}") for number in range(rounds)]
+        for old in files:
+            asking = Thread(target=at_once, args=(other, each))
+            asking.start()
+            time.sleep(0.02)
+            file.rename(old)
+            os.kill(other.pid, signal.SIGHUP)
+            asking.join()
+            until(file.exists, "there was no new file")
+        stop(other)
+        lines = read([*files, file])
+    must_count(lines, 0, rounds * CLIENTS * each)
+    for number in range(CLIENTS):
+        if sorted(of_client(lines, number)) != sorted([*range(each)] * rounds):
+            raise Unmet("other requests are told of than were asked")
+
+
+def hangup_without_traffic(server: Server) -> None:
+    with logging(server) as (other, file):
+        ask(other, get())
+        until(lambda: file.stat().st_size > 0, "the file was empty")
+        old = file.rename(file.with_name("old"))
+        os.kill(other.pid, signal.SIGHUP)
+        until(file.exists, "there was no new file")
+        ask(other, get(b"/new"))
+        stop(other)
+        must_be(read(old), [PAGE_LINE])
+        if [line.request for line in read(file)] != [b"GET /new HTTP/1.1"]:
+            raise Unmet("what was asked then is not told in the new file")
+
+
+def rotated(server: Server) -> None:
+    each = 3 * LIMIT // 75 // CLIENTS
+    with logging(server, "--log-size", str(LIMIT)) as (other, file):
+        at_once(other, each)
+        stop(other)
+        files = sorted(file.parent.iterdir(), reverse=True)
+        names = [one.name for one in files]
+        if names[-1] != "access.log" or names[-2:-1] != ["access.log.1"]:
+            raise Unmet(f"the files are called {names}")
+        if large := [one.name for one in files if one.stat().st_size > LIMIT]:
+            raise Unmet(f"{large[0]} is larger than {LIMIT} bytes")
+        must_be_all(read(files), each)
+
+
+def three_are_kept(server: Server) -> None:
+    with logging(server, "--log-size", "2000", "--threads", "1") as (other, file):
+        ask(other, numbered(0, 500), 500)
+        stop(other)
+        files = sorted(file.parent.iterdir(), reverse=True)
+        expected = ["access.log.3", "access.log.2", "access.log.1", "access.log"]
+        if [one.name for one in files] != expected:
+            raise Unmet(f"the files are called {[one.name for one in files]}")
+        numbers = of_client(read(files), 0)
+        if numbers != list(range(500))[-len(numbers):] or len(numbers) < 60:
+            raise Unmet("they do not hold the last lines")
+
+
+def rotation_in_vain(server: Server) -> None:
+    each = 2 * LIMIT // 75 // CLIENTS
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "access.log")
+        for number in range(1, 4):
+            file.with_name(f"access.log.{number}").mkdir()
+        file.with_name("access.log.3").joinpath("something").touch()
+        with again(server, "--access-log", str(file), "--log-size", str(LIMIT)) as other:
+            at_once(other, each)
+            said = stop(other)
+        must_be_all(read(file), each)
+    if "access log, rename" not in said:
+        raise Unmet("it does not say that it could not rename the file")
+
+
+def must_have_full() -> None:
+    if not Path("/dev/full").exists():
+        raise Unable("this system has no /dev/full")
+
+
+def full(server: Server) -> None:
+    must_have_full()
+    with again(server, "--access-log", "/dev/full") as other:
+        at_once(other, MANY)
+        said = stop(other)
+    must_count([], lost(said), CLIENTS * MANY)
+
+
+def may_write(server: Server, size: int) -> None:
+    """So many bytes of a file from now on: a limit that is not for pipes."""
+    if not hasattr(resource, "prlimit"):
+        raise Unable("only Linux limits the files of a program that runs")
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def full_for_a_while(server: Server) -> None:
+    with logging(server, "--threads", "1") as (other, file):
+        may_write(other, 33_333)
+        at_once(other, MANY)
+        until(lambda: file.stat().st_size == 33_333, "it did not write as much as it may")
+        may_write(other, resource.RLIM_INFINITY)
+        until(lambda: file.stat().st_size > 33_333, "it wrote nothing, though it might")
+        ask(other, numbered(CLIENTS, 1))
+        said = stop(other)
+        lines = read(file)
+    must_count(lines, lost(said), CLIENTS * MANY + 1)
+    if of_client(lines, CLIENTS) != [0]:
+        raise Unmet("what was asked when there was room again is not told")
+    if not lost(said):
+        raise Unmet("no line was lost: the server keeps any number of them")
+
+
+def pipe_unread(server: Server) -> None:
+    with TemporaryDirectory() as folder:
+        fifo = Path(folder, "fifo")
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            with again(server, "--access-log", str(fifo)) as other:
+                at_once(other, MANY)
+                said = stop(other)
+            data = b"".join(iter(lambda: os.read(reader, 65_536), b""))
+        finally:
+            os.close(reader)
+    must_count_pipe(data, lost(said))
+
+
+def must_count_pipe(data: bytes, missing: int) -> None:
+    """The last line may have no end: the pipe was full."""
+    lines = [READERS["combined"](text) for text in whole(data[:data.rfind(b"\n") + 1])]
+    must_count(lines, missing, CLIENTS * MANY)
+
+
+def standard_output_unread(server: Server) -> None:
+    process = children.start([*server.command, "--access-log", "-"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+    assert process.stdout and process.stderr
+    try:
+        ready = process.stdout.readline()
+        found = READY.match(ready)
+        if not found:
+            raise Unmet(f"it says {ready!r} and not where it listens")
+        address = found[1].decode(), int(found[2])
+        for number in range(CLIENTS):
+            with Client(address, time.monotonic() + PATIENCE_S) as client:
+                client.perform((numbered(number, MANY),))
+                came = client.finish().raw.count(b"HTTP/1.1 ")
+                if came != MANY:
+                    raise Unmet(f"{came} of {MANY} requests were answered")
+        process.terminate()
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            raise Unmet("it did not end after SIGTERM") from None
+        data, said = process.communicate()
+    finally:
+        process.kill()
+        process.wait()
+    must_count_pipe(data, lost(said.decode()))
+
+
+def in_vain(server: Server, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    """The port is not asked for: that would be the first complaint."""
+    code, out, err = started_in_vain(server, "--port", str(server.port), *arguments)
+    if code is None:
+        raise Unmet("it did not end")
+    if code != 1 or out or not all(word in err for word in words):
+        raise Unmet(told(code, out, err))
+
+
+def off(server: Server) -> None:
+    with again(server, "--log-format", "json", "--log-size", "1000") as other:
+        ask(other, get())
+        time.sleep(SOON_S)
+        said = stop(other)
+        other._out.seek(0)
+        printed = other._out.read()
+    if said or b"GET" in printed:
+        raise Unmet("there is a line, though nobody asked for it")
+
+
+def standard_output(server: Server) -> None:
+    with again(server, "--access-log", "-") as other:
+        ask(other, get())
+        stop(other)
+        other._out.seek(0)
+        ready, *lines = whole(other._out.read())
+    if not READY.match(ready + b"\n"):
+        raise Unmet("its first line does not say where it listens")
+    must_be([READERS["combined"](line) for line in lines], [PAGE_LINE])
+
+
+def error_log_of_json(server: Server) -> None:
+    must_have_full()
+    with logging(server) as (_, file):
+        errors = file.with_name("error.log")
+        with again(server, "--error-log", str(errors), "--log-format", "json", "--log-level",
+                   "info", "--access-log", "/dev/full") as other:
+            ask(other, get())
+            if stop(other):
+                raise Unmet("something was said on standard error")
+        said = [json.loads(line) for line in whole(errors.read_bytes())]
+    if any(list(one) != ["time", "level", "message"] for one in said):
+        raise Unmet(f"the error log holds {said[0]}")
+    if lost(" ".join(one["message"] for one in said)) != 1:
+        raise Unmet("it does not tell of the line that was lost")
+    if {one["level"] for one in said} != {"error", "info"}:
+        raise Unmet("it tells of nothing but what went wrong")
