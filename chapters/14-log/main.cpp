@@ -118,23 +118,24 @@ web::CacheBounds cache_bounds(const Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
+constexpr option known[] = {
+    {"host", required_argument, nullptr, 'h'},
+    {"port", required_argument, nullptr, 'p'},
+    {"threads", required_argument, nullptr, 't'},
+    {"limits", required_argument, nullptr, 'l'},
+    {"root", required_argument, nullptr, 'r'},
+    {"cache", required_argument, nullptr, 'c'},
+    {"timeout", required_argument, nullptr, 'i'},
+    {"min-rate", required_argument, nullptr, 'm'},
+    {"max-clients", required_argument, nullptr, 'n'},
+    {"per-address", required_argument, nullptr, 'a'},
+    {"max-buffered", required_argument, nullptr, 'b'},
+    {"help", no_argument, nullptr, 'u'},
+    {},
+};
+
 /// Nothing when only the usage was asked for.
 std::optional<Options> parse_options(int argc, char** argv) {
-    const option known[] = {
-        {"host", required_argument, nullptr, 'h'},
-        {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'},
-        {"limits", required_argument, nullptr, 'l'},
-        {"root", required_argument, nullptr, 'r'},
-        {"cache", required_argument, nullptr, 'c'},
-        {"timeout", required_argument, nullptr, 'i'},
-        {"min-rate", required_argument, nullptr, 'm'},
-        {"max-clients", required_argument, nullptr, 'n'},
-        {"per-address", required_argument, nullptr, 'a'},
-        {"max-buffered", required_argument, nullptr, 'b'},
-        {"help", no_argument, nullptr, 'u'},
-        {},
-    };
     Options options;
     auto& [server, root, cache] = options;
     auto& [clients, of_address] = server.admission;

@@ -167,6 +167,27 @@ web::CacheBounds cache_bounds(const Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
+constexpr option known[] = {
+    {"host", required_argument, nullptr, 'h'},
+    {"port", required_argument, nullptr, 'p'},
+    {"threads", required_argument, nullptr, 't'},
+    {"limits", required_argument, nullptr, 'l'},
+    {"root", required_argument, nullptr, 'r'},
+    {"cache", required_argument, nullptr, 'c'},
+    {"timeout", required_argument, nullptr, 'i'},
+    {"min-rate", required_argument, nullptr, 'm'},
+    {"max-clients", required_argument, nullptr, 'n'},
+    {"per-address", required_argument, nullptr, 'a'},
+    {"max-buffered", required_argument, nullptr, 'b'},
+    {"access-log", required_argument, nullptr, 'o'},
+    {"error-log", required_argument, nullptr, 'e'},
+    {"log-format", required_argument, nullptr, 'f'},
+    {"log-level", required_argument, nullptr, 'v'},
+    {"log-size", required_argument, nullptr, 's'},
+    {"help", no_argument, nullptr, 'u'},
+    {},
+};
+
 /// False if it is none of the log's.
 bool set_log_option(int found, web::LogOptions& log) {
     switch (found) {
@@ -181,26 +202,6 @@ bool set_log_option(int found, web::LogOptions& log) {
 
 /// Nothing when only the usage was asked for.
 std::optional<Options> parse_options(int argc, char** argv) {
-    const option known[] = {
-        {"host", required_argument, nullptr, 'h'},
-        {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'},
-        {"limits", required_argument, nullptr, 'l'},
-        {"root", required_argument, nullptr, 'r'},
-        {"cache", required_argument, nullptr, 'c'},
-        {"timeout", required_argument, nullptr, 'i'},
-        {"min-rate", required_argument, nullptr, 'm'},
-        {"max-clients", required_argument, nullptr, 'n'},
-        {"per-address", required_argument, nullptr, 'a'},
-        {"max-buffered", required_argument, nullptr, 'b'},
-        {"access-log", required_argument, nullptr, 'o'},
-        {"error-log", required_argument, nullptr, 'e'},
-        {"log-format", required_argument, nullptr, 'f'},
-        {"log-level", required_argument, nullptr, 'v'},
-        {"log-size", required_argument, nullptr, 's'},
-        {"help", no_argument, nullptr, 'u'},
-        {},
-    };
     Options options;
     auto& [server, root, cache, log] = options;
     auto& [clients, of_address] = server.admission;
