@@ -7,8 +7,9 @@ import time
 
 import programs
 import pytest
+from workbook.checks import attack
 from workbook.machine import network
-from workbook.measure import attack, stress
+from workbook.measure import stress
 from workbook.measure.crowd import served
 from workbook.servers.client import connect
 from workbook.servers.process import Server, running

@@ -15,9 +15,9 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.experiments.tools import Finding, Rows, compiled, output_of, solution
 from workbook.machine import network
-from workbook.measure import attack as attacks
+from workbook.checks import attack as attacks
 from workbook.measure import load, stress
-from workbook.measure.attack import MEMORY, RUDE, Polite
+from workbook.checks.attack import MEMORY, RUDE, Polite
 from workbook.measure.costs import CALLGRIND, CLOSING, STRACE
 from workbook.servers.client import connect
 from workbook.servers.process import Server, running

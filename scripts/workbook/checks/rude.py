@@ -1,6 +1,6 @@
 """Rude clients, many at once, in a process of their own for its descriptors:
 
-    python -m workbook.measure.rude HOST PORT CLIENTS
+    python -m workbook.checks.rude HOST PORT CLIENTS
 
 A third announce a body and do not send it, a third send a head byte by byte, a third ask for more
 than they read. Says THERE once all have been connected, or have tried for long. Who is let go comes

@@ -13,12 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbook.checks import rude
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import MIB
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.measure import rude, stress
+from workbook.measure import stress
 from workbook.servers import heads
 from workbook.servers.client import answers, connect
 from workbook.servers.process import Server
