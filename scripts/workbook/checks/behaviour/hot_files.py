@@ -461,8 +461,7 @@ def files_give_way(server: Server) -> None:
         for client in clients:
             client.perform((get(b"/", HOST), Await(b"\r\n\r\n")))
         for client, number in zip(clients, (50, 51, 52), strict=False):
-            client.perform((get(b"/%d.bin" % number, HOST),))
-            client.receive_in_all(MIB)
+            client.perform((get(b"/%d.bin" % number, HOST), Await(bytes(MIB))))
             if not client.received().data.endswith(bytes(MIB)):
                 raise Unmet("a file did not come")
 
