@@ -1,7 +1,6 @@
 #include "worker.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <utility>
 
@@ -18,10 +17,6 @@ constexpr int accept_batch = 64;
 
 // So much of a file in one call; then others have their turn.
 constexpr std::size_t file_piece = 1024 * 1024;
-
-iovec part(std::string_view bytes) {
-    return {const_cast<char*>(bytes.data()), bytes.size()};
-}
 
 std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output) {
     return output.file ? send(socket, output.bytes, *output.file, file_piece)
@@ -68,8 +63,9 @@ void make_room() {
 // Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
 // something already may find a reset behind the answer.
 void turn_away(const Fd& socket) {
-    const std::array parts{part(service_unavailable)};
-    static_cast<void>(send(socket, parts));
+    constexpr std::string_view text = service_unavailable;
+    const iovec answer{const_cast<char*>(text.data()), text.size()};
+    static_cast<void>(send(socket, {&answer, 1}));
 }
 
 // Answers to pipelined requests are one, however many are appended to it.
