@@ -1,0 +1,123 @@
+#include "tls_channel.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "plain_text.h"
+
+namespace web {
+namespace {
+
+std::expected<std::size_t, IoError> send_bytes(const Fd& socket, std::string_view bytes) {
+    const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+    return send(socket, {&part, 1});
+}
+
+}  // namespace
+
+// A socket that ends before TLS has was perhaps cut off by somebody else (RFC 8446 §6.1).
+std::expected<std::size_t, IoError> TlsChannel::receive(const Fd& socket, std::span<char> into) {
+    if (has_unsent()) {
+        const auto sent = flush(socket);
+        if (!sent) return sent;
+        if (has_unsent()) return std::unexpected(IoError::wants_send);
+        if (finishing_) half_close(socket);
+    }
+    if (finishing_) return web::receive(socket, into);
+    const auto got = web::receive(socket, wire_.room(into.size() - TlsWire::max_record));
+    if (got == 0) session_->fail();
+    if (!got || *got == 0) return std::unexpected(got ? IoError::failed : got.error());
+    rested_ = false;
+    wire_.received(*got);
+    const auto read = session_->read(into);
+    if (!read && read.error() == IoError::failed) return fail(socket);
+    if (wire_.output().empty()) return read;
+    const auto sent = flush(socket);
+    if (!sent) return sent;
+    return has_unsent() && !read ? std::unexpected(IoError::wants_send) : read;
+}
+
+// What is encrypted is told when the last of its records has gone; before, as far as it is sure.
+std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket, const Output& output) {
+    rested_ = false;
+    if (!has_unsent() && !encrypt(output)) return fail(socket);
+    const auto sent = flush(socket);
+    if (!sent) return sent;
+    if (!has_unsent()) return std::exchange(owed_, 0);
+    const std::size_t told = owed_ > 0 ? std::min(*sent, owed_ - 1) : 0;
+    owed_ -= told;
+    return told;
+}
+
+// As much as the wire has room for. A file that ends too early ends the connection.
+bool TlsChannel::encrypt(const Output& output) {
+    PlainText plain(output, wire_.plain(), TlsWire::max_plain, TlsWire::most_plain);
+    for (auto bytes = plain.next(); !bytes.empty(); bytes = plain.next()) {
+        if (!session_->write(bytes)) return false;
+        owed_ += bytes.size();
+    }
+    return owed_ > 0;
+}
+
+// The alert that says why goes out, if it can.
+std::expected<std::size_t, IoError> TlsChannel::fail(const Fd& socket) {
+    session_->fail();
+    if (!has_unsent()) static_cast<void>(send_bytes(socket, wire_.output()));
+    wire_.clear();
+    return std::unexpected(IoError::failed);
+}
+
+// How many bytes of records the socket took. The others wait.
+std::expected<std::size_t, IoError> TlsChannel::flush(const Fd& socket) {
+    const bool waited = has_unsent();
+    const std::string_view bytes = waited ? unsent_.view() : wire_.output();
+    const auto sent = send_bytes(socket, bytes);
+    if (!sent && sent.error() == IoError::failed) return fail(socket);
+    const std::size_t count = sent.value_or(0);
+    const std::string_view rest = bytes.substr(count);
+    if (waited) {
+        unsent_.consume(count);
+    } else if (!rest.empty() && !keep(rest)) {
+        return fail(socket);
+    }
+    if (rest.empty()) return_buffers();
+    if (!waited) wire_.clear();
+    return count;
+}
+
+// A record that is not sent whole breaks all that would follow, so without memory for it there is
+// nothing left to say.
+bool TlsChannel::keep(std::string_view bytes) try {
+    if (!unsent_) {
+        const bool small = bytes.size() <= BufferPool::small_size;
+        unsent_ = small ? pool_.take_small() : pool_.take();
+    }
+    unsent_.append(bytes);
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+void TlsChannel::finish_sending(const Fd& socket) {
+    say_goodbye(socket);
+    finishing_ = true;
+    if (!has_unsent()) half_close(socket);
+}
+
+void TlsChannel::say_goodbye(const Fd& socket) {
+    if (finishing_) return;
+    session_->close();
+    if (wire_.output().empty()) return;
+    if (has_unsent() && !keep(wire_.output())) session_->fail();
+    if (has_unsent()) return wire_.clear();
+    static_cast<void>(flush(socket));
+}
+
+void TlsChannel::rest() {
+    if (!std::exchange(rested_, true)) session_->rest();
+}
+
+}  // namespace web

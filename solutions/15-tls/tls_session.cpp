@@ -1,0 +1,85 @@
+#include "tls_session.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <new>
+#include <utility>
+
+#include "certificates.h"
+
+namespace web {
+namespace {
+
+constexpr std::string_view plain_text_refused =
+    "HTTP/1.1 400 Bad Request\r\n"
+    "Content-Length: 0\r\n"
+    "Connection: close\r\n"
+    "\r\n";
+
+}  // namespace
+
+TlsSession::TlsSession(std::shared_ptr<const Certificates> certificates, TlsWire& wire)
+    : certificates_(std::move(certificates)), wire_(wire), ssl_(SSL_new(certificates_->first())) {
+    if (!ssl_) throw std::bad_alloc();
+    BIO_up_ref(wire.bio());
+    BIO_up_ref(wire.bio());
+    SSL_set_bio(ssl_, wire.bio(), wire.bio());
+    SSL_set_accept_state(ssl_);
+}
+
+TlsSession::~TlsSession() {
+    SSL_free(ssl_);
+}
+
+// OpenSSL keeps what it has of a record, so the wire is empty in the end, and a record more than
+// was received may be whole now.
+std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
+    std::size_t had = 0;
+    while (wire_.has_input()) {
+        const int count = SSL_read(ssl_, into.data() + had, static_cast<int>(into.size() - had));
+        if (count <= 0) return stopped(count, had);
+        had += static_cast<std::size_t>(count);
+    }
+    return had;
+}
+
+std::expected<std::size_t, IoError> TlsSession::stopped(int result, std::size_t had) {
+    const int error = SSL_get_error(ssl_, result);
+    if (error == SSL_ERROR_ZERO_RETURN) {
+        ended_ = true;
+        return had;
+    }
+    if (error != SSL_ERROR_WANT_READ) {
+        failed_ = true;
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) wire_.write(plain_text_refused);
+        ERR_clear_error();
+        return std::unexpected(IoError::failed);
+    }
+    if (had == 0) return std::unexpected(IoError::wants_receive);
+    return had;
+}
+
+bool TlsSession::write(std::string_view plain) {
+    const int size = static_cast<int>(plain.size());
+    if (SSL_write(ssl_, plain.data(), size) == size) return true;
+    ERR_clear_error();
+    return false;
+}
+
+void TlsSession::close() {
+    if (failed_ || !is_open()) return;
+    SSL_shutdown(ssl_);
+    ERR_clear_error();
+}
+
+bool TlsSession::is_open() const {
+    return SSL_is_init_finished(ssl_) == 1;
+}
+
+// SSL_alloc_buffers(3): they come back with the next record. What has begun keeps them.
+void TlsSession::rest() {
+    SSL_free_buffers(ssl_);
+}
+
+}  // namespace web
