@@ -99,6 +99,7 @@ Certificates::Context Certificates::make_context(TicketKeys& ticket_keys) {
     if (!context) throw std::bad_alloc();
     set_protocols(context.get());
     SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
+    SSL_CTX_set_read_ahead(context.get(), 1);  // head and rest of a record in one read
     SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
     ticket_keys.use_for(context.get());
     return context;

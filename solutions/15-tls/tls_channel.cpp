@@ -41,9 +41,11 @@ std::expected<std::size_t, IoError> TlsChannel::receive(const Fd& socket, std::s
 }
 
 // What is encrypted is told when the last of its records has gone; before, as far as it is sure.
-std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket, const Output& output) {
+std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket,
+                                                     std::span<const iovec> bytes,
+                                                     const FileRange* file) {
     rested_ = false;
-    if (!has_unsent() && !encrypt(output)) return fail(socket);
+    if (!has_unsent() && !encrypt({bytes, file})) return fail(socket);
     const auto sent = flush(socket);
     if (!sent) return sent;
     if (!has_unsent()) return std::exchange(owed_, 0);

@@ -27,7 +27,8 @@ public:
 
     /// As of a socket. `into` must have room for more than a record.
     std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into);
-    std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output);
+    std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> bytes,
+                                           const FileRange* file);
 
     /// Says that nothing more will come; receiving goes on, but what comes is only counted.
     void finish_sending(const Fd& socket);

@@ -32,11 +32,11 @@ TlsSession::~TlsSession() {
     SSL_free(ssl_);
 }
 
-// OpenSSL keeps what it has of a record, so the wire is empty in the end, and a record more than
-// was received may be whole now.
+// OpenSSL keeps what it has of a record, so a record more than was received may be whole now. It
+// is asked until there is none: nothing on the socket would tell of one that is left.
 std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
     std::size_t had = 0;
-    while (wire_.has_input()) {
+    while (wire_.has_input() || SSL_has_pending(ssl_) == 1) {
         const int count = SSL_read(ssl_, into.data() + had, static_cast<int>(into.size() - had));
         if (count <= 0) return stopped(count, had);
         had += static_cast<std::size_t>(count);

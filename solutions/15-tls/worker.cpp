@@ -26,22 +26,37 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
+std::expected<std::size_t, IoError> receive(const Fd& socket, TlsChannel* tls,
+                                            std::span<char> into) {
+    if (tls) [[unlikely]]
+        return tls->receive(socket, into);
+    return receive(socket, into);
+}
+
+std::expected<std::size_t, IoError> send(const Fd& socket, TlsChannel* tls, const Output& output) {
+    if (tls) [[unlikely]]
+        return tls->send(socket, output.bytes, output.file);
+    return output.file ? send(socket, output.bytes, *output.file, file_piece)
+                       : send(socket, output.bytes);
+}
+
 // Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
 // client only: there is something else to send.
-std::expected<void, IoError> exchange(Transport& transport, Connection& connection,
+std::expected<void, IoError> exchange(const Fd& socket, TlsChannel* tls, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
-        const auto got = transport.receive(connection.room());
+        const auto got = receive(socket, tls, connection.room());
         if (got == 0) {
             connection.end_of_input();
         } else {
             connection.received(got.value_or(0));
         }
         if (!got) return std::unexpected(got.error());
-        if (transport.has_ended()) connection.end_of_input();
+        if (tls && tls->has_ended()) [[unlikely]]
+            connection.end_of_input();
     }
     while (connection.has_output()) {
-        const auto took = transport.send(connection.output(), file_piece);
+        const auto took = send(socket, tls, connection.output());
         if (!took) return std::unexpected(took.error());
         if (!connection.sent(*took)) break;
     }
@@ -131,7 +146,8 @@ void Worker::run_once() {
         if (fd == listener_.number()) {
             accept_clients();
         } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-            client->transport.is_open() ? serve(*client) : shake_hands(*client);
+            // The poller tells again of whoever has to wait for the next turn.
+            if (client->is_open() || handshakes_-- > 0) serve(*client);
         }
         if (pool_.is_short()) make_way();
         if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
@@ -194,9 +210,10 @@ void Worker::take_in(Accepted accepted) {
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
     clients_[index] =
         std::make_unique<Client>(std::move(*place),
-                                 Transport(std::move(accepted.socket), make_channel()),
+                                 std::move(accepted.socket), make_channel(),
                                  Connection(*handler_, pool_, opening_, std::move(log)));
-    clients_[index]->deadline = now_ + (wire_ ? limits_.head : limits_.idle);
+    if (wire_) clients_[index]->wants.wait = Wait::head;  // and a handshake before it
+    clients_[index]->deadline = now_ + limits_.of(clients_[index]->wants.wait);
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
@@ -232,26 +249,18 @@ void Worker::give_up(int fd) {
 }
 
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.transport, client.connection, client.wants.interest);
+    const auto exchanged =
+        exchange(client.socket, client.tls.get(), client.connection, client.wants.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
     const Wants wants = client.connection.wants();
     if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
-    if (wants != client.wants) wait_for(client, wants);
-    if (client.transport.has_unsent()) return watch(client, Interest::send);
+    if (wants != client.wants && client.is_open()) wait_for(client, wants);
+    if (client.tls && client.tls->has_unsent()) return watch(client, Interest::send);
     watch(client, exchanged ? wants.interest : interest_for(exchanged.error()));
 }
 
-// The poller tells again of whoever has to wait for the next turn.
-void Worker::shake_hands(Client& client) {
-    if (handshakes_-- <= 0) return;
-    serve(client);
-    if (client.transport.is_open()) client.deadline = now_ + limits_.of(client.wants.wait);
-}
-
 void Worker::wait_for(Client& client, const Wants& wants) {
-    if (wants.wait == Wait::end && client.wants.wait != Wait::end) {
-        client.transport.finish_sending();
-    }
+    if (wants.wait == Wait::end && client.wants.wait != Wait::end) finish_sending(client);
     const Wants before = std::exchange(client.wants, wants);
     if (is_same_transfer(before, wants) && wants.moved - before.moved < limits_.least_moved()) {
         client.wants.moved = before.moved;  // until it is enough
@@ -260,17 +269,20 @@ void Worker::wait_for(Client& client, const Wants& wants) {
     client.deadline = now_ + limits_.of(wants.wait);
 }
 
+void Worker::finish_sending(Client& client) {
+    client.tls ? client.tls->finish_sending(client.socket) : half_close(client.socket);
+}
+
 // The kernel is told only when that has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
-    poller_.change(client.transport.socket().number(), interest);
+    poller_.change(client.socket.number(), interest);
 }
 
 void Worker::drop(Client& client) {
     client.connection.cut_off();
-    if (!client.connection.has_output()) client.transport.say_goodbye();
-    const auto index = static_cast<std::size_t>(client.transport.socket().number());
-    dropped_.push_back(std::move(clients_[index]));
+    if (client.tls && !client.connection.has_output()) client.tls->say_goodbye(client.socket);
+    dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
 
@@ -280,8 +292,8 @@ void Worker::make_way() {
     holders_.clear();
     for (const auto& client : clients_) {
         if (!client) continue;
-        const bool holds = client->connection.holds_buffers() || client->transport.has_unsent();
-        if (holds) holders_.push_back(client.get());
+        const bool holds = client->tls && client->tls->has_unsent();
+        if (holds || client->connection.holds_buffers()) holders_.push_back(client.get());
     }
     std::ranges::sort(holders_, {}, [this](const Client* client) {
         return client->deadline - limits_.of(client->wants.wait);
@@ -290,7 +302,7 @@ void Worker::make_way() {
         if (pool_.has_enough()) return;
         drop(*client);
         client->connection.return_buffers();
-        client->transport.return_buffers();
+        if (client->tls) client->tls->return_buffers();
     }
 }
 
@@ -298,7 +310,7 @@ void Worker::drop_overdue() {
     next_sweep_ = now_ + std::chrono::seconds(1);
     for (const auto& client : clients_) {
         if (!client) continue;
-        client->transport.rest();
+        if (client->tls) client->tls->rest();
         if (now_ >= client->deadline) drop(*client);
     }
     resume_accepting();

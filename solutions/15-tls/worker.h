@@ -14,7 +14,8 @@
 #include "poller.h"
 #include "socket.h"
 #include "tls.h"
-#include "transport.h"
+#include "tls_channel.h"
+#include "tls_wire.h"
 
 namespace web {
 
@@ -59,11 +60,15 @@ private:
 
     struct Client {
         Admission::Place place;
-        Transport transport;
+        Fd socket;
+        std::unique_ptr<TlsChannel> tls;  // if there is to be TLS
         Connection connection;
         Wants wants{};
         Interest interest = Interest::receive;  // what the poller waits for
         Clock::time_point deadline{};           // of what the connection wants
+
+        /// There is no handshake to be done first, or it is done.
+        bool is_open() const { return !tls || tls->is_open(); }
     };
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
@@ -77,8 +82,8 @@ private:
     void resume_accepting();
     void give_up(int fd);
     void serve(Client& client);
-    void shake_hands(Client& client);
     void wait_for(Client& client, const Wants& wants);
+    void finish_sending(Client& client);
     void watch(Client& client, Interest interest);
     void drop(Client& client);
     void make_way();

@@ -18,7 +18,7 @@ from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import shown
 
-READY = re.compile(rb"^listening on http://([^\s/]+):(\d+)\s*$", re.M)
+READY = re.compile(rb"^listening on https?://([^\s/]+):(\d+)\s*$", re.M)
 PATIENCE_S = 5.0
 PF_EXITING = 0x4  # linux/sched.h
 
