@@ -14,11 +14,13 @@ ARG WORKBENCH=workbench
 FROM ${BASE} AS workbench
 ENV DEBIAN_FRONTEND=noninteractive
 
-# What nobody runs here: manuals, packagers, 32-bit programs under valgrind, git's scripts in Perl.
+# What nobody runs here: manuals, packagers, static OpenSSL, 32-bit programs under valgrind, git's scripts in Perl.
 RUN printf 'path-exclude=%s\n' \
         '/usr/bin/*-lto-dump-*' \
         '/usr/bin/cpack' \
         '/usr/bin/ctest' \
+        '/usr/lib/*-linux-gnu/libcrypto.a' \
+        '/usr/lib/*-linux-gnu/libssl.a' \
         '/usr/lib/*-linux-gnu/perl/*' \
         '/usr/libexec/valgrind/*-x86-linux' \
         '/usr/share/cmake-*/Help/*' \
@@ -35,6 +37,7 @@ RUN apt-get update \
         cmake \
         g++ \
         libjemalloc-dev \
+        libssl-dev \
         ninja-build \
     && rm -rf /var/cache/apt /var/lib/apt/lists
 
@@ -44,6 +47,7 @@ RUN apt-get update \
         iproute2 \
         libbenchmark-dev \
         libgtest-dev \
+        openssl \
         patch \
         strace \
         valgrind \

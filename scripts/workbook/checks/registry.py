@@ -71,6 +71,7 @@ from workbook.checks.behaviour import (
     stop,
     streaming,
     threads,
+    tls,
     told,
     validators,
     workers,
@@ -120,6 +121,7 @@ GROUPS = (
     group("overload", "more clients, and slower ones, than there is room for", overload.cases,
           level=13),
     group("log", "lines of the log", log.cases, level=14),
+    group("tls", "TLS on the one port", tls.cases, level=15),
 )
 
 CHECKS: tuple[Check, ...] = (

@@ -144,6 +144,10 @@ def _library(name: str) -> Iterator[Finding]:
     yield Finding(name, OK, "can be linked")
 
 
+def _openssl() -> Iterator[Finding]:
+    yield Finding("openssl", OK, _first_line(["openssl", "version"]).partition(" (")[0])
+
+
 def _strace() -> Iterator[Finding]:
     if _runs(["strace", "-o", os.devnull, "true"]):
         yield Finding("strace", OK, _first_line(["strace", "--version"]))
@@ -170,6 +174,8 @@ def _needs() -> Iterator[Finding]:
 # Of some that are here more can be said; two say themselves what is missing of them.
 LOOKED_INTO: dict[str, Check] = {
     "jemalloc": partial(_library, "jemalloc"),
+    "libssl": partial(_library, "libssl"),
+    "openssl": _openssl,
     "googletest": partial(_library, "googletest"),
     "benchmark": partial(_library, "benchmark"),
     "strace": _strace,

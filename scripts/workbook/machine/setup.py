@@ -21,8 +21,9 @@ from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
-FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "googletest", "benchmark", "wrk", "strace",
-               "ss", "valgrind", "git", "patch")
+KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
+FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
+               "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
 FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-format",
                "chromium")
 
@@ -115,6 +116,12 @@ def has_header(name: str) -> bool:
                for directory in LIBRARIES)
 
 
+def _has_openssl() -> bool:
+    """The headers, where the compiler looks or Homebrew keeps them."""
+    return has_header("openssl/ssl.h") or any(
+        Path(directory, "openssl/ssl.h").exists() for directory in KEG_ONLY)
+
+
 SANITIZERS, THREAD_SANITIZER = "sanitizers", "thread sanitizer"
 NEEDS: dict[str, Need] = {
     "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
@@ -131,6 +138,10 @@ NEEDS: dict[str, Need] = {
     "ninja": _program("ninja", brew="ninja", apt="ninja-build"),
     "jemalloc": Need("jemalloc, chapter 8's allocator", lambda: has_library("jemalloc"),
                      ("libjemalloc-dev",), ("jemalloc",)),
+    "libssl": Need("OpenSSL's library, chapter 15's TLS", _has_openssl, ("libssl-dev",),
+                   ("openssl@3",)),
+    "openssl": _program("openssl", brew="openssl@3",
+                        what="openssl, which makes certificates for the checks"),
     "googletest": Need("GoogleTest, which validates the labs", lambda: has_library("gtest"),
                        ("libgtest-dev",), ("googletest",)),
     "benchmark": Need("Google Benchmark, which times them", lambda: has_library("benchmark"),

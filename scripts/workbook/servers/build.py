@@ -24,7 +24,7 @@ from workbook.machine.cores import available_cpus
 
 SUPPORT = SCRIPTS / "cmake"
 FLOOR = "floor"
-NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "googletest", "benchmark")
+NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "googletest", "benchmark")
 
 
 def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:

@@ -8,6 +8,7 @@ import random
 import re
 import select
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from workbook.servers import heads
+from workbook.servers import heads, tls
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Vanish:
 
 
 Step = bytes | Pause | Await | Sip | HalfClose | Vanish
-End = Literal["closed", "reset", "timeout", "refused", "vanished"]
+End = Literal["closed", "reset", "timeout", "refused", "vanished", "truncated", "alert"]
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,12 @@ class Client:
 
     A `narrow` one makes the kernel hold little for us (about 100 kB on Linux): a server that
     answers more while we do not read finds its socket full. One with a `source` comes from that
-    address; OSError if it is none of this machine's.
+    address; OSError if it is none of this machine's. It speaks TLS where that is spoken, and begins
+    with its `hello` if it has one; `secure` is the connection then.
     """
 
     def __init__(self, address: tuple[str, int], deadline: float, narrow: bool = False,
-                 source: str = "") -> None:
+                 source: str = "", hello: tls.Hello | None = None) -> None:
         self._started = time.monotonic()
         self._deadline = deadline
         self._data = bytearray()
@@ -83,7 +85,7 @@ class Client:
         self._sip = Sip(1 << 18, 0)
         host, port = address[0].strip("[]"), address[1]
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket: socket.socket | tls.Stream = socket.socket(family, socket.SOCK_STREAM)
         self._socket.settimeout(max(0.001, deadline - self._started))
         if narrow:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -97,6 +99,10 @@ class Client:
         except OSError as error:
             self._end = "timeout" if isinstance(error, TimeoutError) else "refused"
         self._socket.setblocking(False)
+        self.secure: tls.Stream | None = None
+        self.alert = ""  # what the peer did not like
+        if self._end is None and (hello := hello or tls.hello_to(port)):
+            self._shake_hands(hello)
 
     def _come_from_elsewhere(self) -> None:
         """Connect from a loopback address that has not been used before.
@@ -114,6 +120,28 @@ class Client:
         except OSError:
             self.close()
             raise
+
+    def _shake_hands(self, hello: tls.Hello) -> None:
+        self.secure = tls.Stream(self._socket, hello)
+        try:
+            self.secure.handshake(self._deadline)
+        except OSError as error:
+            self._failed(error)
+        self._socket = self.secure
+
+    def _failed(self, error: OSError) -> None:
+        """How it ended."""
+        match error:
+            case TimeoutError():
+                self._end = "timeout"
+            case tls.Truncated():
+                self._end = "truncated"
+            case ssl.SSLEOFError():  # in the handshake
+                self._end = "closed"
+            case ssl.SSLError():
+                self._end, self.alert = "alert", error.reason or str(error)
+            case _:
+                self._end = "reset"
 
     def __enter__(self) -> Client:
         return self
@@ -187,8 +215,8 @@ class Client:
             data = self._socket.recv(self._sip.size)
         except BlockingIOError:
             return
-        except OSError:
-            self._end = "reset"
+        except OSError as error:
+            self._failed(error)
             return
         self._data += data
         if not data:
@@ -256,7 +284,7 @@ class Client:
     def _vanish(self) -> None:
         linger = struct.pack("ii", 1, 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        self._socket.close()
+        self._socket.drop() if self.secure else self._socket.close()
         self._end = "vanished"
 
 
@@ -271,10 +299,11 @@ def readable(clients: Iterable[Client], patience_s: float) -> list[Client]:
 
 
 def connect(address: tuple[str, int], timeout_s: float = 5.0) -> socket.socket:
-    """A plain connection, for who counts or watches: its faults are OSErrors."""
+    """A connection for who counts or watches: its faults are OSErrors."""
     client = socket.create_connection(address, timeout=timeout_s)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return client
+    hello = tls.hello_to(address[1])
+    return hello.how.wrap_socket(client, server_hostname=hello.name) if hello else client
 
 
 def answers(client: socket.socket, count: int) -> Iterator[bytes]:

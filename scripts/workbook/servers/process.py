@@ -17,6 +17,7 @@ from typing import IO, Any
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import shown
+from workbook.servers import tls
 
 READY = re.compile(rb"^listening on https?://([^\s/]+):(\d+)\s*$", re.M)
 PATIENCE_S = 5.0
@@ -59,7 +60,8 @@ class Server:
 
     @property
     def address(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        scheme = "https" if self.port in tls.SECURED else "http"
+        return f"{scheme}://{self.host}:{self.port}"
 
     @property
     def stderr(self) -> str:
@@ -187,13 +189,20 @@ class Server:
                 time.sleep(0.5)  # h2o listens first and starts its threads then
                 return "127.0.0.1", port
             if match := READY.search(_bytes(self._out)):
-                return match[1].decode(), int(match[2])
+                return match[1].decode(), self._told(int(match[2]))
             if ended:
                 raise self.failure("ended before it was ready")
             time.sleep(0.005)
         self.kill()
         raise self.failure(f"did not say that it listens within {ready_s:.0f} s "
                            "(is the line flushed?)")
+
+    def _told(self, port: int) -> int:
+        """Who comes there is to know whether it speaks TLS."""
+        tls.SECURED.discard(port)
+        if "--cert" in self.command:
+            tls.SECURED.add(port)
+        return port
 
     def failure(self, what: str) -> UserError:
         """The server's last words, as an error for the reader."""

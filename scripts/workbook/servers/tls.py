@@ -1,0 +1,240 @@
+"""TLS between a client of ours and its socket, as ssl(3ssl) does it in memory: so ciphertext can be
+cut at any byte, and what the peer said last is known to the letter.
+
+Whoever connects to a port in `SECURED` speaks TLS there.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from workbook.servers import certificates
+
+SECURED: set[int] = set()  # the ports of servers that were started with a certificate
+RECORD = 1 << 14  # bytes of plaintext at the most (RFC 8446 §5.1)
+GOODBYE_S = 2.0  # for close_notify to a peer that reads nothing
+
+
+class Truncated(ConnectionError):
+    """The peer closed without close_notify (RFC 8446 §6.1)."""
+
+
+def context(*trusted: certificates.Pair, versions: Sequence[ssl.TLSVersion] = (),
+            ciphers: str = "", alpn: Sequence[str] = ()) -> ssl.SSLContext:
+    """What a client says and takes: of these versions and ciphers of TLS 1.2, and only from who has
+    one of these certificates; without any whatever comes.
+    """
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_REQUIRED if trusted else ssl.CERT_NONE
+    for pair in trusted:
+        made.load_verify_locations(pair.cert)
+    if versions:
+        made.minimum_version, made.maximum_version = versions[0], versions[-1]
+    if ciphers:
+        made.set_ciphers(ciphers)
+    if alpn:
+        made.set_alpn_protocols(list(alpn))
+    return made
+
+
+@cache
+def usual() -> ssl.SSLContext:
+    """What everybody uses who is only to be answered."""
+    made = context(certificates.localhost(), alpn=("http/1.1",))
+    made.sslsocket_class = Socket
+    return made
+
+
+@dataclass(frozen=True)
+class Hello:
+    """How a client begins: what it takes, whom it asks for, what it has of an earlier connection;
+    and where its ciphertext is cut: so many bytes in a segment, and so long between them.
+    """
+
+    how: ssl.SSLContext
+    name: str | None = None
+    session: ssl.SSLSession | None = None
+    cut: int = 0
+    rest_s: float = 0.0
+
+
+def hello_to(port: int) -> Hello | None:
+    """What is said to whoever listens there; nothing if that is no TLS."""
+    return Hello(usual(), "localhost") if port in SECURED else None
+
+
+class Socket(ssl.SSLSocket):
+    """One that says with close_notify that it will send no more, and whose faults are those of a
+    plain one.
+    """
+
+    def send(self, data: Any, flags: int = 0) -> int:
+        with plain_faults():
+            return super().send(data, flags)
+
+    def recv(self, size: int = 1024, flags: int = 0) -> bytes:
+        with plain_faults():
+            return super().recv(size, flags)
+
+    def shutdown(self, how: int) -> None:
+        if how == socket.SHUT_WR and self._sslobj is not None:
+            self.unwrap()
+        super().shutdown(how)
+
+
+@contextmanager
+def plain_faults() -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLError as error:
+        raise ConnectionResetError(str(error)) from None
+
+
+class Stream:
+    """A socket that does not block, with TLS over it; used as such a socket is. What was offered to
+    `send` in vain is to be offered again.
+
+    After the last byte `recv` says b"" when the peer has said close_notify and closed, else raises
+    Truncated. An alert is an ssl.SSLError.
+    """
+
+    def __init__(self, plain: socket.socket, hello: Hello) -> None:
+        self.plain = plain
+        self._came, self._goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = hello.how.wrap_bio(self._came, self._goes, server_hostname=hello.name,
+                                      session=hello.session)
+        self._unsent = memoryview(b"")
+        self._owed = 0  # bytes of what was offered that are among those
+        self._failure: Exception | None = None
+        self.said_goodbye = False  # the peer
+        self.cut, self.rest_s = hello.cut, hello.rest_s
+
+    def handshake(self, deadline: float) -> None:
+        """Shake hands, while there is time: TimeoutError."""
+        while True:
+            try:
+                self.tls.do_handshake()
+                self._flush_all(deadline)
+                return
+            except ssl.SSLWantReadError:
+                self._flush_all(deadline)
+                self._await(select.POLLIN, deadline)
+                self._take(1 << 16)
+            except ssl.SSLError:
+                self._flush_all(deadline)
+                raise
+
+    def send(self, data: bytes | memoryview) -> int:
+        self._flush()
+        if not self._owed:
+            self._owed = self.tls.write(memoryview(data)[:RECORD])
+            self._flush()
+        sent, self._owed = self._owed, 0
+        return sent
+
+    def recv(self, size: int) -> bytes:
+        """BlockingIOError also where what came holds nothing of the peer's for us."""
+        if self._failure:
+            raise self._failure
+        self._take(size)
+        with suppress(BlockingIOError):
+            self._flush()  # the answer to a KeyUpdate
+        if data := self._opened():
+            return data
+        if self._failure:
+            raise self._failure
+        if self._came.eof:
+            return b""
+        raise BlockingIOError
+
+    def sealed(self, pieces: Sequence[bytes]) -> bytes:
+        """Each of them in a record of its own."""
+        for piece in pieces:
+            self.tls.write(piece)
+        return self._goes.read()
+
+    def send_sealed(self, records: bytes, deadline: float) -> None:
+        """What is one already, or is not."""
+        self._unsent = memoryview(bytes(self._unsent) + records)
+        self._flush_all(deadline)
+
+    def say_goodbye(self) -> None:
+        """close_notify; nothing more can be sent, and what comes is still read."""
+        with suppress(ssl.SSLError):
+            self.tls.unwrap()
+        with suppress(OSError):
+            self._flush_all(time.monotonic() + GOODBYE_S)
+
+    def shutdown(self, how: int) -> None:
+        self.say_goodbye()
+        self.plain.shutdown(how)
+
+    def close(self) -> None:
+        with suppress(ssl.SSLError, OSError):
+            self.tls.unwrap()
+        with suppress(OSError):
+            self._flush()
+        self.drop()
+
+    def drop(self) -> None:
+        """Close without a word."""
+        self.plain.close()
+
+    def fileno(self) -> int:
+        return self.plain.fileno()
+
+    def setsockopt(self, *how: Any) -> None:
+        self.plain.setsockopt(*how)
+
+    def _take(self, size: int) -> None:
+        data = self.plain.recv(size)
+        self._came.write(data) if data else self._came.write_eof()
+
+    def _opened(self) -> bytes:
+        """All that came whole; what it ended with is kept for the next call."""
+        parts = []
+        try:
+            while part := self.tls.read(RECORD):
+                parts.append(part)
+            self.said_goodbye = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.said_goodbye = True
+        except ssl.SSLEOFError:
+            self._failure = Truncated("closed without close_notify")
+        except ssl.SSLError as error:
+            self._failure = error
+        return b"".join(parts)
+
+    def _flush(self) -> None:
+        """Send what is encrypted; BlockingIOError if the socket does not take all."""
+        self._unsent = self._unsent or memoryview(self._goes.read())
+        while self._unsent:
+            piece = self._unsent[:self.cut or len(self._unsent)]
+            self._unsent = self._unsent[self.plain.send(piece):]
+            if self.rest_s:
+                time.sleep(self.rest_s)
+            self._unsent = self._unsent or memoryview(self._goes.read())
+
+    def _flush_all(self, deadline: float) -> None:
+        while True:
+            try:
+                return self._flush()
+            except BlockingIOError:
+                self._await(select.POLLOUT, deadline)
+
+    def _await(self, event: int, deadline: float) -> None:
+        poller = select.poll()
+        poller.register(self.plain, event)
+        if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
