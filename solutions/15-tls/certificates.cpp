@@ -8,19 +8,24 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace web {
 namespace {
 
 /// The file of an option is of no use.
-[[noreturn]] void refuse(const std::string& option, const std::string& file, const char* why) {
+[[noreturn]] void refuse(const std::string& option, const std::string& file,
+                         const std::string& why) {
     ERR_clear_error();
     throw std::invalid_argument(option + " " + file + ": " + why);
 }
 
-const char* last_reason() {
-    const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-    return reason ? reason : "cannot be read";
+// Of several the first is the cause.
+std::string reason() {
+    const unsigned long error = ERR_peek_error();
+    if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
+    const char* const text = ERR_reason_error_string(error);
+    return text ? text : "cannot be read";
 }
 
 // Nobody sits there who could be asked for a pass phrase.
@@ -31,7 +36,7 @@ int note_that_asked(char*, int, int, void* asked) {
 
 void use_cert(SSL_CTX* context, const std::string& file) {
     if (SSL_CTX_use_certificate_chain_file(context, file.c_str()) != 1) {
-        refuse("--cert", file, last_reason());
+        refuse("--cert", file, reason());
     }
     const X509* const cert = SSL_CTX_get0_certificate(context);
     if (X509_cmp_current_time(X509_get0_notAfter(cert)) < 0) refuse("--cert", file, "has expired");
@@ -45,13 +50,12 @@ void use_key(SSL_CTX* context, const TlsOptions::Identity& identity) {
     SSL_CTX_set_default_passwd_cb(context, note_that_asked);
     SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
     const char* const file = identity.key.c_str();
-    const bool used = SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1;
-    if (asked) refuse("--key", identity.key, "has a pass phrase, and nobody can be asked for it");
+    const bool read = SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1;
     SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
-    if (used && SSL_CTX_check_private_key(context) == 1) return;
-    const bool other = ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509;
-    if (other) refuse("--key", identity.key, ("is not the key of --cert " + identity.cert).c_str());
-    refuse("--key", identity.key, last_reason());
+    if (read && SSL_CTX_check_private_key(context) == 1) return;
+    if (asked) refuse("--key", identity.key, "has a pass phrase, and nobody can be asked for it");
+    const bool other = read || ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_X509;
+    refuse("--key", identity.key, other ? "is not the key of --cert " + identity.cert : reason());
 }
 
 // RFC 7301 §3.2: who offers protocols, and none that we speak, is told so.

@@ -220,15 +220,20 @@ struct TlsFiles {
     std::vector<std::string> keys;
 };
 
+// RFC 8446 §4.6.1: no ticket is good for more than a week, and a key opens them for twice this.
+std::chrono::seconds parse_ticket_lifetime(const char* text) {
+    const auto seconds = parse_number<std::uint32_t>("--ticket-lifetime", text, 1);
+    if (seconds <= 7 * 24 * 60 * 60 / 2) return std::chrono::seconds(seconds);
+    throw std::invalid_argument(std::string("--ticket-lifetime ") + text +
+                                ": not a number in range");
+}
+
 /// False if it is none of TLS's.
 bool set_tls_option(int found, web::TlsOptions& tls, TlsFiles& files) {
     switch (found) {
         case 'x': files.certs.push_back(parse_file("--cert", optarg)); return true;
         case 'k': files.keys.push_back(parse_file("--key", optarg)); return true;
-        case 'd':
-            tls.ticket_lifetime = std::chrono::seconds(
-                parse_number<std::uint32_t>("--ticket-lifetime", optarg, 1));
-            return true;
+        case 'd': tls.ticket_lifetime = parse_ticket_lifetime(optarg); return true;
         default: return false;
     }
 }

@@ -34,8 +34,8 @@ private:
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Tls& tls,
-               Log& log, std::atomic<bool>& stopping)
+Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Tls& tls, Log& log,
+               std::atomic<bool>& stopping)
     : admission_(options.admission), stopping_(stopping) {
     std::vector<std::unique_ptr<Handler>> handlers(options.threads);
     std::ranges::generate(handlers, make_handler);  // may fail, and no port is open yet

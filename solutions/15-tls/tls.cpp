@@ -25,7 +25,7 @@ std::unique_ptr<TlsSession> Tls::new_session(TlsWire& wire) {
 }
 
 void Tls::reload_if_asked(Log& log) try {
-    if (!reloading_.exchange(false, std::memory_order_relaxed)) return;
+    if (!is_on() || !reloading_.exchange(false, std::memory_order_relaxed)) return;
     auto read = std::make_shared<const Certificates>(options_.identities, *ticket_keys_);
     const std::lock_guard lock(mutex_);
     certificates_ = std::move(read);

@@ -41,8 +41,7 @@ std::expected<std::size_t, IoError> TlsChannel::receive(const Fd& socket, std::s
 }
 
 // What is encrypted is told when the last of its records has gone; before, as far as it is sure.
-std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket,
-                                                     std::span<const iovec> bytes,
+std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket, std::span<const iovec> bytes,
                                                      const FileRange* file) {
     rested_ = false;
     if (!has_unsent() && !encrypt({bytes, file})) return fail(socket);
@@ -119,7 +118,7 @@ void TlsChannel::say_goodbye(const Fd& socket) {
 }
 
 void TlsChannel::rest() {
-    if (!std::exchange(rested_, true)) session_->rest();
+    if (is_open() && !std::exchange(rested_, true)) session_->rest();
 }
 
 }  // namespace web

@@ -28,7 +28,7 @@ public:
     /// As of a socket. `into` must have room for more than a record.
     std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into);
     std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> bytes,
-                                           const FileRange* file);
+                                             const FileRange* file);
 
     /// Says that nothing more will come; receiving goes on, but what comes is only counted.
     void finish_sending(const Fd& socket);
@@ -53,8 +53,8 @@ private:
     const std::unique_ptr<TlsSession> session_;
     TlsWire& wire_;
     BufferPool& pool_;
-    Buffer unsent_;          // records; lent by the pool while there are any
-    std::size_t owed_ = 0;   // bytes that unsent_ stands for and that nobody was told of
+    Buffer unsent_;         // records; lent by the pool while there are any
+    std::size_t owed_ = 0;  // bytes that unsent_ stands for and that nobody was told of
     bool finishing_ = false;
     bool rested_ = true;
 };

@@ -33,10 +33,6 @@ bool TlsSession::write(std::string_view) {
 
 void TlsSession::close() {}
 
-bool TlsSession::is_open() const {
-    return false;
-}
-
 void TlsSession::rest() {}
 
 TlsWire::TlsWire() = default;

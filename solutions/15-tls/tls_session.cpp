@@ -21,7 +21,10 @@ constexpr std::string_view plain_text_refused =
 
 TlsSession::TlsSession(std::shared_ptr<const Certificates> certificates, TlsWire& wire)
     : certificates_(std::move(certificates)), wire_(wire), ssl_(SSL_new(certificates_->first())) {
-    if (!ssl_) throw std::bad_alloc();
+    if (!ssl_) {
+        ERR_clear_error();
+        throw std::bad_alloc();
+    }
     BIO_up_ref(wire.bio());
     BIO_up_ref(wire.bio());
     SSL_set_bio(ssl_, wire.bio(), wire.bio());
@@ -32,9 +35,19 @@ TlsSession::~TlsSession() {
     SSL_free(ssl_);
 }
 
+// SSL_get_error(3) takes what somebody left in the thread's queue of errors for this session's.
+std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
+    const auto count = read_records(into);
+    if (!open_) {
+        open_ = SSL_is_init_finished(ssl_) == 1;
+        ERR_clear_error();
+    }
+    return count;
+}
+
 // OpenSSL keeps what it has of a record, so a record more than was received may be whole now. It
 // is asked until there is none: nothing on the socket would tell of one that is left.
-std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
+std::expected<std::size_t, IoError> TlsSession::read_records(std::span<char> into) {
     std::size_t had = 0;
     while (wire_.has_input() || SSL_has_pending(ssl_) == 1) {
         const int count = SSL_read(ssl_, into.data() + had, static_cast<int>(into.size() - had));
@@ -68,13 +81,9 @@ bool TlsSession::write(std::string_view plain) {
 }
 
 void TlsSession::close() {
-    if (failed_ || !is_open()) return;
+    if (failed_ || !open_) return;
     SSL_shutdown(ssl_);
     ERR_clear_error();
-}
-
-bool TlsSession::is_open() const {
-    return SSL_is_init_finished(ssl_) == 1;
 }
 
 // SSL_alloc_buffers(3): they come back with the next record. What has begun keeps them.

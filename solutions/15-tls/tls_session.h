@@ -28,15 +28,15 @@ public:
     /// finished sending; `wants_receive` if there are none yet.
     std::expected<std::size_t, IoError> read(std::span<char> into);
 
-    /// Makes a record of at most TlsWire::max_plain bytes. The wire must have room for it. False: it
-    /// failed.
+    /// Makes a record of at most TlsWire::max_plain bytes. The wire must have room for it. False:
+    /// it failed.
     bool write(std::string_view plain);
 
     /// Says that nothing more will come (RFC 8446 §6.1), unless it has failed.
     void close();
 
     /// The handshake is done.
-    bool is_open() const;
+    bool is_open() const { return open_; }
 
     /// The peer has said that nothing more will come.
     bool has_ended() const { return ended_; }
@@ -48,11 +48,13 @@ public:
     void rest();
 
 private:
+    std::expected<std::size_t, IoError> read_records(std::span<char> into);
     std::expected<std::size_t, IoError> stopped(int result, std::size_t had);
 
     const std::shared_ptr<const Certificates> certificates_;
     TlsWire& wire_;
     ssl_st* ssl_ = nullptr;
+    bool open_ = false;
     bool ended_ = false;
     bool failed_ = false;
 };

@@ -209,8 +209,7 @@ void Worker::take_in(Accepted accepted) {
     holders_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
     clients_[index] =
-        std::make_unique<Client>(std::move(*place),
-                                 std::move(accepted.socket), make_channel(),
+        std::make_unique<Client>(std::move(*place), std::move(accepted.socket), make_channel(),
                                  Connection(*handler_, pool_, opening_, std::move(log)));
     if (wire_) clients_[index]->wants.wait = Wait::head;  // and a handshake before it
     clients_[index]->deadline = now_ + limits_.of(clients_[index]->wants.wait);

@@ -1,0 +1,16 @@
+#include <algorithm>
+#include <thread>
+
+#include "affinity.h"
+
+namespace web {
+
+unsigned usable_cores() {
+    return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. We leave it to
+// their schedulers.
+void stay_on_core(unsigned) {}
+
+}  // namespace web

@@ -1,0 +1,73 @@
+#include <sched.h>
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "affinity.h"
+
+namespace web {
+namespace {
+
+// sched_getaffinity(2). It fails where there are more cores than fit the set: then it is none.
+cpu_set_t allowed_cores() {
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) CPU_ZERO(&allowed);
+    return allowed;
+}
+
+unsigned count_of(const cpu_set_t& cores) {
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&cores)));
+}
+
+// The time of how many cores this group may use. Version 2 says "max" if it does not matter, and
+// version 1 a negative number.
+unsigned quota_of(const std::filesystem::path& group) {
+    double time = 0, period = 0;
+    std::ifstream(group / "cpu.max") >> time >> period;
+    std::ifstream(group / "cpu.cfs_quota_us") >> time;
+    std::ifstream(group / "cpu.cfs_period_us") >> period;
+    return time > 0 && period > 0 ? static_cast<unsigned>(std::ceil(time / period)) : UINT_MAX;
+}
+
+// cgroups(7): the least of the process's own group and of those above it. A container may be told a
+// path that it does not see: its own group is then the topmost.
+unsigned quota() {
+    unsigned least = UINT_MAX;
+    std::ifstream groups("/proc/self/cgroup");
+    for (std::string line; std::getline(groups, line);) {
+        const bool version_1 =
+            line.contains(":cpu:") || line.contains(":cpu,") || line.contains(",cpu:");
+        if (!version_1 && !line.starts_with("0::")) continue;
+        std::filesystem::path group = version_1 ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
+        for (group += line.substr(line.find('/')); group != "/sys/fs"; group = group.parent_path())
+            least = std::min(least, quota_of(group));
+    }
+    return least;
+}
+
+}  // namespace
+
+unsigned usable_cores() {
+    return std::min(count_of(allowed_cores()), quota());
+}
+
+// sched_setaffinity(2). Only cores of our own set.
+void stay_on_core(unsigned index) {
+    const cpu_set_t allowed = allowed_cores();
+    unsigned skip = index % count_of(allowed);
+    for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+        if (!CPU_ISSET(core, &allowed) || skip-- > 0) continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(core, &one);
+        ::sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
+}
+
+}  // namespace web

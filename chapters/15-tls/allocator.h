@@ -1,0 +1,8 @@
+#pragma once
+
+namespace web {
+
+/// What this thread has freed goes back to the system, if the allocator keeps it until then.
+void give_back_memory();
+
+}  // namespace web

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace web {
+
+/// Bytes that come in at the back and leave at the front. Owns its memory; not shared. As small as
+/// a pointer, and as cheap to hand over: the positions lie in front of the bytes.
+class Buffer {
+public:
+    Buffer() = default;
+    explicit Buffer(std::size_t capacity) : block_(allocate(capacity)) {}
+    Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(block_, other.block_);
+        return *this;
+    }
+    ~Buffer() {
+        if (block_) ::operator delete(block_);
+    }
+
+    /// Whether there is any memory; with none, room() allocates.
+    explicit operator bool() const { return block_ != nullptr; }
+
+    std::string_view view() const {
+        return block_ ? std::string_view(bytes() + block_->begin, size()) : std::string_view();
+    }
+    std::size_t size() const { return block_ ? block_->end - block_->begin : 0; }
+    std::size_t capacity() const { return block_ ? block_->capacity : 0; }
+    bool empty() const { return size() == 0; }
+
+    /// At least `count` bytes of room behind the last byte. May move what is held.
+    std::span<char> room(std::size_t count) {
+        if (!block_ || block_->capacity - block_->end < count) make_room(count);
+        return {bytes() + block_->end, block_->capacity - block_->end};
+    }
+
+    /// `count` bytes of the room have been written.
+    void commit(std::size_t count) {
+        assert(count <= block_->capacity - block_->end);
+        block_->end += count;
+    }
+
+    /// The first `count` bytes are no longer needed.
+    void consume(std::size_t count) {
+        assert(count <= size());
+        if (count == 0) return;
+        block_->begin += count;
+        if (block_->begin == block_->end) block_->begin = block_->end = 0;
+    }
+
+    void clear() { block_->begin = block_->end = 0; }
+
+    void append(std::string_view bytes) {
+        std::memcpy(room(bytes.size()).data(), bytes.data(), bytes.size());
+        commit(bytes.size());
+    }
+
+private:
+    struct Block {
+        std::size_t capacity;
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+
+    static Block* allocate(std::size_t capacity) {
+        return new (::operator new(sizeof(Block) + capacity)) Block{capacity};
+    }
+
+    char* bytes() const { return reinterpret_cast<char*>(block_ + 1); }
+
+    void make_room(std::size_t count);
+
+    Block* block_ = nullptr;
+};
+
+}  // namespace web

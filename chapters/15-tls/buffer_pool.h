@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "buffer.h"
+
+namespace web {
+
+/// Lends buffers to the connections of one thread while they have something to hold, and no more
+/// than its bound. The one that came back last is lent first: it is still in the cache.
+class BufferPool {
+public:
+    /// Holds any head within the limits, many pipelined requests, and of a body so much that the
+    /// calls for the next piece cost little beside the bytes.
+    static constexpr std::size_t buffer_size = 128 * 1024;
+    /// For what only waits: the most heads fit.
+    static constexpr std::size_t small_size = 4 * 1024;
+    /// The least that a pool may hold: two for whoever waits, two for whoever is served.
+    static constexpr std::size_t least_bound = 4 * buffer_size;
+    /// More idle buffers of a size than these go back to the allocator.
+    static constexpr std::size_t max_idle = 64;
+
+    /// So many bytes of buffers at a time, whether they are lent or idle. What an answer of the
+    /// application makes a buffer grow by is not counted.
+    explicit BufferPool(std::size_t bound = std::numeric_limits<std::size_t>::max())
+        : bound_(bound) {}
+
+    /// Throws std::bad_alloc if that would be too many.
+    Buffer take() {
+        if (idle_.count == 0) [[unlikely]]
+            return make(buffer_size);
+        return idle_.take();
+    }
+
+    Buffer take_small() {
+        if (idle_small_.count > 0) return idle_small_.take();
+        if (idle_.count > 0 && bound_ - held_ < small_size) release(idle_.take());
+        return make(small_size);
+    }
+
+    /// What the buffer holds is forgotten. One that has grown is freed.
+    void give_back(Buffer buffer) {
+        if (buffer.capacity() == buffer_size && idle_.keep(buffer)) [[likely]]
+            return;
+        if (buffer.capacity() == small_size && idle_small_.keep(buffer)) return;
+        release(std::move(buffer));
+    }
+
+    /// Somebody should give back before the next one asks, who may need two.
+    bool is_short() const {
+        return idle_.count < 2 && lent() > bound_ - std::max(bound_ / 8, 2 * buffer_size);
+    }
+
+    /// Enough was given back.
+    bool has_enough() const { return lent() <= bound_ - std::max(bound_ / 4, 2 * buffer_size); }
+
+private:
+    struct Idle {
+        Buffer take() { return std::move(buffers[--count]); }
+
+        bool keep(Buffer& buffer) {
+            if (count == max_idle) return false;
+            buffer.clear();
+            buffers[count++] = std::move(buffer);
+            return true;
+        }
+
+        std::array<Buffer, max_idle> buffers;
+        std::size_t count = 0;
+    };
+
+    std::size_t lent() const {
+        return held_ - idle_.count * buffer_size - idle_small_.count * small_size;
+    }
+
+    Buffer make(std::size_t size) {
+        while (bound_ - held_ < size && idle_small_.count > 0)
+            release(idle_small_.take());
+        if (bound_ - held_ < size) throw std::bad_alloc();
+        Buffer buffer(size);
+        held_ += size;
+        return buffer;
+    }
+
+    void release(Buffer buffer) { held_ -= std::min(buffer.capacity(), buffer_size); }
+
+    const std::size_t bound_;
+    std::size_t held_ = 0;
+    Idle idle_;
+    Idle idle_small_;
+};
+
+}  // namespace web

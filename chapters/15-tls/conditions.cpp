@@ -1,0 +1,83 @@
+#include "conditions.h"
+
+#include "date.h"
+#include "fields.h"
+
+namespace web {
+namespace {
+
+constexpr std::string_view if_match = "if-match";
+constexpr std::string_view if_none_match = "if-none-match";
+constexpr std::string_view weak = "W/";
+
+std::optional<std::chrono::sys_seconds> date_of(std::optional<std::string_view> value) {
+    return value ? parse_date(*value) : std::nullopt;
+}
+
+// RFC 9110 §8.8.3.2. Ours are strong ones; a weak one that looks the same says only that both mean
+// the same, which is not enough for putting parts together.
+bool is_same(std::string_view theirs, const EntityTag& ours, bool weakly) {
+    if (weakly && theirs.starts_with(weak)) theirs.remove_prefix(weak.size());
+    return theirs == ours.text();
+}
+
+}  // namespace
+
+Conditions::Conditions(std::string_view fields) : fields_(fields) {
+    while (const auto field = take_field(fields)) {
+        const auto& [name, value] = *field;
+        has_match_ |= same_name(name, if_match);
+        has_none_match_ |= same_name(name, if_none_match);
+        if (same_name(name, "accept-encoding")) codings_.add(value);
+        if (same_name(name, "if-modified-since")) modified_since_ = value;
+        if (same_name(name, "if-unmodified-since")) unmodified_since_ = value;
+        if (same_name(name, "range")) range_ = value;
+        if (same_name(name, "if-range")) if_range_ = value;
+    }
+}
+
+// Range is for GET (RFC 9110 §14.2), and is looked at last.
+Verdict Conditions::judge(Representation& of, bool is_get) const {
+    if (expects_other(of)) return Verdict::precondition_failed;
+    if (has_this(of)) return Verdict::not_modified;
+    if (!is_get || !range_ || !continues_this(of)) return Verdict::whole;
+    const auto part = parse_range(*range_, of.version.size);
+    if (!part && part.error() == RangeError::unsatisfiable) return Verdict::not_satisfiable;
+    if (!part) return Verdict::whole;
+    of.part = *part;
+    return Verdict::part;
+}
+
+// A tag outweighs a date, whether it agrees or not; here and below.
+bool Conditions::expects_other(const Representation& of) const {
+    if (has_match_) return !lists(if_match, of.tag, false);
+    const auto date = date_of(unmodified_since_);
+    return date && of.version.modified() > *date;
+}
+
+bool Conditions::has_this(const Representation& of) const {
+    if (has_none_match_) return lists(if_none_match, of.tag, true);
+    const auto date = date_of(modified_since_);
+    return date && of.version.modified() <= *date;
+}
+
+// RFC 9110 §13.1.5: a date must be the very one that we said.
+bool Conditions::continues_this(const Representation& of) const {
+    if (!if_range_ || is_same(*if_range_, of.tag, false)) return true;
+    return parse_date(*if_range_) == of.version.modified();
+}
+
+// The lists of all lines of that name are one list (RFC 9110 §5.3).
+bool Conditions::lists(std::string_view name, const EntityTag& tag, bool weakly) const {
+    std::string_view fields = fields_;
+    while (auto field = take_field(fields)) {
+        if (!same_name(field->name, name)) continue;
+        if (field->value == "*") return true;
+        while (const auto element = take_element(field->value)) {
+            if (is_same(*element, tag, weakly)) return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace web

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "coding.h"
+#include "representation.h"
+
+namespace web {
+
+/// What becomes of a request for a file.
+enum class Verdict : std::uint8_t {
+    whole,
+    part,                 // 206
+    not_modified,         // 304
+    precondition_failed,  // 412
+    not_satisfiable,      // 416
+};
+
+/// The fields of one request that bear on which bytes of which form it gets. Its views are of the
+/// request's.
+class Conditions {
+public:
+    /// One pass over all field lines.
+    explicit Conditions(std::string_view fields);
+
+    AcceptedCodings& codings() { return codings_; }
+
+    /// In the order of RFC 9110 §13.2.2. Says which part, if it is to be one. A HEAD has no parts.
+    Verdict judge(Representation& of, bool is_get) const;
+
+private:
+    bool expects_other(const Representation& of) const;
+    bool has_this(const Representation& of) const;
+    bool continues_this(const Representation& of) const;
+    bool lists(std::string_view name, const EntityTag& tag, bool weakly) const;
+
+    std::string_view fields_;
+    AcceptedCodings codings_;
+    bool has_match_ = false;
+    bool has_none_match_ = false;
+    std::optional<std::string_view> modified_since_;
+    std::optional<std::string_view> unmodified_since_;
+    std::optional<std::string_view> range_;
+    std::optional<std::string_view> if_range_;
+};
+
+}  // namespace web

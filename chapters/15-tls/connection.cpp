@@ -1,0 +1,356 @@
+#include "connection.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <utility>
+
+namespace web {
+namespace {
+
+constexpr std::string_view crlf = "\r\n";
+
+iovec part(std::string_view bytes) {
+    return {const_cast<char*>(bytes.data()), bytes.size()};
+}
+
+// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+std::string_view connection_field(const Request& request, bool last) {
+    const bool usual = !last && request.version == Version::http_1_1;
+    if (usual) [[likely]]
+        return {};
+    return last ? "Connection: close\r\n" : "Connection: keep-alive\r\n";
+}
+
+}  // namespace
+
+Wants Connection::wants() const {
+    const Wait wait = waits_for();
+    return {wait, wait == Wait::room ? Interest::send : Interest::receive, moved_, bodies_};
+}
+
+Wait Connection::waits_for() const {
+    if (has_output()) return Wait::room;
+    if (input_ended_) return Wait::nothing;
+    if (last_answered_) return Wait::end;
+    if (head_whole_) return Wait::body;
+    return input_.empty() ? Wait::request : Wait::head;
+}
+
+std::span<char> Connection::room() {
+    if (input_.capacity() < BufferPool::buffer_size) enlarge_input();
+    return input_.room(min_room);
+}
+
+void Connection::enlarge_input() {
+    Buffer small = std::exchange(input_, pool_->take());
+    if (!small) return;
+    input_.append(small.view());
+    pool_->give_back(std::move(small));
+}
+
+// What has to wait does so in as little memory as holds it. A body waits where its pieces lie.
+void Connection::shrink_input() {
+    if (head_whole_ || input_.size() > BufferPool::small_size) return;
+    if (input_.capacity() == BufferPool::small_size) return;
+    Buffer small = pool_->take_small();
+    small.append(input_.view());
+    pool_->give_back(std::exchange(input_, std::move(small)));
+}
+
+void Connection::received(std::size_t count) {
+    if (last_answered_) return return_input();
+    input_.commit(count);
+    if (head_whole_) moved_ += static_cast<std::uint32_t>(count);
+    answer_requests();
+    rest_input();
+}
+
+void Connection::end_of_input() {
+    input_ended_ = true;
+    if (input_.empty()) return_input();
+}
+
+// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
+// waits for its end.
+void Connection::out_of_memory() {
+    echo_ = chunk_end_ = {};
+    file_ = {};
+    const bool was_last = last_answered_;
+    if (log_ && !was_last && !has_begun()) log_refusal(Status::service_unavailable, 0);
+    hang_up();
+    if (was_last) return end_of_input();
+    if (!has_begun()) echo_ = service_unavailable;
+}
+
+Output Connection::output() {
+    std::size_t count = 0;
+    if (!output_.empty()) parts_[count++] = part(output_.view());
+    if (!echo_.empty()) parts_[count++] = part(echo_);
+    if (!chunk_end_.empty()) parts_[count++] = part(chunk_end_);
+    const std::string_view in_memory = file_.bytes();
+    if (!in_memory.empty()) parts_[count++] = part(in_memory);
+    return {{parts_.data(), count}, file_.size > 0 && in_memory.empty() ? &file_ : nullptr};
+}
+
+bool Connection::sent(std::size_t count) {
+    moved_ += static_cast<std::uint32_t>(count);
+    if (count < output_.size()) {
+        output_.consume(count);
+        return false;
+    }
+    count -= output_.size();
+    pool_->give_back(std::move(output_));
+    if (has_large_body() && !sent_large_body(count)) return false;
+    input_.consume(std::exchange(used_, 0));
+    if (input_ || head_whole_) {
+        answer_requests();
+        rest_input();
+    }
+    return true;
+}
+
+// True if that was all of it. A file is closed then.
+bool Connection::sent_large_body(std::size_t count) {
+    if (file_.size == 0) {
+        const std::size_t of_echo = std::min(count, echo_.size());
+        echo_.remove_prefix(of_echo);
+        chunk_end_.remove_prefix(count - of_echo);
+    } else {
+        file_.offset += static_cast<off_t>(count);
+        file_.size -= count;
+        if (file_.size == 0) file_ = {};
+    }
+    return !has_large_body();
+}
+
+void Connection::return_buffers() {
+    pool_->give_back(std::move(input_));
+    pool_->give_back(std::move(output_));
+}
+
+// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+void Connection::answer_requests() {
+    while (may_answer() && (head_whole_ || read_head()) && take_body()) {
+    }
+}
+
+bool Connection::read_head() {
+    if (input_.empty()) return false;
+    const auto progress = parser_.parse(input_.view(), request_);
+    if (!progress) {
+        refuse(progress.error());
+        return false;
+    }
+    head_whole_ = *progress == HttpParser::Progress::complete;
+    if (head_whole_) begin_request();
+    return head_whole_;
+}
+
+// The handler answers now, or wants the body first. After that nobody needs the head.
+void Connection::begin_request() {
+    Response response(file_);
+    sink_ = handler_->begin(request_, response);
+    input_.consume(parser_.head_size());
+    const bool stays = !request_.has_body() || begin_body();
+    if (!sink_) answer(response, stays);
+    if (log_) [[unlikely]]
+        log_request(response);
+}
+
+// True if the connection is worth reading all of it. Who was not told to go on may go on all the
+// same, or not (RFC 9110 §10.1.1).
+bool Connection::begin_body() {
+    ++bodies_;
+    body_.begin(request_);
+    const bool waits = request_.expects_continue && input_.empty();
+    if (!sink_) return !waits && body_.left() <= max_skipped;
+    if (waits) out().append("HTTP/1.1 100 Continue\r\n\r\n");
+    return true;
+}
+
+// True once all of it was taken and its request is answered.
+bool Connection::take_body() {
+    while (!body_.at_end()) {
+        const auto piece = body_.next(input_.view());
+        if (!piece) refuse(piece.error());
+        if (!piece || piece->used == 0) return false;
+        if (sink_) {
+            pass_on(*piece);
+        } else {
+            skip(piece->used);
+        }
+        if (!may_answer()) return false;
+    }
+    end_body();
+    return true;
+}
+
+// What is sent from where it is must stay there until then.
+void Connection::pass_on(const BodyParser::Piece& piece) {
+    if (!piece.data.empty()) {
+        if (reply_ == Reply::none) start_answer();
+        body_had_ += piece.data.size();
+        send_piece(sink_->piece(piece.data), true);
+    }
+    if (has_large_body()) {
+        used_ = piece.used;
+    } else {
+        input_.consume(piece.used);
+    }
+}
+
+// How long a chunked body is turns out only now.
+void Connection::skip(std::size_t count) {
+    input_.consume(count);
+    body_had_ += count;
+    if (body_had_ > max_skipped) hang_up();
+}
+
+void Connection::end_body() {
+    if (sink_) {
+        if (reply_ == Reply::none) start_answer();
+        Response response(file_);
+        sink_->end(body_had_, response);
+        if (has_begun()) {
+            end_answer(response);
+        } else {
+            answer(response);
+            if (log_) log_->answer(response.status(), body_size(response));
+        }
+        sink_.reset();
+        if (log_) log_->end();
+    }
+    next_request();
+}
+
+// Not before a byte of the body is there: until then an error can still be told.
+void Connection::start_answer() {
+    Response response(file_);
+    sink_->start(request_, response);
+    using enum Response::Framing;
+    reply_ = Reply::later;
+    if (response.framing() == not_streamed) return;
+    if (response.framing() == chunks && request_.version == Version::http_1_0) {
+        response.end_by_closing();
+        request_.keep_alive = false;
+    }
+    append(response, connection_field(request_, closing_ || !request_.keep_alive));
+    if (log_) log_->answer(response.status(), 0);
+    reply_ = response.framing() == chunks ? Reply::chunks : Reply::bytes;
+    if (request_.method == Method::head) reply_ = Reply::all;
+}
+
+void Connection::end_answer(const Response& response) {
+    send_piece(response.body(), false);
+    if (reply_ == Reply::chunks) out().append("0\r\n\r\n");
+    last_answered_ = closing_ || !request_.keep_alive;
+}
+
+// RFC 9112 §7.1: an empty chunk would be the last one.
+void Connection::send_piece(std::string_view bytes, bool stays) {
+    if (bytes.empty() || reply_ == Reply::all) return;
+    assert(has_begun());
+    if (log_) log_->sent(bytes.size());
+    const bool copied = bytes.size() <= max_copied || !stays;
+    const std::string_view end = reply_ == Reply::chunks ? crlf : "";
+    if (reply_ == Reply::chunks) append_size(bytes.size());
+    if (copied) {
+        out().append(bytes);
+        out().append(end);
+    } else {
+        echo_ = bytes;
+        chunk_end_ = end;
+    }
+}
+
+void Connection::append_size(std::size_t size) {
+    std::array<char, 2 * sizeof size> digits;
+    char* const end = std::to_chars(digits.begin(), digits.end(), size, 16).ptr;
+    out().append({digits.data(), end});
+    out().append(crlf);
+}
+
+void Connection::answer(const Response& response, bool stays) {
+    const bool last = closing_ || !request_.keep_alive || !stays;
+    append(response, connection_field(request_, last));
+    reply_ = Reply::all;
+    last_answered_ = last;
+}
+
+Buffer& Connection::out() {
+    if (!output_) output_ = pool_->take();
+    return output_;
+}
+
+// A file goes out from where it is; anything else is soon copied.
+void Connection::append(const Response& response, std::string_view connection) {
+    std::string_view body = response.body();
+    if (request_.method == Method::head) body = {};
+    const std::span<char> room = out().room(response.head_room() + body.size());
+    char* end = response.format_head(room.data(), *opening_, connection);
+    end += body.copy(end, body.size());
+    output_.commit(static_cast<std::size_t>(end - room.data()));
+    if (request_.method == Method::head) file_ = {};
+}
+
+void Connection::next_request() {
+    parser_.reset();
+    request_.reset();
+    body_had_ = 0;
+    reply_ = Reply::none;
+    head_whole_ = false;
+}
+
+// An answer that has begun cannot become another: its end, which is missing, tells the client.
+void Connection::refuse(Status status) {
+    if (!has_begun()) {
+        Response response(file_);
+        response.error(status);
+        append(response, "Connection: close\r\n");
+        if (log_) log_refusal(status, body_size(response));
+    }
+    hang_up();
+}
+
+void Connection::hang_up() {
+    last_answered_ = true;
+    sink_.reset();
+    pool_->give_back(std::move(input_));
+    if (log_) log_->end();
+}
+
+std::size_t Connection::body_size(const Response& response) const {
+    if (request_.method == Method::head) return 0;
+    return response.body().size() + file_.size;
+}
+
+// The bytes of the head are where they came, though input_ has no more use for them.
+void Connection::log_request(const Response& response) {
+    const LoggedHead head = logged_head(parser_.head(), request_.fields);
+    if (sink_) {
+        log_->begin(head);
+    } else {
+        log_->add(head, std::to_underlying(response.status()), body_size(response));
+    }
+}
+
+// What is wrong with a head is perhaps its end: of one that is refused the first line is told.
+void Connection::log_refusal(Status status, std::size_t bytes) {
+    if (log_->is_waiting()) {
+        log_->answer(status, bytes);
+        log_->end();
+    } else {
+        const std::string_view head = head_whole_ ? parser_.head() : input_.view();
+        log_->add(logged_head(head), std::to_underlying(status), bytes);
+    }
+}
+
+void Connection::log_cut_off() {
+    const LoggedHead head = logged_head(input_.view());
+    const bool in_a_head = !last_answered_ && !head_whole_ && !head.line.empty();
+    if (in_a_head) log_->add(head, 0, 0);
+    log_->end();
+}
+
+}  // namespace web

@@ -1,0 +1,44 @@
+#include "date.h"
+
+#include <array>
+#include <ctime>
+
+namespace web {
+namespace {
+
+// What is sent, what was sent before 1994, and what asctime(3) writes.
+constexpr const char* forms[] = {
+    "%a, %d %b %Y %H:%M:%S GMT",
+    "%A, %d-%b-%y %H:%M:%S GMT",
+    "%a %b %e %H:%M:%S %Y",
+};
+
+using Text = std::array<char, sizeof "Wednesday, 06-Nov-94 08:49:37 GMT">;
+
+// strptime(3) takes more than the RFC does, so what was read must be written the same. Two digits
+// of a year it takes for 1969 to 2068: none is more than fifty years ahead. The names are English
+// ones: nobody calls setlocale(3) here.
+std::optional<std::chrono::sys_seconds> parse_as(const char* form, const Text& text) {
+    std::tm utc{};
+    const char* const end = ::strptime(text.data(), form, &utc);
+    if (end == nullptr || *end != '\0') return {};
+    const std::time_t seconds = ::timegm(&utc);  // which sets the day of the week, too
+    Text written{};
+    std::strftime(written.data(), written.size(), form, &utc);
+    if (written != text) return {};
+    return std::chrono::sys_seconds(std::chrono::seconds(seconds));
+}
+
+}  // namespace
+
+std::optional<std::chrono::sys_seconds> parse_date(std::string_view text) {
+    Text ended{};
+    if (text.size() >= ended.size()) return {};
+    text.copy(ended.data(), text.size());
+    for (const char* const form : forms) {
+        if (const auto time = parse_as(form, ended)) return time;
+    }
+    return {};
+}
+
+}  // namespace web

@@ -1,0 +1,77 @@
+#include "files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "files_system.h"
+
+namespace web {
+namespace {
+
+FileError file_error(int error) {
+    switch (error) {
+        case EAGAIN:
+        case EINTR:
+        case EIO:
+        case EMFILE:
+        case ENFILE:
+        case ENOMEM: return FileError::exhausted;
+        default: return FileError::missing;
+    }
+}
+
+// Of a directory without its x bit nothing could be opened: its dot tells.
+Fd open_root(const std::string& root) {
+    Fd directory(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.number() < 0) {
+        throw std::system_error(errno, std::generic_category(), "--root " + root);
+    }
+    return directory;
+}
+
+}  // namespace
+
+File::~File() {
+    if (contents_ && --contents_->users == 0) delete contents_;
+}
+
+std::size_t size_of(std::span<const iovec> parts) {
+    std::size_t size = 0;
+    for (const iovec& part : parts)
+        size += part.iov_len;
+    return size;
+}
+
+bool take_into_memory(OpenFile& file) {
+    const auto size = static_cast<std::size_t>(file.version.size);
+    auto bytes = std::make_unique_for_overwrite<char[]>(size);
+    const ssize_t had = ::pread(file.file.fd().number(), bytes.get(), size, 0);
+    if (had < 0 || static_cast<std::size_t>(had) != size) return false;
+    file.file = File(std::move(bytes));
+    return true;
+}
+
+// TODO(15): read_at(), with pread(2).
+
+Files::Files(const std::string& root) : root_(open_root(root)) {}
+
+std::expected<OpenFile, FileError> Files::open(const char* name) const {
+    Fd file = open_beneath(root_, name);
+    struct stat status{};
+    if (file.number() < 0 || ::fstat(file.number(), &status) < 0) {
+        return std::unexpected(file_error(errno));
+    }
+    if (S_ISDIR(status.st_mode)) return std::unexpected(FileError::directory);
+    if (!S_ISREG(status.st_mode)) return std::unexpected(FileError::missing);
+    return OpenFile{File(std::move(file)),
+                    {modified_ns(status), static_cast<std::uint64_t>(status.st_size)},
+                    changed_ns(status),
+                    status.st_ino};
+}
+
+}  // namespace web

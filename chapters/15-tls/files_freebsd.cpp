@@ -1,0 +1,34 @@
+#include <sys/types.h>
+// sys/socket.h needs the types before it.
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "files_system.h"
+
+namespace web {
+
+// open(2): O_RESOLVE_BENEATH, since FreeBSD 13.
+Fd open_beneath(const Fd& root, const char* name) {
+    return Fd(::openat(root.number(), name, open_flags | O_RESOLVE_BENEATH));
+}
+
+std::int64_t modified_ns(const struct stat& status) {
+    return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+}
+
+std::int64_t changed_ns(const struct stat& status) {
+    return status.st_ctim.tv_sec * std::int64_t{1'000'000'000} + status.st_ctim.tv_nsec;
+}
+
+// sendfile(2): takes the head too, and says how much it sent even where it fails.
+ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
+                       std::size_t most) {
+    sf_hdtr around{const_cast<iovec*>(head.data()), static_cast<int>(head.size()), nullptr, 0};
+    off_t sent = 0;
+    const int result = ::sendfile(range.file.fd().number(), socket.number(), range.offset,
+                                  std::min(range.size, most), &around, &sent, 0);
+    return sent > 0 ? static_cast<ssize_t>(sent) : result;
+}
+
+}  // namespace web

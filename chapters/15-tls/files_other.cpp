@@ -1,0 +1,36 @@
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+
+#include "files_system.h"
+
+namespace web {
+
+Fd open_beneath(const Fd& root, const char* name) {
+    return walk_beneath(root, name);
+}
+
+std::int64_t modified_ns(const struct stat& status) {
+    return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+}
+
+std::int64_t changed_ns(const struct stat& status) {
+    return status.st_ctim.tv_sec * std::int64_t{1'000'000'000} + status.st_ctim.tv_nsec;
+}
+
+// Without a sendfile(2) the bytes go through memory of ours, a piece at a time.
+ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
+                       std::size_t most) {
+    std::array<char, 64 * 1024> piece;
+    const std::size_t wanted = std::min({range.size, most, piece.size()});
+    const ssize_t had = ::pread(range.file.fd().number(), piece.data(), wanted, range.offset);
+    if (had <= 0) return had;
+    std::array<iovec, 3> parts{};
+    const auto file_part =
+        std::ranges::copy(head.first(std::min<std::size_t>(head.size(), 2)), parts.begin()).out;
+    *file_part = {piece.data(), static_cast<std::size_t>(had)};
+    return ::writev(socket.number(), parts.data(), static_cast<int>(head.size() + 1));
+}
+
+}  // namespace web

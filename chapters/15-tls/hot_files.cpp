@@ -1,0 +1,116 @@
+#include "hot_files.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace web {
+namespace {
+
+// About what an entry takes besides its name and its file.
+constexpr std::size_t entry_weight = 256;
+
+// File systems tell times in ticks of up to two seconds (FAT): within one, a file may change twice.
+constexpr std::chrono::seconds settling{2};
+
+// Seconds in which nobody asks.
+constexpr std::uint64_t cold_after = 5;
+
+bool is_same(const HotFiles::Found& now, const HotFiles::Found& before) {
+    if (now && before) return now->is_unchanged_from(*before);
+    return !now && !before && now.error() == before.error();
+}
+
+}  // namespace
+
+HotFiles::HotFiles(const std::string& root, const CacheBounds& bounds)
+    : files_(root),
+      most_weight_(bounds.bytes),
+      descriptor_weight_(
+          std::max(most_in_memory, bounds.bytes / std::max<std::size_t>(bounds.descriptors, 1))) {}
+
+HotFiles::Found HotFiles::open(const char* name) {
+    const auto known = entries_.find(std::string_view(name));
+    if (known == entries_.end() || known->second.looked != second_) return look(name);
+    known->second.asked_again = true;
+    return known->second.found;
+}
+
+void HotFiles::second_begins(std::chrono::sys_seconds now) {
+    ++second_;
+    settled_until_ = std::chrono::nanoseconds((now - settling).time_since_epoch()).count();
+    if (second_ % cold_after == 0) forget_cold();
+}
+
+// A file that was removed takes its room on the disk as long as it is open.
+void HotFiles::forget_cold() {
+    for (auto next = entries_.begin(); next != entries_.end();) {
+        const auto entry = next++;
+        if (entry->second.looked + cold_after < second_) forget(entry);
+    }
+}
+
+bool HotFiles::give_way() {
+    if (entries_.empty()) return false;
+    entries_.clear();
+    sieve_ = {};
+    weight_ = 0;
+    return true;
+}
+
+// Whoever opens a file may have made room for that, so what was known is looked for again.
+HotFiles::Found HotFiles::look(const char* name) {
+    Found found = files_.open(name);
+    if (!found && found.error() == FileError::exhausted && give_way()) found = files_.open(name);
+    const auto known = entries_.find(std::string_view(name));
+    if (known != entries_.end()) {
+        Entry& entry = known->second;
+        if (is_same(found, entry.found)) {
+            entry.looked = second_;
+            entry.asked_again = true;
+            return entry.found;
+        }
+        forget(known);
+    }
+    if (may_keep(found)) keep(name, found);
+    return found;
+}
+
+bool HotFiles::may_keep(const Found& found) const {
+    if (!found) return found.error() != FileError::exhausted;
+    return found->changed_ns < settled_until_;
+}
+
+// A descriptor weighs as much as the largest file in memory, or more: all of them together are no
+// more than there may be.
+std::size_t HotFiles::weight_of(std::string_view name, const Found& found) const {
+    const std::size_t weight = entry_weight + name.size();
+    if (!found) return weight;
+    const std::uint64_t size = found->version.size;
+    return weight + (size <= most_in_memory ? static_cast<std::size_t>(size) : descriptor_weight_);
+}
+
+// Memory is taken first: taking it may empty the cache.
+void HotFiles::keep(std::string_view name, Found& found) {
+    const std::size_t weight = weight_of(name, found);
+    if (weight > most_weight_) return;
+    if (found && found->version.size <= most_in_memory && !take_into_memory(*found)) return;
+    Entries fresh;
+    const auto entry = fresh.try_emplace(std::string(name)).first;
+    entry->second.found = found;
+    entry->second.looked = second_;
+    entry->second.weight = weight;
+    entry->second.name = &entry->first;
+    while (weight_ + weight > most_weight_)
+        forget(entries_.find(*sieve_.victim().name));
+    weight_ += weight;
+    sieve_.add(entry->second);
+    entries_.merge(fresh);
+}
+
+void HotFiles::forget(Entries::iterator entry) {
+    weight_ -= entry->second.weight;
+    sieve_.remove(entry->second);
+    entries_.erase(entry);
+}
+
+}  // namespace web

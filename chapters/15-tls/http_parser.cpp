@@ -1,0 +1,359 @@
+#include "http_parser.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace web {
+namespace {
+
+/// The path of http://host, which stands nowhere in the request.
+constexpr std::string_view root = "/";
+
+constexpr std::size_t crlf_size = 2;
+
+std::unexpected<Status> reject(Status status) {
+    return std::unexpected(status);
+}
+
+// What a byte may be part of, looked up once instead of asked about in turn.
+enum ByteClass : std::uint8_t {
+    token_byte = 1,
+    path_byte = 2,
+    query_byte = 4,
+    name_byte = 8,
+    address_byte = 16,
+    digit_byte = 32,
+};
+
+constexpr bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+constexpr bool is_alphanumeric(char c) {
+    return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+// RFC 9110 §5.6.2 (token), RFC 9112 §3.2 (path and query: no space, no control character, no
+// fragment), RFC 3986 §3.2.2 (a host's name or address of IPv4, and of IPv6). A name's comma, which
+// is allowed there, is how two Host fields look that somebody joined (RFC 9110 §5.3).
+constexpr std::array<std::uint8_t, 256> byte_classes = [] {
+    constexpr std::string_view token_marks = "!#$%&'*+-.^_`|~";
+    constexpr std::string_view name_marks = "-._~%!$&'()*+;=";
+    constexpr std::string_view of_addresses = "0123456789abcdefABCDEF:.";
+    std::array<std::uint8_t, 256> classes{};
+    for (std::size_t i = 0x21; i < 0x7f; ++i) {
+        const char c = static_cast<char>(i);
+        const bool alphanumeric = is_alphanumeric(c);
+        if (alphanumeric || token_marks.contains(c)) classes[i] |= token_byte;
+        if (c != '#' && c != '?') classes[i] |= path_byte;
+        if (c != '#') classes[i] |= query_byte;
+        if (alphanumeric || name_marks.contains(c)) classes[i] |= name_byte;
+        if (of_addresses.contains(c)) classes[i] |= address_byte;
+        if (is_digit(c)) classes[i] |= digit_byte;
+    }
+    return classes;
+}();
+
+bool is(char c, ByteClass wanted) {
+    return (byte_classes[static_cast<unsigned char>(c)] & wanted) != 0;
+}
+
+/// Behind the bytes of a class. They must be part of a line: the CR at its end is of no class, so
+/// there is no need to look where it ends. Four a turn, to count once instead of four times.
+const char* skip(const char* bytes, ByteClass wanted) {
+    for (;; bytes += 4) {
+        if (!is(bytes[0], wanted)) return bytes;
+        if (!is(bytes[1], wanted)) return bytes + 1;
+        if (!is(bytes[2], wanted)) return bytes + 2;
+        if (!is(bytes[3], wanted)) return bytes + 3;
+    }
+}
+
+bool is_all(std::string_view text, ByteClass wanted) {
+    return skip(text.data(), wanted) == text.data() + text.size();
+}
+
+// RFC 9110 §5.5: visible characters, spaces, tabs, and bytes from 0x80 on.
+bool is_field_byte(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
+}
+
+/// Not zero if one of eight bytes is below 0x20 or is 0x7f.
+std::uint64_t find_controls(const char* eight_bytes) {
+    constexpr std::uint64_t ones = 0x0101010101010101;
+    std::uint64_t word;
+    std::memcpy(&word, eight_bytes, sizeof word);
+    const std::uint64_t is_del = word ^ (ones * 0x7f);
+    return (((word - ones * 0x20) & ~word) | ((is_del - ones) & ~is_del)) & (ones * 0x80);
+}
+
+// Eight bytes a step and no branch among them, so that the compiler takes several steps at once.
+// The last step ends where the text does and may overlap. What was found may be a tab.
+bool is_field_value(std::string_view text) {
+    constexpr std::size_t step = 8;
+    if (text.size() >= step) {
+        const std::size_t last = text.size() - step;
+        std::uint64_t found = find_controls(text.data() + last);
+        for (std::size_t i = 0; i < last; i += step)
+            found |= find_controls(text.data() + i);
+        if (found == 0) return true;
+    }
+    return std::ranges::all_of(text, is_field_byte);
+}
+
+// The most frequent first: one comparison of all its bytes tells.
+Method find_method(std::string_view name) {
+    if (name == "GET") return Method::get;
+    if (name == "POST") return Method::post;
+    if (name == "HEAD") return Method::head;
+    if (name == "PUT") return Method::put;
+    if (name == "DELETE") return Method::del;
+    if (name == "OPTIONS") return Method::options;
+    if (name == "PATCH") return Method::patch;
+    return Method::unknown;
+}
+
+/// A literal as an argument of a template, so that each comparison is with constants.
+template <std::size_t size>
+struct Literal {
+    consteval Literal(const char (&text)[size]) { std::ranges::copy(text, bytes); }
+    char bytes[size];
+};
+
+/// Compares without regard to the case of letters (RFC 9110 §5.1); `lower` has none in upper case.
+template <Literal lower>
+bool is_same(std::string_view text) {
+    constexpr std::size_t size = sizeof lower.bytes - 1;
+    if (text.size() != size) return false;
+    bool same = true;
+    for (std::size_t i = 0; i < size; ++i) {
+        const bool is_letter = lower.bytes[i] >= 'a' && lower.bytes[i] <= 'z';
+        same &= (text[i] | (is_letter ? 0x20 : 0)) == lower.bytes[i];
+    }
+    return same;
+}
+
+bool is_version(std::string_view text) {
+    return text.starts_with("HTTP/") && is_digit(text[5]) && text[6] == '.' && is_digit(text[7]);
+}
+
+// RFC 3986 §3.2.3 allows any number, even none; TCP has no port above 65535.
+bool is_port(std::string_view digits) {
+    if (digits.size() < 5) [[likely]]
+        return true;
+    std::uint16_t port;
+    return std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
+}
+
+// RFC 9110 §7.2: a host, perhaps a colon and a port.
+/// Behind both, or nothing if there is no host or port that could be. They must be part of a line.
+const char* skip_host(const char* text) {
+    const char* end = skip(text, name_byte);
+    if (*text == '[') {
+        end = skip(text + 1, address_byte);
+        if (end == text + 1 || *end++ != ']') return nullptr;
+    }
+    if (end == text) return nullptr;
+    if (*end != ':') return end;
+    const char* const port = end + 1;
+    end = skip(port, digit_byte);
+    return is_port({port, end}) ? end : nullptr;
+}
+
+// RFC 9112 §3.2.2: http://host, which the Host field repeats, before path and query.
+bool skip_authority(std::string_view& target) {
+    constexpr std::size_t scheme_size = std::string_view("http://").size();
+    if (!is_same<"http://">(target.substr(0, scheme_size))) return false;
+    target.remove_prefix(scheme_size);
+    const char* const host_end = skip_host(target.data());
+    if (host_end == nullptr) return false;
+    target = {host_end, target.data() + target.size()};
+    return target.empty() || target[0] == '/' || target[0] == '?';
+}
+
+// RFC 9112 §3.2: a path and perhaps a query, on their own or in a whole URI; or "*".
+bool parse_target(std::string_view target, Request& request) {
+    if (target[0] != '/' && target != "*" && !skip_authority(target)) return false;
+    const char* const path_end = skip(target.data(), path_byte);
+    const char* const end = target.data() + target.size();
+    request.path = path_end == target.data() ? root : std::string_view(target.data(), path_end);
+    if (path_end == end) return true;
+    request.query = {path_end + 1, end};
+    return *path_end == '?' && is_all(request.query, query_byte);
+}
+
+bool is_space(char c) {
+    return c == ' ' || c == '\t';
+}
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && is_space(text.front()))
+        text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back()))
+        text.remove_suffix(1);
+    return text;
+}
+
+// RFC 9110 §7.6.1: a list of options.
+template <Literal option>
+bool has_option(std::string_view list) {
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        if (is_same<option>(trim(list.substr(0, comma)))) return true;
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return false;
+}
+
+ParseResult parse_version(std::string_view text, Request& request) {
+    if (text == "HTTP/1.1") [[likely]] {
+        request.version = Version::http_1_1;
+    } else if (text == "HTTP/1.0") {
+        request.version = Version::http_1_0;
+    } else {
+        return reject(is_version(text) ? Status::version_not_supported : Status::bad_request);
+    }
+    return {};
+}
+
+// RFC 9112 §3: method, one space, target, one space, version.
+ParseResult parse_request_line(std::string_view line, Request& request) {
+    constexpr std::size_t shortest = std::string_view("M / HTTP/1.1").size();
+    if (line.size() < shortest) return reject(Status::bad_request);
+    const char* const method_end = skip(line.data(), token_byte);
+    const char* const target = method_end + 1;
+    const char* const version = line.end() - std::string_view("HTTP/1.1").size();
+    if (method_end == line.data() || target >= version - 1) return reject(Status::bad_request);
+    if (*method_end != ' ' || version[-1] != ' ') return reject(Status::bad_request);
+    request.method = find_method({line.data(), method_end});
+    if (!parse_target({target, version - 1}, request)) return reject(Status::bad_request);
+    if (auto result = parse_version({version, line.end()}, request); !result) return result;
+    if (request.method == Method::unknown) return reject(Status::not_implemented);
+    return {};
+}
+
+// memchr(3) compares many bytes at once. The empty line that ends a head is not worth the call.
+const char* find_line_feed(const char* from, const char* end) {
+    if (end - from >= 2 && from[0] == '\r' && from[1] == '\n') return from + 1;
+    return static_cast<const char*>(std::memchr(from, '\n', static_cast<std::size_t>(end - from)));
+}
+
+}  // namespace
+
+std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view buffer,
+                                                              Request& request) {
+    if (buffer.data() != bytes_) begin_at(buffer.data());
+    const char* const end = bytes_ + buffer.size();
+    const char* line = bytes_ + line_;
+    const char* from = bytes_ + scanned_;
+    while (const char* line_feed = find_line_feed(from, end)) {
+        from = line_feed + 1;
+        if (from > bytes_ + limit_) return reject(too_long());
+        const char* const line_end = line_feed - 1;
+        if (line_end < line || *line_end != '\r') return reject(Status::bad_request);
+        if (fields_ == 0) {
+            if (auto result = end_request_line({line, line_end}, request); !result)
+                return reject(result.error());
+        } else if (line != line_end) {
+            if (!parse_field(line, line_end, request)) malformed_ = true;
+        } else {
+            return finish_head(line, request);
+        }
+        line = from;
+    }
+    line_ = static_cast<std::size_t>(line - bytes_);
+    scanned_ = buffer.size();
+    if (scanned_ >= limit_) return reject(too_long());
+    return Progress::incomplete;
+}
+
+// A buffer that moved, as it does when it grows, leaves views of freed memory behind: they are made
+// again, with all that was found. Whoever moved the bytes touched all of them too.
+void HttpParser::begin_at(const char* bytes) {
+    if (bytes_ != nullptr) reset();
+    bytes_ = bytes;
+}
+
+// RFC 9112 §2.2: one empty line before it is skipped.
+ParseResult HttpParser::end_request_line(std::string_view line, Request& request) {
+    if (line.empty() && limit_ == request_line_limit) {
+        limit_ += crlf_size;
+        return {};
+    }
+    fields_ = static_cast<std::size_t>(line.end() - bytes_) + crlf_size;
+    limit_ = fields_ + max_fields + crlf_size;
+    return parse_request_line(line, request);
+}
+
+// RFC 9112 §5: name, colon, optional space, value, optional space.
+bool HttpParser::parse_field(const char* line, const char* end, Request& request) {
+    const char* const colon = skip(line, token_byte);
+    if (colon == line || *colon != ':') return false;
+    const char* value = colon + 1;
+    while (is_space(*value))
+        ++value;
+    while (end > value && is_space(end[-1]))
+        --end;
+    const std::string_view name(line, colon);
+    if (!is_same<"host">(name)) return judge_field(name, {value, end}, request);
+    framing_.host.add(skip_host(value) == end || value == end);
+    return true;
+}
+
+bool HttpParser::judge_field(std::string_view name, std::string_view value, Request& request) {
+    if (is_same<"connection">(name)) {
+        framing_.close |= has_option<"close">(value);
+        framing_.keep_alive |= has_option<"keep-alive">(value);
+    } else if (is_same<"content-length">(name)) {
+        framing_.length.add(parse_length(value, request));
+    } else if (is_same<"transfer-encoding">(name)) {
+        framing_.coding.add(is_same<"chunked">(trim(value.substr(value.rfind(',') + 1))));
+        framing_.other_coding |= !is_same<"chunked">(value);
+    } else if (is_same<"expect">(name)) {
+        framing_.expect.add(is_same<"100-continue">(value));
+    }
+    return is_field_value(value);
+}
+
+// RFC 9112 §6.2: digits and nothing else. What does not fit is longer than any limit.
+bool HttpParser::parse_length(std::string_view value, Request& request) {
+    const char* end = value.data() + value.size();
+    const auto [stopped, error] = std::from_chars(value.data(), end, request.content_length);
+    if (error == std::errc::result_out_of_range) request.content_length = max_body + 1;
+    return error != std::errc::invalid_argument && stopped == end;
+}
+
+// `end` is where the empty line begins.
+std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* end,
+                                                                    Request& request) {
+    auto& [host, length, coding, expect, close, keep_alive, other_coding] = framing_;
+    const bool is_1_0 = request.version == Version::http_1_0;
+    if (is_1_0) {
+        // Needs no Host, knows no expectations (RFC 9110 §10.1.1), closes unless asked to stay.
+        host.seen = true;
+        expect = {};
+        close |= !keep_alive;
+    }
+    // RFC 9112 §3.2: exactly one Host; an empty one where there is none to name.
+    if (malformed_ || !host.seen || !host.good || !length.good) return reject(Status::bad_request);
+    if (coding.seen) {
+        // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests;
+        // and only after a last coding that is chunked is it known where a body ends.
+        if (length.seen || is_1_0 || !coding.good) return reject(Status::bad_request);
+        if (other_coding) return reject(Status::not_implemented);
+    }
+    if (request.content_length > max_body) return reject(Status::content_too_large);
+    if (!expect.good) return reject(Status::expectation_failed);
+    request.chunked = coding.seen;
+    request.expects_continue = expect.seen;
+    request.keep_alive = !close;  // RFC 9112 §9.3
+    request.fields = {bytes_ + fields_, end};
+    scanned_ = static_cast<std::size_t>(end - bytes_) + crlf_size;
+    return Progress::complete;
+}
+
+}  // namespace web

@@ -1,0 +1,163 @@
+#include "log_file.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "log_line.h"
+
+namespace web {
+namespace {
+
+// A fifo that nobody has open for reading is an error then (fifo(7)), and one that nobody reads
+// takes nothing.
+Fd open_file(const std::string& name) {
+    constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
+    return Fd(::open(name.c_str(), flags, 0640));
+}
+
+// What is not there need not be renamed.
+bool rename_if_there(const std::string& from, const std::string& to) {
+    return std::rename(from.c_str(), to.c_str()) == 0 || errno == ENOENT;
+}
+
+}  // namespace
+
+LogFile::LogFile(const std::string& option, const std::string& name, std::size_t max_size)
+    : next_name_(name + ".new"), max_size_(max_size) {
+    names_[0] = name;
+    for (std::size_t i = 1; i < names_.size(); ++i)
+        names_[i] = name + "." + std::to_string(i);
+    torn_.reserve(max_log_line);  // there may be no memory when a line is torn
+    if (!open()) throw std::system_error(error_, std::generic_category(), option + " " + name);
+}
+
+LogFile::LogFile(int standard) : is_shared_(true) {
+    torn_.reserve(max_log_line);
+    take(Fd(::fcntl(standard, F_DUPFD_CLOEXEC, 0)));
+}
+
+bool LogFile::failed() {
+    error_ = errno;
+    return false;
+}
+
+bool LogFile::open() {
+    Fd file = open_file(names_[0]);
+    if (file.number() < 0) return failed();
+    take(std::move(file));
+    return true;
+}
+
+void LogFile::take(Fd file) {
+    struct stat about{};
+    ::fstat(file.number(), &about);
+    is_regular_ = S_ISREG(about.st_mode);
+    size_ = static_cast<std::size_t>(about.st_size);
+    file_ = std::move(file);
+}
+
+bool LogFile::reopen() {
+    return is_shared_ || open();
+}
+
+std::size_t LogFile::append(std::string_view lines) {
+    if (!finish_line()) return 0;
+    std::size_t done = 0;
+    while (done < lines.size()) {
+        const std::string_view piece = fitting(lines.substr(done));
+        const std::size_t count = write(piece);
+        done += count;
+        if (count == piece.size()) continue;
+        if (count > 0 && piece[count - 1] != '\n') {
+            const std::string_view rest = piece.substr(count);
+            torn_ = rest.substr(0, rest.find('\n') + 1);
+            done += torn_.size();
+        }
+        break;
+    }
+    return done;
+}
+
+bool LogFile::finish_line() {
+    torn_.erase(0, write(torn_));
+    return torn_.empty();
+}
+
+/// As many lines as the file has room for; of a new one at least one. All of them if there can be
+/// no new one.
+std::string_view LogFile::fitting(std::string_view lines) {
+    if (max_size_ == 0 || !is_regular_) return lines;
+    const auto that_fit = [&] {
+        const std::size_t room = max_size_ - std::min(size_, max_size_);
+        if (lines.size() <= room) return lines;
+        return lines.substr(0, room == 0 ? 0 : lines.rfind('\n', room - 1) + 1);
+    };
+    std::string_view some = that_fit();
+    if (some.empty() && size_ > 0) {
+        rotation_failed_ = !rotate();
+        if (rotation_failed_) return lines;
+        some = that_fit();
+    }
+    return some.empty() ? lines.substr(0, lines.find('\n') + 1) : some;
+}
+
+// The new one is opened first: who cannot have it still has the old one under its name.
+bool LogFile::rotate() {
+    Fd next = open_file(next_name_);
+    if (next.number() < 0) return failed();
+    if (!rename_files()) {
+        failed();
+        ::unlink(next_name_.c_str());
+        return false;
+    }
+    take(std::move(next));
+    return true;
+}
+
+// rename(2) replaces the oldest. One that keeps its name must not be replaced.
+bool LogFile::rename_files() {
+    for (std::size_t i = kept; i > 0; --i) {
+        if (!rename_if_there(names_[i - 1], names_[i])) return false;
+    }
+    return rename_if_there(next_name_, names_[0]);
+}
+
+std::size_t LogFile::write(std::string_view bytes) {
+    std::size_t count = 0;
+    while (count < bytes.size()) {
+        const ssize_t took = write_some(bytes.substr(count));
+        if (took < 0 && errno == EINTR) continue;
+        if (took <= 0) {
+            failed();
+            break;
+        }
+        count += static_cast<std::size_t>(took);
+    }
+    size_ += count;
+    return count;
+}
+
+// What is shared cannot be made non-blocking, for others would find it so. It is asked instead: a
+// pipe that has room takes PIPE_BUF bytes without waiting (pipe(7)).
+ssize_t LogFile::write_some(std::string_view bytes) {
+    if (is_shared_ && !is_regular_) {
+        pollfd asked{.fd = file_.number(), .events = POLLOUT, .revents = 0};
+        if (::poll(&asked, 1, 0) == 0) {
+            errno = EAGAIN;
+            return -1;
+        }
+        bytes = bytes.substr(0, PIPE_BUF);
+    }
+    return ::write(file_.number(), bytes.data(), bytes.size());
+}
+
+}  // namespace web

@@ -1,0 +1,73 @@
+#include "log_lines.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <span>
+
+namespace web {
+namespace {
+
+constexpr std::array<std::uint8_t, 12> ipv4_mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+/// A client that keeps more than that once its request is answered would keep it for nothing.
+constexpr std::size_t usual_head = 512;
+
+}  // namespace
+
+void LogLines::add(const LogEntry& entry) {
+    if (capacity - size_ < max_log_line) {
+        ++lost_;
+        return;
+    }
+    char* const end = format_line(bytes_.get() + size_, format_, time_.text(), entry);
+    size_ = static_cast<std::size_t>(end - bytes_.get());
+}
+
+void LogLines::consume(std::size_t count) {
+    size_ -= count;
+    std::memmove(bytes_.get(), bytes_.get() + count, size_);
+}
+
+ClientLog::ClientLog(LogLines& lines, std::span<const std::uint8_t, 16> address) : lines_(&lines) {
+    const bool is_ipv4 = std::ranges::equal(ipv4_mapped, address.first<12>());
+    const void* const bytes = is_ipv4 ? &address[12] : address.data();
+    ::inet_ntop(is_ipv4 ? AF_INET : AF_INET6, bytes, address_.data(),
+                static_cast<socklen_t>(address_.size()));
+}
+
+void ClientLog::add(const LoggedHead& head, unsigned status, std::size_t bytes) {
+    lines_->add({.address = address_.data(), .head = head, .status = status, .bytes = bytes});
+}
+
+// Without memory for it the line tells less.
+void ClientLog::begin(const LoggedHead& head) try {
+    status_ = 0;
+    bytes_ = 0;
+    line_size_ = referer_size_ = 0;
+    kept_.clear();
+    waiting_ = true;
+    kept_.reserve(head.line.size() + head.referer.size() + head.user_agent.size());
+    kept_.append(head.line).append(head.referer).append(head.user_agent);
+    line_size_ = head.line.size();
+    referer_size_ = head.referer.size();
+} catch (const std::bad_alloc&) {
+    // It has begun all the same.
+}
+
+void ClientLog::end() {
+    if (!std::exchange(waiting_, false)) return;
+    const std::string_view kept = kept_;
+    const std::string_view fields = kept.substr(line_size_);
+    const LoggedHead head{.line = kept.substr(0, line_size_),
+                          .referer = fields.substr(0, referer_size_),
+                          .user_agent = fields.substr(referer_size_)};
+    add(head, status_, bytes_);
+    if (kept_.capacity() > usual_head) kept_ = std::string();
+}
+
+}  // namespace web

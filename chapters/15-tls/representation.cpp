@@ -1,0 +1,56 @@
+#include "representation.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace web {
+namespace {
+
+/// Whatever std::uint64_t a field tells.
+char* format_number(char* out, std::uint64_t number) {
+    return std::to_chars(out, out + 20, number).ptr;
+}
+
+}  // namespace
+
+EntityTag::EntityTag(const FileVersion& version, Coding coding) {
+    char* out = text_.data();
+    char* const end = out + text_.size();
+    *out++ = '"';
+    out = std::to_chars(out, end, version.modified_ns, 16).ptr;
+    *out++ = '-';
+    out = std::to_chars(out, end, version.size, 16).ptr;
+    const std::string_view suffix = coding_suffix(coding);
+    out += suffix.copy(out, suffix.size());
+    *out++ = '"';
+    size_ = static_cast<std::size_t>(out - text_.data());
+}
+
+// RFC 9110 §8.8.2.1: nothing was modified later than the answer was made.
+char* Representation::format(char* out, const Opening& opening) const {
+    const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
+    constexpr std::string_view name = "Last-Modified: ";
+    char* const last_modified = out + name.size();
+    append("Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\nETag: ");
+    write_date(last_modified, std::min(version.modified(), opening.date()));
+    append(tag.text());
+    append("\r\nAccept-Ranges: bytes\r\n");
+    if (has_forms) append("Vary: Accept-Encoding\r\n");
+    if (coding != Coding::identity) {
+        append("Content-Encoding: ");
+        append(coding_name(coding));
+        append("\r\n");
+    }
+    if (part) {
+        append("Content-Range: bytes ");
+        out = format_number(out, part->first);
+        append("-");
+        out = format_number(out, part->first + part->size - 1);
+        append("/");
+        out = format_number(out, version.size);
+        append("\r\n");
+    }
+    return out;
+}
+
+}  // namespace web

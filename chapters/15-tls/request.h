@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace web {
+
+enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, patch };
+
+enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
+
+/// One request's head, as the application sees it. Its views are of the connection's buffers.
+struct Request {
+    std::string_view path;
+    std::string_view query;
+    /// The field lines as they came, each with its CRLF. Whoever needs one looks for it: storing
+    /// them all would cost every request something.
+    std::string_view fields;
+    std::size_t content_length = 0;  // of a chunked body nobody knows it
+    Method method = Method::unknown;
+    Version version = Version::unknown;
+    bool expects_continue = false;
+    bool keep_alive = false;
+    bool chunked = false;
+
+    bool has_body() const { return chunked || content_length > 0; }
+
+    /// Ready for the next request.
+    void reset() {
+        method = Method::unknown;
+        query = {};
+        content_length = 0;
+        expects_continue = keep_alive = chunked = false;
+    }
+};
+
+static_assert(sizeof(Request) == 3 * sizeof(std::string_view) + 16,
+              "the small members share the last word");
+
+}  // namespace web

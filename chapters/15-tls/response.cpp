@@ -1,0 +1,68 @@
+#include "response.h"
+
+#include <charconv>
+#include <utility>
+
+namespace web {
+namespace {
+
+std::string page_of(Status status) {
+    const std::string text(status_text(status));
+    return "<!doctype html>\n"
+           "<html lang=\"en\">\n"
+           "<title>" +
+           text +
+           "</title>\n"
+           "<h1>" +
+           text +
+           "</h1>\n"
+           "</html>\n";
+}
+
+}  // namespace
+
+void Response::body(std::string text) {
+    kept_ = std::move(text);
+    body_ = kept_;
+}
+
+void Response::error(Status status, std::string field) {
+    status_ = status;
+    content_type_ = "text/html; charset=utf-8";
+    field_size_ = field.size();
+    kept_ = std::move(field) + page_of(status);
+    body_ = std::string_view(kept_).substr(field_size_);
+}
+
+// std::format reads its format string at run time; here every piece is a copy. A 304 has no content
+// to tell of (RFC 9110 §15.4.5).
+char* Response::format_head(char* out, const Opening& opening, std::string_view connection) const {
+    const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
+    if (status_ == Status::ok) [[likely]] {
+        append(opening.of_ok());  // a length that the compiler knows: a few moves, no call
+    } else {
+        append(status_line(status_));
+        append({kept_.data(), field_size_});
+        append(status_ == Status::not_modified ? opening.fields_of_nothing() : opening.fields());
+    }
+    if (status_ != Status::not_modified) out = format_content(out);
+    if (representation_) out = representation_->format(out, opening);
+    if (!connection.empty()) append(connection);
+    append("\r\n");
+    return out;
+}
+
+char* Response::format_content(char* out) const {
+    const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
+    append(content_type_.text());
+    if (framing_ == Framing::chunks) {
+        append("\r\nTransfer-Encoding: chunked");
+    } else if (framing_ != Framing::close) [[likely]] {
+        append("\r\nContent-Length: ");
+        out = std::to_chars(out, out + 20, body_.size() + file_->size + streamed_).ptr;
+    }
+    append("\r\n");
+    return out;
+}
+
+}  // namespace web

@@ -1,0 +1,64 @@
+#include "server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "affinity.h"
+#include "socket.h"
+
+namespace web {
+namespace {
+
+/// Joins its threads when it goes, having stopped them if it goes by an exception.
+class Threads {
+public:
+    explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
+    ~Threads() {
+        if (!started_) stopping_.store(true, std::memory_order_relaxed);
+        for (std::thread& thread : threads_)
+            thread.join();
+    }
+
+    template <typename Function>
+    void start(Function function) {
+        started_ = false;
+        threads_.emplace_back(function);
+        started_ = true;
+    }
+
+private:
+    std::vector<std::thread> threads_;
+    std::atomic<bool>& stopping_;
+    bool started_ = true;
+};
+
+}  // namespace
+
+// TODO(15): hand the certificates on.
+Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Log& log,
+               std::atomic<bool>& stopping)
+    : admission_(options.admission), stopping_(stopping) {
+    std::vector<std::unique_ptr<Handler>> handlers(options.threads);
+    std::ranges::generate(handlers, make_handler);  // may fail, and no port is open yet
+    for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
+        port_ = local_port(listener);
+        workers_.push_back(std::make_unique<Worker>(
+            std::move(listener), std::move(handlers[workers_.size()]), options.limits,
+            options.buffers / options.threads, admission_, log, stopping));
+    }
+}
+
+void Server::run() {
+    Threads threads(stopping_);
+    for (unsigned i = 1; i < workers_.size(); ++i) {
+        threads.start([this, i] { work(i); });
+    }
+    work(0);
+}
+
+void Server::work(unsigned index) {
+    stay_on_core(index);
+    workers_[index]->run();
+}
+
+}  // namespace web

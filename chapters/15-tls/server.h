@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "admission.h"
+#include "affinity.h"
+#include "handler.h"
+#include "log.h"
+#include "worker.h"
+
+namespace web {
+
+struct ServerOptions {
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 8080;
+    unsigned threads = usable_cores();
+    Limits limits;
+    Admission::Bounds admission;
+    std::size_t buffers = 64 * 1024 * 1024;  // bytes that all clients' may take together
+};
+
+// TODO(15): the workers share the certificates, too.
+
+/// A worker for each thread, the calling one among them. They share nothing but the flag that stops
+/// them, the count of their clients, and the files of the log.
+class Server {
+public:
+    /// Throws std::system_error if it cannot listen. `log` and `stopping` must outlive the server.
+    Server(const ServerOptions& options, const HandlerFactory& make_handler, Log& log,
+           std::atomic<bool>& stopping);
+
+    std::uint16_t port() const { return port_; }
+
+    /// Returns when `stopping` is set and the clients being answered have their answers. Throws
+    /// std::system_error if a thread cannot be started.
+    void run();
+
+private:
+    void work(unsigned index);
+
+    Admission admission_;
+    std::vector<std::unique_ptr<Worker>> workers_;
+    std::uint16_t port_ = 0;
+    std::atomic<bool>& stopping_;
+};
+
+}  // namespace web

@@ -1,0 +1,310 @@
+#include "worker.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "allocator.h"
+
+namespace web {
+namespace {
+
+// How often the loop looks at the clock and at the flag that stops it when no client has news.
+constexpr std::chrono::milliseconds tick{200};
+
+// After so many the loop goes back to the clients it has.
+constexpr int accept_batch = 64;
+
+// So much of a file in one call; then others have their turn.
+constexpr std::size_t file_piece = 1024 * 1024;
+
+std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output) {
+    return output.file ? send(socket, output.bytes, *output.file, file_piece)
+                       : send(socket, output.bytes);
+}
+
+Interest interest_for(IoError error) {
+    return error == IoError::wants_send ? Interest::send : Interest::receive;
+}
+
+// TODO(15): through the channel, where a client has one. What came may be all that comes: the end
+// stands behind it.
+// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
+// client only: there is something else to send.
+std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
+                                      Interest wanted) try {
+    if (wanted == Interest::receive) {
+        const auto got = receive(socket, connection.room());
+        if (got == 0) {
+            connection.end_of_input();
+        } else {
+            connection.received(got.value_or(0));
+        }
+        if (!got) return std::unexpected(got.error());
+    }
+    while (connection.has_output()) {
+        const auto took = send(socket, connection.output());
+        if (!took) return std::unexpected(took.error());
+        if (!connection.sent(*took)) break;
+    }
+    return {};
+} catch (const std::bad_alloc&) {
+    connection.out_of_memory();
+    return std::unexpected(IoError::wants_send);
+}
+
+// Each thread's own, to ask when memory runs out.
+thread_local Handler* gives_way = nullptr;
+
+// operator new calls it before it throws, and tries again when it returns.
+void make_room() {
+    if (!gives_way || !gives_way->give_way()) throw std::bad_alloc();
+    give_back_memory();
+}
+
+// Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
+// something already may find a reset behind the answer.
+void turn_away(const Fd& socket) {
+    constexpr std::string_view text = service_unavailable;
+    const iovec answer{const_cast<char*>(text.data()), text.size()};
+    static_cast<void>(send(socket, {&answer, 1}));
+}
+
+// Answers to pipelined requests are one, however many are appended to it.
+bool is_same_transfer(const Wants& before, const Wants& now) {
+    if (now.wait != before.wait) return false;
+    return now.wait == Wait::room || (now.wait == Wait::body && now.bodies == before.bodies);
+}
+
+// Nothing is lost when the server is stopped now.
+bool is_answered(const Wants& wants) {
+    return wants.wait == Wait::request || wants.wait == Wait::end;
+}
+
+}  // namespace
+
+std::chrono::seconds Limits::of(Wait wait) const {
+    switch (wait) {
+        case Wait::request: return idle;
+        case Wait::head: return head;
+        case Wait::end: return linger;
+        default: return progress;
+    }
+}
+
+std::uint64_t Limits::least_moved() const {
+    return std::uint64_t{rate} * static_cast<std::uint64_t>(progress.count());
+}
+
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+               std::size_t buffers, Admission& admission, Log& log,
+               const std::atomic<bool>& stopping)
+    : handler_(std::move(handler)),
+      limits_(limits),
+      log_(log),
+      access_log_(log.has_access_log() ? std::make_unique<AccessLog>(log) : nullptr),
+      stopping_(stopping),
+      admission_(admission),
+      listener_(std::move(listener)),
+      pool_(buffers),
+      now_(Clock::now()) {
+    poller_.add(listener_.number(), Interest::receive);
+}
+
+void Worker::run() {
+    gives_way = handler_.get();
+    std::set_new_handler(make_room);
+    while (!stopping())
+        run_once();
+    drain();
+    if (access_log_) end_log();
+}
+
+void Worker::run_once() {
+    for (const int fd : poller_.unwatched())
+        give_up(fd);
+    const auto ready = poller_.wait(tick);
+    now_ = Clock::now();
+    if (now_ >= next_date_) set_date();
+    for (const int fd : ready) {
+        if (fd == listener_.number()) {
+            accept_clients();
+        } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+            serve(*client);
+        }
+        if (pool_.is_short()) make_way();
+        if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
+            access_log_->write(now_);
+    }
+    if (now_ >= next_sweep_) {
+        drop_overdue();
+        log_.reopen_if_asked();
+        if (access_log_) access_log_->write(now_);
+        give_back_memory();
+    }
+    // Not before: a descriptor closed within the batch could be reused within the batch.
+    if (!dropped_.empty()) {
+        dropped_.clear();
+        resume_accepting();
+    }
+}
+
+// The time of day is asked for once a second. In between, the loop's own clock tells when it is
+// due.
+void Worker::set_date() {
+    using namespace std::chrono;
+    const auto time = system_clock::now();
+    const auto second = floor<seconds>(time);
+    opening_.set_date(second);
+    handler_->second_begins(second);
+    if (access_log_) access_log_->second_begins(second);
+    next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
+}
+
+// A client that there is no memory for is closed again, and others wait.
+void Worker::accept_clients() try {
+    for (int i = 0; i < accept_batch; ++i) {
+        auto accepted = accept_client(listener_);
+        if (!accepted && accepted.error() == AcceptError::gone) continue;
+        if (!accepted && accepted.error() == AcceptError::exhausted) {
+            if (handler_->give_way()) continue;
+            return pause_accepting();
+        }
+        if (!accepted) return;
+        take_in(std::move(*accepted));
+    }
+} catch (const std::bad_alloc&) {
+    pause_accepting();
+}
+
+// TODO(15): a client has a channel from the beginning, and until its handshake is done as much time
+// as for a head. Who finds no place expects no plain text.
+void Worker::take_in(Accepted accepted) {
+    auto place = admission_.admit(accepted.address);
+    if (!place) {
+        if (access_log_) access_log_->turned_away(accepted.address, Status::service_unavailable);
+        return turn_away(accepted.socket);
+    }
+    const int fd = accepted.socket.number();
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= clients_.size()) clients_.resize(index + 1);
+    dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
+    holders_.reserve(clients_.capacity());
+    auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
+    clients_[index] =
+        std::make_unique<Client>(std::move(*place), std::move(accepted.socket),
+                                 Connection(*handler_, pool_, opening_, std::move(log)));
+    clients_[index]->deadline = now_ + limits_.idle;
+    ++client_count_;
+    poller_.add(fd, Interest::receive);
+}
+
+// accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched
+// again when a client has gone, or at the next sweep.
+void Worker::pause_accepting() {
+    poller_.remove(listener_.number(), Interest::receive);
+    accepting_ = false;
+    if (now_ < next_warning_) return;
+    log_.say(LogLevel::warn, "no descriptor or no memory for a client: others wait");
+    next_warning_ = now_ + std::chrono::seconds(1);
+}
+
+void Worker::resume_accepting() {
+    if (accepting_ || stopping()) return;
+    accepting_ = true;
+    poller_.add(listener_.number(), Interest::receive);
+}
+
+// Who is not watched would wait for ever. For the listener the next sweep asks again.
+void Worker::give_up(int fd) {
+    if (fd == listener_.number()) {
+        accepting_ = false;
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        drop(*client);
+    }
+}
+
+// TODO(15): without its handshake a client has no wants; and what the channel still has to send
+// waits for room. Only some clients go on with their handshakes in a turn.
+void Worker::serve(Client& client) {
+    const auto exchanged = exchange(client.socket, client.connection, client.wants.interest);
+    if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
+    const Wants wants = client.connection.wants();
+    if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
+    if (wants != client.wants) wait_for(client, wants);
+    watch(client, exchanged ? wants.interest : interest_for(exchanged.error()));
+}
+
+void Worker::wait_for(Client& client, const Wants& wants) {
+    if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
+    const Wants before = std::exchange(client.wants, wants);
+    if (is_same_transfer(before, wants) && wants.moved - before.moved < limits_.least_moved()) {
+        client.wants.moved = before.moved;  // until it is enough
+        return;
+    }
+    client.deadline = now_ + limits_.of(wants.wait);
+}
+
+// TODO(15): over TLS the end is said before it is shown.
+// The kernel is told only when that has changed.
+void Worker::watch(Client& client, Interest interest) {
+    if (std::exchange(client.interest, interest) == interest) return;
+    poller_.change(client.socket.number(), interest);
+}
+
+// TODO(15): who has all his answers is told that there is no more; others must not be.
+void Worker::drop(Client& client) {
+    client.connection.cut_off();
+    dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+    --client_count_;
+}
+
+// Before there is nothing for whoever asks next, those go who hold something and have made no
+// progress for longest.
+void Worker::make_way() {
+    holders_.clear();
+    for (const auto& client : clients_) {
+        if (client && client->connection.holds_buffers()) holders_.push_back(client.get());
+    }
+    std::ranges::sort(holders_, {}, [this](const Client* client) {
+        return client->deadline - limits_.of(client->wants.wait);
+    });
+    for (Client* const client : holders_) {
+        if (pool_.has_enough()) return;
+        drop(*client);
+        client->connection.return_buffers();
+    }
+}
+
+// TODO(15): and each second the channels may rest, and the certificates be read again if asked.
+void Worker::drop_overdue() {
+    next_sweep_ = now_ + std::chrono::seconds(1);
+    for (const auto& client : clients_) {
+        if (client && now_ >= client->deadline) drop(*client);
+    }
+    resume_accepting();
+}
+
+void Worker::drain() {
+    poller_.remove(listener_.number(), Interest::receive);
+    listener_ = Fd();
+    for (const auto& client : clients_) {
+        if (!client) continue;
+        client->connection.close_after_next();
+        if (is_answered(client->wants)) drop(*client);
+    }
+    dropped_.clear();
+    const auto end = Clock::now() + limits_.stop;
+    while (client_count_ > 0 && Clock::now() < end)
+        run_once();
+}
+
+// Who has no answer by now gets none.
+void Worker::end_log() {
+    for (const auto& client : clients_) {
+        if (client) drop(*client);
+    }
+    access_log_->end();
+}
+
+}  // namespace web

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "admission.h"
+#include "connection.h"
+#include "fd.h"
+#include "handler.h"
+#include "log.h"
+#include "poller.h"
+#include "socket.h"
+
+namespace web {
+
+/// What two threads must not write to in common (C++ has a name for it, but not on every system).
+#if defined(__APPLE__) && defined(__aarch64__)
+inline constexpr std::size_t cache_line = 128;
+#else
+inline constexpr std::size_t cache_line = 64;
+#endif
+
+/// How long a client may take over what it is waited for.
+struct Limits {
+    std::chrono::seconds idle{60};      // between requests
+    std::chrono::seconds head{30};      // for all of it, however often a byte comes
+    std::chrono::seconds progress{10};  // from one piece of a body, or of an answer, to the next
+    std::chrono::seconds linger{2};     // to close its side, after its last answer
+    std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
+    // So many bytes a second, and one that comes slower has made no progress.
+    std::uint32_t rate = 500;
+
+    std::chrono::seconds of(Wait wait) const;
+
+    /// The least of a body or an answer that deserves a new deadline.
+    std::uint64_t least_moved() const;
+};
+
+/// One event loop: its listener, its poller, its clients. Decides how many to accept at once, how
+/// long to wait for whom, and who goes when there is too little for all. Belongs to the thread that
+/// runs it.
+class alignas(cache_line) Worker {
+public:
+    /// Throws std::system_error. `admission`, `log` and `stopping` must outlive the worker. So many
+    /// bytes of `buffers` its clients may hold at a time.
+    Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
+           Admission& admission, Log& log, const std::atomic<bool>& stopping);
+
+    /// Returns when `stopping` is set and the clients being answered have their answers.
+    void run();
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    // TODO(15): Tls, and a TlsWire if there is to be TLS; and of a client its TlsChannel.
+    struct Client {
+        Admission::Place place;
+        Fd socket;
+        Connection connection;
+        Wants wants{};
+        Interest interest = Interest::receive;  // what the poller waits for
+        Clock::time_point deadline{};           // of what the connection wants
+    };
+
+    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+
+    void run_once();
+    void set_date();
+    void accept_clients();
+    void take_in(Accepted accepted);
+    void pause_accepting();
+    void resume_accepting();
+    void give_up(int fd);
+    void serve(Client& client);
+    void wait_for(Client& client, const Wants& wants);
+    void watch(Client& client, Interest interest);
+    void drop(Client& client);
+    void make_way();
+    void drop_overdue();
+    void drain();
+    void end_log();
+
+    const std::unique_ptr<Handler> handler_;
+    const Limits limits_;
+    Log& log_;
+    const std::unique_ptr<AccessLog> access_log_;  // if there is to be one
+    const std::atomic<bool>& stopping_;
+    Admission& admission_;
+    Fd listener_;
+    Poller poller_;
+    BufferPool pool_;
+    Opening opening_;
+    std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
+    std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch
+    std::vector<Client*> holders_;                  // of make_way(), which has no memory to ask for
+    std::size_t client_count_ = 0;
+    Clock::time_point now_;
+    Clock::time_point next_date_;
+    Clock::time_point next_sweep_;
+    Clock::time_point next_warning_;
+    bool accepting_ = true;
+};
+
+}  // namespace web
