@@ -25,8 +25,7 @@ TlsSession::TlsSession(std::shared_ptr<const Certificates> certificates, TlsWire
         ERR_clear_error();
         throw std::bad_alloc();
     }
-    BIO_up_ref(wire.bio());
-    BIO_up_ref(wire.bio());
+    BIO_up_ref(wire.bio());  // SSL_set_bio(3) takes one for both sides
     SSL_set_bio(ssl_, wire.bio(), wire.bio());
     SSL_set_accept_state(ssl_);
 }

@@ -1,7 +1,7 @@
 """The parsers under libFuzzer: no memory error, no way of cutting that changes a verdict, and the
 same verdict from every checkpoint; and the same of the connections that make no system call. What
 a path means is fuzzed too (it stays beneath the root), what the conditions of a request do (a part
-lies within its file), where a body ends, and what is logged.
+lies within its file), where a body ends, what is logged, and what passes through TLS.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ BY_ITSELF = {"path": ("path",),
              "body": ("body_parser",),
              "conditions": ("conditions", "range", "coding", "fields", "date", "opening",
                             "representation"),
-             "log": ("log_line", "fields")}
+             "log": ("log_line", "fields"),
+             "tls": ("tls_channel", "buffer", "certificates", "files", "plain_text", "socket",
+                     "ticket_keys", "tls_session", "tls_wire")}
 PARTS = {f"{kind}-{chapter.name}": files for chapter in CLIMB for kind, files in BY_ITSELF.items()
          if (chapter.solution_dir / f"{files[0]}.cpp").exists()}
 PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
