@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from workbook.checks import budgets
 from workbook.checks.model import MEASURE, Check, Subject, Verdict
@@ -27,9 +28,9 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):
-        for turned_away in (False, True):  # a server that has no such option ends at once
-            yield from _judge(subject, [check for check in wanted if check.measure
-                                        and check.measure.turned_away == turned_away])
+        for options in product((False, True), repeat=2):  # who has no such option ends at once
+            yield from _judge(subject, [check for check in wanted if check.measure and options
+                                        == (check.measure.turned_away, check.measure.secured)])
 
 
 def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

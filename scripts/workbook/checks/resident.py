@@ -1,5 +1,5 @@
 """Judges what a client holds in memory that is silent: after an answer, in a head, and when it has
-its last answer and does not close.
+its last answer and does not close; and after an answer by TLS.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from workbook.checks import budgets
 from workbook.checks.model import RELEASE, Check, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.measure import crowd
-
+from workbook.servers import certificates
 
 BECOMES = {"resident": crowd.served, "resident-in-a-head": crowd.stopped_in_a_head,
-           "resident-lingering": crowd.lingers}
+           "resident-lingering": crowd.lingers, "resident-tls": crowd.served}
+SECURED = "resident-tls"
+SWEPT_S = 2.5  # two sweeps: what was needed while bytes moved may be freed at one
 LINGER = ("--limits", "60,30,10,60,1")  # as long as it takes
 
 
@@ -27,8 +29,10 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
         return Verdict(check.name, "skip", "only Linux tells a process's own memory from shared")
     try:
         with subject.watch.doing("looking at the memory of silent clients"):
-            value = crowd.resident_bytes(subject.builds[RELEASE], crowd.MANY, *LINGER,
-                                         becomes=BECOMES[check.key])
+            secured = certificates.localhost().options if check.key == SECURED else ()
+            value = crowd.resident_bytes(
+                subject.builds[RELEASE], crowd.MANY, *LINGER, *secured,
+                becomes=BECOMES[check.key], rest_s=SWEPT_S if secured else 0.0)
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value,

@@ -23,6 +23,7 @@ from typing import Any
 from workbook.common.errors import UserError
 from workbook.machine import setup
 from workbook.machine.cores import available_cpus
+from workbook.servers import certificates
 from workbook.servers.client import answers, connect
 from workbook.servers.process import Server, running
 
@@ -76,8 +77,9 @@ class Measure:
     requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
-    folder with FILE_NAME in it, one that is `logged` a server that logs to a file. One of clients
-    that are `turned_away` counts those who find no place in a server that has one.
+    folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
+    `secured` asks by TLS. One of clients that are `turned_away` counts those who find no place in a
+    server that has one.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -91,6 +93,7 @@ class Measure:
     rooted: bool = False
     logged: bool = False
     turned_away: bool = False
+    secured: bool = False
 
     @property
     def figure(self) -> str:
@@ -140,14 +143,12 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
     costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
-        from_root = partial(start, "--root", str(_site(Path(scratch))))
+        root, log = _site(Path(scratch)), Path(scratch, "access.log")
         if level >= CACHE_LEVEL and any(measure.rooted for measure in able):
             time.sleep(SETTLED_S)
-        to_log = partial(start, "--access-log", str(Path(scratch, "access.log")))
         runs = {(measure.name, times): pool.submit(
-            _run, measure,
-            from_root if measure.rooted else to_log if measure.logged else start, level, request,
-            times, Path(scratch, f"{measure.name}-{times}"))
+            _run, measure, partial(start, *_options(measure, root, log)), level, request, times,
+            Path(scratch, f"{measure.name}-{times}"))
             for measure in able for times in (2 * REQUESTS, REQUESTS)}
         try:
             for measure in able:
@@ -160,6 +161,14 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
+
+
+def _options(measure: Measure, root: Path, log: Path) -> Sequence[str]:
+    """What a server is started with for it."""
+    return (*(("--root", str(root)) if measure.rooted else ()),
+            *(("--access-log", str(log)) if measure.logged else ()),
+            *(ONE_PLACE if measure.turned_away else ()),
+            *(certificates.localhost().options if measure.secured else ()))
 
 
 def _site(folder: Path) -> Path:
@@ -197,8 +206,7 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
     """Totals of one run of the server under the tool, being asked so many `times`."""
     tool, kept = measure.tool, measure.kept and level >= KEEP_ALIVE_LEVEL
     try:
-        with start(*(ONE_PLACE if measure.turned_away else ()),
-                   wrapper=tool.wrapper(report)) as server:
+        with start(wrapper=tool.wrapper(report)) as server:
             sent = request or measure.request or (KEPT if kept else CLOSING)
             if measure.turned_away:
                 _turn_away(server, times)
@@ -373,6 +381,14 @@ LOGGED_ECHO_ALLOCATIONS = Measure("logged-echo-allocations", MEMCHECK_CALLS,
                                   request=SMALL_BODY, logged=True)
 LOGGED_INSTRUCTIONS = Measure("logged-instructions", CALLGRIND,
                               {"instructions_logged": "instructions"}, logged=True)
+TLS_SYSCALLS = Measure("tls-syscalls", STRACE, {"syscalls_tls": "system calls"}, secured=True)
+TLS_ALLOCATIONS = Measure("tls-allocations", SETTLED_CALLS,  # a second may begin, and buffers go
+                          {"allocations_tls": "heap allocations"}, secured=True)
+TLS_INSTRUCTIONS = Measure("tls-instructions", CALLGRIND, {"instructions_tls": "instructions"},
+                           secured=True)
+TLS_FILE_SYSCALLS = Measure("tls-large-file-syscalls", STRACE,
+                            {"syscalls_tls_large_file": "system calls"}, request=LARGE_FILE,
+                            rooted=True, secured=True)
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
 MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS, BODY_BYTES,
             BODY_INSTRUCTIONS, COOKIE_INSTRUCTIONS, PIECES_INSTRUCTIONS)

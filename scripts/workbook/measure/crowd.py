@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -70,22 +71,25 @@ def lingers(connected: socket.socket) -> None:
 
 
 def resident_bytes(binary: Path, many: int = MANY, *arguments: str,
-                   becomes: Callable[[socket.socket], None] = served) -> int:
-    """Resident memory of its own for each client that has become silent in one way: the growth from
-    a few of them to many, so that what is there once is left out. Linux only.
+                   becomes: Callable[[socket.socket], None] = served, rest_s: float = 0.0) -> int:
+    """Resident memory of its own for each client that has become silent in one way, and been so for
+    `rest_s`: the growth from a few of them to many, so that what is there once is left out. Linux
+    only.
 
     The median of three: where on a page an allocation begins differs from run to run.
     """
-    return round(median(_growth(binary, many, arguments, becomes) for _ in range(3))
+    return round(median(_growth(binary, many, arguments, becomes, rest_s) for _ in range(3))
                  / (many - FEW))
 
 
 def _growth(binary: Path, many: int, arguments: Sequence[str],
-            becomes: Callable[[socket.socket], None]) -> int:
+            becomes: Callable[[socket.socket], None], rest_s: float) -> int:
     with running(binary, "--threads", "1", *arguments) as server, ExitStack() as stack:
         _in_turn(connect(server, FEW, stack), becomes)
+        time.sleep(rest_s)
         before = server.own_bytes()
         _in_turn(connect(server, many - FEW, stack), becomes)
+        time.sleep(rest_s)
         return server.own_bytes() - before
 
 

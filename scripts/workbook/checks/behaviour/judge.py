@@ -28,12 +28,16 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     yield from run(subject, wanted, subject.builds[RELEASE], subject.chapter.level)
 
 
-def run(subject: Subject, wanted: Sequence[Check], program: Path, level: int) -> Iterator[Verdict]:
-    """The cases of these checks, with a program that is started as one of that level is."""
+def run(subject: Subject, wanted: Sequence[Check], program: Path, level: int,
+        arguments: Sequence[str] = ()) -> Iterator[Verdict]:
+    """The cases of these checks, with a program that is started as one of that level is, and with
+    these arguments besides.
+    """
     rows = [case for check in wanted if check.cases for case in check.cases()]
     cases = suite.matching(rows, subject.chapter.level, subject.pattern)
     with subject.watch.doing("behaviour", len(cases)) as advance:
-        yield from map(_verdict, suite.as_known(program, cases, level, lambda _: advance()))
+        yield from map(_verdict, suite.as_known(program, cases, level, lambda _: advance(),
+                                                arguments=arguments))
 
 
 def _verdict(group: suite.Group) -> Verdict:

@@ -54,6 +54,8 @@ EACH = 2  # of one address
 ENTRY = 32  # bytes: less than what it takes to remember an address
 # Who is in its next head is not idle: that limit may be short.
 STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
+TOLD = ((NO_PLACE, "closed"),)
+NOBODY_HEARS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
 TURNED_AWAY = Visitor("is turned away", (), NO_PLACE)
 HERE, THERE, ELSEWHERE, NOWHERE = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
 NETWORK, NEXT_NETWORK = "fd00:0:0:1::", "fd00:0:0:2::"
@@ -190,7 +192,7 @@ def must_be_turned_away(server: Server, number: int = 1, source: str = "") -> No
 def are_turned_away(clients: Sequence[Client]) -> None:
     for client in clients:
         received = client.finish()
-        if received.raw != NO_PLACE or received.end != "closed":
+        if (received.raw, received.end) not in (NOBODY_HEARS if client.secure else TOLD):
             raise Unmet(f"one that came when there was no place got {received.raw[:120]!r}; then "
                         "its connection was "
                         f"{'still open' if received.end == 'timeout' else received.end}")

@@ -102,11 +102,14 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
     return found
 
 
-def run(binary: Path, cases: Sequence[Case], level: int) -> Result:
-    """How all the groups went. Never raises for the server's faults."""
+def run(binary: Path, cases: Sequence[Case], level: int, arguments: Sequence[str] = ()) -> Result:
+    """How all the groups went, of a server with these arguments besides. Never raises for the
+    server's faults.
+    """
     started = time.monotonic()
     with network.own():
-        groups = {group.check: group for group in as_known(binary, cases, level)}
+        groups = {group.check: group
+                  for group in as_known(binary, cases, level, arguments=arguments)}
     return Result(groups, time.monotonic() - started)
 
 
@@ -123,13 +126,13 @@ def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
 
 def as_known(binary: Path, cases: Sequence[Case], level: int,
              on_case: Callable[[Case], None] = lambda case: None,
-             patient: bool = True) -> Iterator[Group]:
+             patient: bool = True, arguments: Sequence[str] = ()) -> Iterator[Group]:
     """Each group, in their order, as soon as it is known how it went. A few servers share the
     cases; afterwards those that have a server of their own are run, all at the same time. Who is
-    not patient asks no more after the first that does not hold.
+    not patient asks no more after the first that does not hold. All servers have the arguments.
     """
     raise_descriptor_limit()
-    command = (binary, "--threads", "4") if level >= 4 else (binary,)
+    command = (binary, *(("--threads", "4") if level >= 4 else ()), *arguments)
     work = _Work(cases, on_case, level, patient)
     alone = [case for case in cases if case.alone]
     with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,

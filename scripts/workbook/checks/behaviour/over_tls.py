@@ -1,0 +1,68 @@
+"""The same cases once more over TLS, those with a server of their own among them. `check` asks a
+sample, which is the same each time; the project's tests ask them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from zlib import crc32
+
+from workbook.checks.behaviour import judge as behaviour
+from workbook.checks.behaviour.rows import Case
+from workbook.checks.model import RELEASE, Check, Subject, Verdict
+from workbook.common.errors import UserError
+from workbook.course.chapters import SERVER
+from workbook.servers import certificates
+from workbook.servers.process import running
+
+NAME = "behaviour.over-tls"
+LEVEL = 15
+PLACE = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
+OF_PLACES, OF_OTHERS, OF_ALONE = 40, 4, 8  # one of so many is asked
+OTHERWISE = {
+    "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
+    "log/ipv6": "its clients speak no TLS",
+    "log/standard-output-unread": "its clients speak no TLS",
+    "log/turned-away": "there is nothing to say before there is TLS",
+    "overload/half-heads-in-little": "a session is larger than that",
+    "overload/turned-away-leave-nothing": "there is nothing to say before there is TLS",
+    "root/out-of-descriptors": "who is not accepted has no handshake to wait behind",
+    "root/unreadable-root": "who may read nothing cannot read a key",
+}
+
+
+def check(groups: Sequence[Check]) -> Check:
+    """The registry's entry: a sample of these groups."""
+    return Check(NAME, "the same cases over TLS", judge, level=LEVEL, after="behaviour",
+                 because="the same cases again", cases=lambda: sampled(whole(groups)),
+                 program=f"{SERVER} with TLS")
+
+
+def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    program, options = subject.builds[RELEASE], certificates.localhost().options
+    try:
+        with running(program, *options):
+            pass
+    except UserError as error:
+        status = "skip" if "without OpenSSL" in error.message else "fail"
+        yield Verdict(NAME, status, error.message.splitlines()[-1].strip(), error.message)
+        return
+    yield from behaviour.run(subject, wanted, program, subject.chapter.level, options)
+
+
+def whole(groups: Iterable[Check]) -> Iterator[Case]:
+    """All cases of these groups that hold over TLS too."""
+    for group in groups:
+        for case in group.cases() if group.cases and group.level < LEVEL else ():
+            if case.name not in OTHERWISE:
+                yield replace(case, name=f"{case.name}@over-tls", check=NAME)
+
+
+def sampled(cases: Iterable[Case]) -> Iterator[Case]:
+    for case in cases:
+        of_so_many = (OF_ALONE if case.alone else
+                      OF_PLACES if PLACE.fullmatch(case.name) else OF_OTHERS)
+        if crc32(case.name.encode()) % of_so_many == 0:
+            yield case
