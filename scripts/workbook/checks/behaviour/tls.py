@@ -945,7 +945,9 @@ def flood(server: Server) -> None:
 
 
 def has_come(client: socket.socket) -> bool:
-    return bool(select.select([client], [], [], 0)[0])
+    poller = select.poll()  # select(2) knows only the first thousand descriptors
+    poller.register(client, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def echo(server: Server, size: int) -> None:
