@@ -18,7 +18,7 @@ namespace web {
 // No call below waits: listeners and their clients are non-blocking.
 
 /// Why nothing was received or sent.
-enum class IoError {
+enum class IoError : std::size_t {
     wants_receive,  // not now: once there is something to receive
     wants_send,     // not now: once there is room to send
     failed,
