@@ -16,7 +16,8 @@ from workbook.course import chapters
 def main() -> int:
     context, book = json.load(sys.stdin)
     try:
-        problems = expand(Path(context["root"]).resolve().parent, book)
+        template = context["config"].get("output", {}).get("html", {}).get("edit-url-template")
+        problems = expand(Path(context["root"]).resolve().parent, book, template)
     except UserError as error:
         print(f"error: {error.message}\nnext: {error.fix}", file=sys.stderr)
         return 1
@@ -28,7 +29,7 @@ def main() -> int:
     return 0
 
 
-def expand(root: Path, book: dict[str, Any]) -> list[Problem]:
+def expand(root: Path, book: dict[str, Any], editor: str | None = None) -> list[Problem]:
     """Expand every page in place; returns what was wrong. A chapter's heading names its page."""
     all_chapters = chapters.all_chapters(root / "chapters")
     site = Site(root, all_chapters)
@@ -37,7 +38,7 @@ def expand(root: Path, book: dict[str, Any]) -> list[Problem]:
     for entry in pages(book["items"]):
         page = Page(site, entry["source_path"])
         entry["name"] = titles.get(entry["source_path"], entry["name"])
-        entry["content"] = page.expand(entry["content"])
+        entry["content"] = page.expand(entry["content"]) + page.origin(editor)
         problems += page.problems
     return problems
 

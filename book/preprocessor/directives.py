@@ -16,7 +16,7 @@ from preprocessor.tables import Tables
 from workbook.checks import registry
 from workbook.checks.model import Check
 from workbook.common.errors import UserError
-from workbook.course import parts, starters
+from workbook.course import chapters, parts, starters
 from workbook.course.chapters import Chapter
 from workbook.figures import machines, timeline
 from workbook.measure import speed
@@ -103,6 +103,13 @@ class Page:
         for block, line in self._open:
             self._problem(f"this {block} is never closed", line)
         return "\n".join(lines) + "\n"
+
+    def origin(self, editor: str | None) -> str:
+        """Which file to edit; a link to where that is done, if `editor` is an address with {path}."""
+        file = f"src/{self._path}"
+        name = f"<code>book/{file}</code>"
+        link = f'<a href="{editor.format(path=file)}">{name}</a>' if editor else name
+        return f'\n<p class="origin">Edit this page: {link}</p>\n' if not INDEXING else ""
 
     def _problem(self, message: str, line: int | None = None) -> None:
         self.problems.append(Problem(self._path, line or self._line, message))
@@ -263,12 +270,13 @@ class Page:
         return self._site.tables.make(kind, names, self._machines)
 
     def _chart(self, arguments: str) -> str:
-        """A chart with its title below it. One of an experiment has the table folded away, unless
-        the page shows that already.
+        """A chart with its title below it, or the one that stands behind a “ | ”. One of an
+        experiment has the table folded away, unless the page shows that already.
         """
         from workbook.figures import charts, plots  # slow to load, and few pages have one
 
-        kind, *names = arguments.split() or [""]
+        chart, _, title = arguments.partition(" | ")
+        kind, *names = chart.split() or [""]
         of_ladder = {
             "ladder": charts.ladder, "use": plots.use,
             "machines": lambda ladder: charts.machines([
@@ -284,7 +292,8 @@ class Page:
             if kind in of_experiment and names:
                 name, *columns = names
                 found = results.load(self._site.results / f"{name}.json")
-                return _drawn(of_experiment[kind](found, name, columns)) + self._beneath(name)
+                return (_drawn(of_experiment[kind](found, name, columns), title.strip())
+                        + self._beneath(name))
         except (KeyError, ValueError) as error:
             raise DirectiveError(f"no such chart: {error}") from None
         raise DirectiveError(f"no chart “{arguments}”; there are: "
@@ -398,16 +407,22 @@ def _goal(chapter: Chapter) -> str:
                 _most(registry.named(f"cost.{measure}"), budget)
                 for measure, budget in limits.items())
             for name, limits in chapter.counted.items())
+    before = chapters.previous(chapter)
+    known = before.cost if before else {}
     budgets: dict[str, list[str]] = {}
     for name, budget in chapter.cost.items():
-        check = registry.named(f"cost.{name}")
-        budgets.setdefault(check.per, []).append(_most(check, budget))
-    return "; ".join(f"for each {per} {', '.join(costs)}"
-                     for per, costs in budgets.items()) or "the checks pass"
+        if known.get(name) != budget:
+            check = registry.named(f"cost.{name}")
+            budgets.setdefault(check.per, []).append(_most(check, budget))
+    goals = [f"for each {per} {', '.join(costs)}" for per, costs in budgets.items()]
+    if before and chapter.cost.keys() & known.keys():
+        goals.append(f"{'otherwise ' if goals else ''}the budgets of chapter {before.number}")
+    return "; ".join(goals) or "the checks pass"
 
 
 def _most(check: Check, budget: float) -> str:
-    return f"{f'at most {budget:,g}' if budget else 'no'} {check.words}"
+    most = f"{budget:,.0f}" if float(budget).is_integer() else f"{budget:,g}"
+    return f"{f'at most {most}' if budget else 'no'} {check.words}"
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
@@ -427,9 +442,12 @@ def _fence(label: str, text: str) -> str:
     return f"{marks}{label}\n{text.rstrip()}\n{marks}"
 
 
-def _drawn(svg: str) -> str:
-    title = re.search(r"<title[^>]*>(.+?)</title>", svg)
-    caption = f"<figcaption>{title[1]}.</figcaption>\n" if title else ""
+def _drawn(svg: str, title: str = "") -> str:
+    found = re.search(r"<title[^>]*>(.+?)</title>", svg)
+    if title and found:
+        svg = svg.replace(found[1], escape(title), 1)
+        found = re.search(r"<title[^>]*>(.+?)</title>", svg)
+    caption = f"<figcaption>{found[1]}.</figcaption>\n" if found else ""
     return f'<figure class="chart">\n{_inline(svg)}\n{caption}</figure>'
 
 

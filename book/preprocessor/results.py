@@ -19,6 +19,7 @@ class Figure:
 
     number: float | None
     reason: str = ""
+    key: str = ""  # what it is called where it was recorded
 
     def over(self, other: Figure) -> Figure:
         if self.number is None or other.number is None:
@@ -32,7 +33,8 @@ class Figure:
         if self.number is None:
             return f"no figure ({self.reason})"
         try:
-            return format(self.number, spec or _default_format(self.number))
+            shown = recorded.significant(self.number, self.key)
+            return format(shown, spec or _default_format(self.number))
         except ValueError:
             raise DirectiveError(f"not a number format: {spec}") from None
 
@@ -41,8 +43,8 @@ def _default_format(number: float) -> str:
     """About three digits, and no more behind the point than were recorded."""
     if float(number).is_integer() or abs(number) >= 100:
         return ",.0f"
-    recorded = len(repr(number).partition(".")[2])
-    return f".{min(1 if abs(number) >= 10 else 2, recorded)}f"
+    behind = len(repr(number).partition(".")[2])
+    return f".{min(1 if abs(number) >= 10 else 2, behind)}f"
 
 
 @cache
@@ -82,7 +84,8 @@ def figure(data: dict[str, Any], path: str) -> Figure:
         return Figure(None, reason or "not recorded")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DirectiveError(f"{path} is not a number")
-    return Figure(value)
+    ours = "source" not in data  # what others published is quoted as it is
+    return Figure(value, key=path.rpartition(".")[2] if ours else "")
 
 
 def evaluate(directory: Path, expression: str) -> str:

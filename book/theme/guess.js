@@ -21,8 +21,11 @@ function remembered(key) {
     }
 }
 
-document.querySelectorAll('.guess').forEach((question, number) => {
-    const key = `hotpath-guess:${location.pathname.split('/').pop()}:${number}`;
+// Chapters may get other numbers, and pages further questions: neither is part of what is kept.
+const page = location.pathname.split('/').pop().replace(/^\d+-|\.html$/g, '');
+
+document.querySelectorAll('.guess').forEach(question => {
+    const key = `hotpath-guess:${page}:${question.textContent}`;
     const fold = question.closest('.predict').querySelector('details');
     const label = document.createElement('label');
     const box = document.createElement('input');

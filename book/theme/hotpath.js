@@ -76,8 +76,8 @@ addEventListener('hashchange', openWhereWeLand);
 // What the reader has ticked is kept in this browser, and marked in the sidebar.
 const DONE = 'hotpath-done';
 const here = document.querySelector('#mdbook-sidebar a.active');
-const chapterOf = link => link.getAttribute('href').split('/').pop().replace('.html', '');
-const isNumbered = link => /^\d+\. /.test(link.textContent.trim());
+const chapterOf = link => link.getAttribute('href').split('/').pop().replace(/^\d+-|\.html$/g, '');
+const isToDo = link => /^\d+\. /.test(link.textContent.trim()) || /(^|\/)labs\//.test(link.href);
 
 function done() {
     try {
@@ -90,7 +90,7 @@ function done() {
 function showProgress() {
     const ticked = done();
     document.querySelectorAll('#mdbook-sidebar a').forEach(link => {
-        if (isNumbered(link)) link.classList.toggle('done', ticked.has(chapterOf(link)));
+        if (isToDo(link)) link.classList.toggle('done', ticked.has(chapterOf(link)));
     });
 }
 
@@ -110,7 +110,7 @@ function offerTick() {
     document.querySelector('main').append(label);
 }
 
-if (here && isNumbered(here)) offerTick();
+if (here && isToDo(here)) offerTick();
 showProgress();
 
 // Where the arrows lead, by name.

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ platforms = ["linux"]
 starter_fails = []
 [cost]
 syscalls = 6.0
+body = {body}
 [speed]
 bronze = 1.5
 silver = 3.0
@@ -105,8 +107,10 @@ EXPERIMENT = {
     "kind": "experiment",
     "what": "Beads in <code>GET</code>.",
     "machine": LADDER["machine"],
-    "columns": {"old": "Before", "new": "After"},
-    "rows": {"red": {"label": "<b>Red</b>", "old": 1234.0, "new": None, "reason": "lost"}},
+    "columns": {"old": "Before", "new": "After", "old_rps": "Beads a second"},
+    "rows": {"red": {"label": "<b>Red</b>", "old": 1234.0, "new": None, "old_rps": 98765.0,
+                     "reason": "lost"},
+             "tin": {"label": "Tin", "old": 5678.0, "new": 1, "old_rps": 1}},
 }
 
 
@@ -119,7 +123,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for folder in ("chapters", "solutions"):
             (root / folder / name).mkdir(parents=True)
         (root / "chapters" / name / "chapter.toml").write_text(
-            CHAPTER.format(title=f"Step {number}", number=number))
+            CHAPTER.format(title=f"Step {number}", number=number, body=10 ** (5 + number)))
         (root / "solutions" / name / "worker.cpp").write_text(source)
         (root / "solutions" / name / "notes.txt").write_text("the same\n")
     add_parts(root / "chapters" / "02-fewer-syscalls")
@@ -268,7 +272,8 @@ def test_a_chapter_lists_its_parts(build: Build, scratch: Path) -> None:
 def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: Path) -> None:
     build("Nothing.")
     html = (scratch / "site" / "page2.html").read_text()
-    assert "<dd>for each request at most 6 system calls</dd>" in html
+    assert ("<dd>for each request at most 10,000,000 bytes allocated to echo 200 kB that come in "
+            "pieces; otherwise the budgets of chapter 1</dd>") in html
     assert ("<dd>bronze from 1.5 ×, silver from 3 × the starting point; our solution has no "
             "recorded figure</dd>") in html
 
@@ -303,6 +308,14 @@ def test_the_first_page_has_no_clock(site: Path) -> None:
 ])
 def test_figures(build: Build, figure: str, text: str) -> None:
     assert f"<p>It is {text}.</p>" in build(f"It is {{{{#figure {figure}}}}}.")
+
+
+def test_what_was_timed_has_three_digits_and_what_was_counted_all(build: Build) -> None:
+    html = build("{{#table experiment beads}}\n\n{{#figure beads:rows.red.old_rps}} of "
+                 "{{#figure beads:rows.red.old_rps|,.1f}}, {{#figure beads:rows.red.old}}")
+    assert "<p>98,800 of 98,800.0, 1,234</p>" in html and "<td>98,800</td>" in html
+    published = "published:servers.01-naive.phases.warm-up.requests_per_second"
+    assert "<p>1,743</p>" in build(f"{{{{#figure {published}}}}}")
 
 
 def test_figures_in_fences(build: Build) -> None:
@@ -341,7 +354,31 @@ def test_a_chart_of_an_experiment_has_its_figures_folded_once(build: Build) -> N
     html = build("{{#chart bars beads old}}\n\n{{#chart bars beads old}}")
     assert html.count('<figure class="chart">') == 2 and "<figcaption>Before.<" in html
     assert html.count('<details class="figures">') == html.count('<figure class="table">') == 1
-    assert "Red: 1,234." in html  # for whoever does not see it
+    assert "Red: 1,234; " in html  # for whoever does not see it
+
+
+def test_a_chart_may_leave_a_row_out_and_have_a_title_of_its_own(build: Build) -> None:
+    html = build("{{#chart bars beads old -tin | How many beads & more}}")
+    assert "<figcaption>How many beads &amp; more.<" in html and "Tin: 5,678" not in html
+    assert '-title">How many beads &amp; more</title>' in html and "Red: 1,234." in html
+    assert "Tin: 5,678" in build("{{#chart bars beads old}}")
+
+
+def test_a_page_names_its_file_and_where_that_is_edited(
+        build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    line = '<p class="origin">Edit this page: {}</p>'
+    assert line.format("<code>book/src/page1.md</code>") in build("Text.")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    for command, origin in (("add", "git@github.com:a/b.git"),
+                            ("set-url", "https://github.com/a/b")):
+        subprocess.run(["git", "-C", str(tmp_path), "remote", command, "origin", origin],
+                       check=True)
+        assert line.format('<a href="https://github.com/a/b/edit/main/book/src/page1.md">'
+                           "<code>book/src/page1.md</code></a>") in build("Text.")
+    subprocess.run(["git", "-C", str(tmp_path), "remote", "set-url", "origin", "/a/b.git"],
+                   check=True)
+    assert book.edit_address() == ""
 
 
 def test_the_machine_is_named_once_a_page(build: Build) -> None:
@@ -356,7 +393,7 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
     html = (scratch / "site" / "page2.html").read_text()
     assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
     assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
-    assert "at most 6 system calls" in html and "silver from 3 ×" in html
+    assert "the budgets of chapter 1" in html and "silver from 3 ×" in html
     assert "2. Step 2" in html and "2. Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
 
 
@@ -435,6 +472,7 @@ FAULTS = [
     ("{{#table costs}}", "no table “costs”"),
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
     ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, pool-clients"),
+    ("{{#chart bars beads old -gone}}", "no such chart: 'gone'"),
     ("{{#chart bars beads gone}}", "no such chart: 'gone'"),
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),

@@ -25,6 +25,7 @@ from workbook.figures.charts import (
     TOP,
     drawing,
 )
+from workbook.figures.recorded import significant
 
 PANEL = 4.2  # rows that a panel of lines is high
 MARGIN = 0.13  # of a panel's width, for the numbers on its left
@@ -38,10 +39,18 @@ Found = Mapping[str, Any]
 Rows = Mapping[str, Mapping[str, Any]]
 
 
-def bars(found: Found, name: str, columns: Sequence[str]) -> str:
-    """One or two columns of an experiment from nothing on, a bar for each; its figures beside it."""
-    rows, titles = found["rows"], [_plain(found["columns"][column]) for column in columns]
-    title = " and ".join(titles)
+def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
+    """One or two columns of an experiment from nothing on, a bar for each; its figures beside it.
+    A row named with a minus before it is left out: it is of another kind.
+    """
+    rows, columns = dict(found["rows"]), []
+    for argument in arguments:
+        if argument.startswith("-"):
+            del rows[argument[1:]]
+        else:
+            columns.append(argument)
+    titles = [_plain(found["columns"][column]) for column in columns]
+    title = _capital(" and ".join(titles))
     largest = max(_number(row, column) for row in rows.values() for column in columns)
     with drawing(len(rows), f"{name}-{'-'.join(columns)}", top=TOP if len(columns) > 1 else EDGE,
                  bottom=EDGE) as (axes, svg):
@@ -300,13 +309,17 @@ def _number(row: Mapping[str, Any], column: str) -> float:
 
 def _shown(row: Mapping[str, Any], column: str) -> str:
     """As many digits as were recorded, and none behind the point that nobody looks at."""
-    value = _number(row, column)
+    value = significant(_number(row, column), column)
     return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value}"
 
 
 def _plain(text: str) -> str:
     """Without HTML."""
     return unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _in_words(rows: Rows, say: Callable[[Mapping[str, Any]], str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,15 @@ from workbook.measure.load import ERROR_KINDS
 LADDER = RESULTS / "ladder.json"
 MACHINE = ("cpu", "cores", "memory_gib", "os", "kernel", "compiler", "flags", "commit", "date")
 COSTS = (*costs.LABELS, "by_call")
+TIMED = re.compile(r"(?:^|_)(?:rps|us|ms|ns|mib_s|p\d\d)(?:_\d+)?$|per_second$|_per_request$")
 FIGURES = ("requests_per_second", "p50_ms", "p99_ms", "cpu_us_per_request", "peak_rss_mib")
+
+
+def significant(number: float, key: str) -> float:
+    """Three digits of what was timed, for more are not the same twice; all of what was counted."""
+    if not number or not TIMED.search(key):
+        return number
+    return round(number, 2 - math.floor(math.log10(abs(number))))
 
 
 def load(file: Path = LADDER) -> dict[str, Any]:

@@ -13,7 +13,9 @@ import webbrowser
 from pathlib import Path
 
 from workbook.common.errors import UserError
-from workbook.common.paths import BOOK, BUILD, COMMAND, SCRIPTS, SITE, shown
+from workbook.common.paths import BOOK, BUILD, COMMAND, ROOT, SCRIPTS, SITE, shown
+
+EDITORS = {"github.com": "edit", "gitlab.com": "-/edit", "codeberg.org": "_edit"}
 
 
 def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
@@ -101,7 +103,20 @@ def _path(name: str) -> Path:
 def _environment() -> dict[str, str]:
     """With this Python first, so that mdBook runs the preprocessor in it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1"}
+    editor = edit_address()
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1",
+            **({"MDBOOK_OUTPUT__HTML__EDIT_URL_TEMPLATE": editor} if editor else {})}
+
+
+def edit_address() -> str:
+    """Where a page of the book is edited, if the clone's origin is on a forge that has such pages."""
+    done = subprocess.run(["git", "-C", str(ROOT), "remote", "get-url", "origin"], text=True,
+                          capture_output=True)
+    found = re.fullmatch(r"(?:https://|(?:ssh://)?git@)([\w.-]+)[:/]([\w./-]+?)(?:\.git)?/?",
+                         done.stdout.strip())
+    if not found or found[1] not in EDITORS:
+        return ""
+    return f"https://{found[1]}/{found[2]}/{EDITORS[found[1]]}/main/book/{{path}}"
 
 
 def _located(log: str) -> str:
