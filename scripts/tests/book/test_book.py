@@ -110,7 +110,7 @@ EXPERIMENT = {
     "columns": {"old": "Before", "new": "After", "old_rps": "Beads a second"},
     "rows": {"red": {"label": "<b>Red</b>", "old": 1234.0, "new": None, "old_rps": 98765.0,
                      "reason": "lost"},
-             "tin": {"label": "Tin", "old": 5678.0, "new": 1, "old_rps": 1}},
+             "tin": {"label": "07, tin", "old": 5678.0, "new": 1, "old_rps": 1}},
 }
 
 
@@ -359,9 +359,9 @@ def test_a_chart_of_an_experiment_has_its_figures_folded_once(build: Build) -> N
 
 def test_a_chart_may_leave_a_row_out_and_have_a_title_of_its_own(build: Build) -> None:
     html = build("{{#chart bars beads old -tin | How many beads & more}}")
-    assert "<figcaption>How many beads &amp; more.<" in html and "Tin: 5,678" not in html
+    assert "<figcaption>How many beads &amp; more.<" in html and "tin: 5,678" not in html
     assert '-title">How many beads &amp; more</title>' in html and "Red: 1,234." in html
-    assert "Tin: 5,678" in build("{{#chart bars beads old}}")
+    assert "step 7, tin: 5,678" in build("{{#chart bars beads old}}")
 
 
 def test_a_page_names_its_file_and_where_that_is_edited(

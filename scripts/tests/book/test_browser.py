@@ -352,6 +352,26 @@ def test_a_chapter_knows_its_neighbours_and_its_reader(opened: Open) -> None:
     assert marked.inner_text().startswith("1. ") and page.locator(".tick input").is_checked()
 
 
+def test_on_a_phone_the_arrows_have_room_for_their_names(opened: Open) -> None:
+    page = opened("part3/12-streaming", width=390)
+    for way, name in (("previous", "11. Once a second"), ("next", "13. Everything")):
+        arrow = page.locator(f".mobile-nav-chapters.{way}")
+        assert arrow.inner_text().startswith(name)
+        assert arrow.locator("span").last.bounding_box()["height"] < 60  # three lines at the most
+
+
+def test_a_lab_is_ticked_too_and_a_new_number_loses_no_tick(opened: Open) -> None:
+    page = opened("labs/object-pool")
+    page.get_by_label("I have worked through this chapter").check()
+    marked = page.locator("#mdbook-sidebar a.done")
+    assert marked.inner_text().strip(" ✓") == "An object pool"
+    page.evaluate("localStorage.setItem('hotpath-done', JSON.stringify(['naive']))")
+    page.reload()
+    assert marked.inner_text().startswith("1. A server")
+    page.goto(page.url.replace("labs/object-pool", "glossary"))
+    assert page.locator(".tick").count() == 0
+
+
 def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
     page = opened("part1/01-naive")
     fold = page.locator("main details.question").first
@@ -414,6 +434,9 @@ def test_a_prediction_is_kept_and_answered(opened: Open) -> None:
     assert re.fullmatch(r"It is \d{3}: that is 9\.\d times too few\.",
                         calls.locator("output").inner_text())
     assert slower.locator("output").inner_text() == "Write a number."
+    kept = page.evaluate("Object.keys(localStorage).filter(key => key.includes('guess'))")
+    assert sorted(kept) == ["hotpath-guess:naive:System calls for one GET /:",
+                            "hotpath-guess:naive:Times slower than the floor:"]
     page.reload()
     assert calls.get_by_label("System calls").input_value() == "60"
     page.locator(".predict summary").click()

@@ -252,7 +252,7 @@ def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str] = (ACCENT, 
 def _label(axes: Axes, number: int, row: Mapping[str, Any], figures: str, more: str = "") -> None:
     """Name and figures of a row on one line; `more` of these where there is room."""
     left, right = axes.get_xlim()
-    label = _plain(row["label"])
+    label = _name(row)
     if more and len(label) + len(figures) + len(more) + 3 < LINE_LENGTH:
         figures = f"{figures} ({more})"
     size = TEXT * min(1.0, LINE_LENGTH / (len(label) + len(figures) + 1))
@@ -313,6 +313,11 @@ def _shown(row: Mapping[str, Any], column: str) -> str:
     return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value}"
 
 
+def _name(row: Mapping[str, Any]) -> str:
+    """Of a row; a chapter's number by itself would look like a figure."""
+    return re.sub(r"^0?(\d{1,2})(?=$|,)", r"step \1", _plain(row["label"]))
+
+
 def _plain(text: str) -> str:
     """Without HTML."""
     return unescape(re.sub(r"<[^>]+>", "", text))
@@ -323,4 +328,4 @@ def _capital(text: str) -> str:
 
 
 def _in_words(rows: Rows, say: Callable[[Mapping[str, Any]], str]) -> str:
-    return "; ".join(f"{_plain(row['label'])}: {say(row)}" for row in rows.values()) + "."
+    return "; ".join(f"{_name(row)}: {say(row)}" for row in rows.values()) + "."
