@@ -28,7 +28,8 @@ A block directive stands alone on its line:
     {{#table machine}}              where the recorded figures come from
     {{#chart ladder}}               a chart of the ladder, inlined: ladder, machines, use
     {{#chart bars parts alone}}     one of an experiment, and its table folded: bars of a column or
-        two, `bars parts alone -05 | Its title` without that row, `ratios floor least ratio most`, `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
+        two, `bars parts alone -05 | Its title` without that row, `ratios floor least ratio most`,
+        `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
     {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
 
 Blocks with Markdown inside:

@@ -104,14 +104,15 @@ class Tables:
         rows = []
         for phase, label in PHASES.items():
             old, new = self._rate(before, phase), self._rate(name, phase)
-            rows.append([label, self._noted(old, f"{before}, {phase}"),
-                         self._noted(new, f"{name}, {phase}"), _times(new.over(old)),
+            rows.append([label, _times(new.over(old)), self._noted(old, f"{before}, {phase}"),
+                         self._noted(new, f"{name}, {phase}"),
                          *(_cell(self._phase(name, phase, key), missing="–")
                            for key in ("p50_ms", "p99_ms", "cpu_us_per_request",
                                        "peak_rss_mib"))])
-        head = ["Phase", f"{self._title(before)}, requests/s", f"{self._title(name)}, requests/s",
-                "Ratio", "p50, ms", "p99, ms", "CPU, µs a request", "Peak, MiB"]
-        return self._table(head, rows, "From the third column on: " + self._title(name) + ".")
+        head = ["Phase", "Ratio", f"{self._title(before)}, requests/s",
+                f"{self._title(name)}, requests/s", "p50, ms", "p99, ms", "CPU, µs a request",
+                "Peak, MiB"]
+        return self._table(head, rows, f"p50 and what follows it: {self._title(name)}.")
 
     def _published(self) -> str:
         published = load(self._results / "published.json")

@@ -9,13 +9,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from html import unescape
 from pathlib import Path
 
 import pytest
+from fontTools.ttLib import TTFont
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
 from workbook.course import chapters, parts, starters
+from workbook.figures import fonts
 from workbook.verbs import book
 
 pytestmark = pytest.mark.xdist_group("book")  # they share the site
@@ -192,6 +195,35 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
         assert not re.search(r"@import|url\(\s*['\"]?(?:https?:)?//", sheet.read_text()), sheet
 
 
+def test_the_fonts_have_every_character_of_the_book(site: Path) -> None:
+    known: dict[str, set[int]] = {}
+    for face in fonts.FACES:
+        has = set(TTFont(fonts.FONTS / face.file).getBestCmap())
+        known[face.family] = has & known.get(face.family, has)
+    serif, sans, code = known.values()
+    for page in site.rglob("*.html"):
+        _, _, text = page.read_text().partition("<main>")
+        text, _, _ = re.sub(r"<svg.*?</svg>", "", text, flags=re.S).partition("</main>")
+        for kind, has in ((r"<code.*?</code>", code), (r"", serif | sans)):
+            found = re.findall(kind, text, re.S) if kind else [
+                re.sub(r"<code.*?</code>", "", text, flags=re.S)]
+            words = unescape(re.sub(r"<[^>]+>", "", "".join(found)))
+            assert not {letter for letter in words if letter.isprintable() and ord(letter) not in has
+                        }, f"{page.name}: add it in scripts/workbook/figures/fonts.py"
+
+
+def test_the_fonts_are_those_of_their_script(monkeypatch: pytest.MonkeyPatch,
+                                             tmp_path: Path) -> None:
+    assert (fonts.FONTS / "fonts.css").read_text() == "\n".join(fonts._rules())
+    assert {face.file for face in fonts.FACES} == {file.name for file in fonts.FONTS.glob("*.woff")}
+    for face in fonts.FACES:
+        names = TTFont(fonts.FONTS / face.file)["name"]
+        assert names.getDebugName(1) == face.family and "SIL Open Font" in names.getDebugName(13)
+    monkeypatch.setattr(fonts, "INSTALLED", tmp_path)
+    with pytest.raises(UserError, match="CharisSIL-Regular.ttf is not installed"):
+        fonts.write(tmp_path)
+
+
 # What each directive makes.
 
 def test_a_snippet_is_cut_by_name_with_its_comment_and_file(build: Build) -> None:
@@ -336,6 +368,12 @@ def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
     html = build("{{#table phases 02-fewer-syscalls}}")
     assert '<span class="none">no figure</span>' in html
     assert "No figure for 02-fewer-syscalls, heavy: 7 connections timed out." in html
+
+
+def test_the_ratio_of_a_phase_comes_first(build: Build) -> None:
+    html = build("{{#table phases 01-naive}}")
+    assert "<th>Phase</th><th>Ratio</th><th>Floor, requests/s</th>" in html
+    assert '<th scope="row">Baseline</th><td>0.11×</td><td>9,000</td><td>1,000</td>' in html
 
 
 def test_an_experiment_is_a_table(build: Build) -> None:

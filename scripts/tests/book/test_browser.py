@@ -372,6 +372,13 @@ def test_a_lab_is_ticked_too_and_a_new_number_loses_no_tick(opened: Open) -> Non
     assert page.locator(".tick").count() == 0
 
 
+def test_the_book_brings_its_fonts(opened: Open) -> None:
+    page = opened("part1/01-naive")
+    loaded = page.evaluate("""() => document.fonts.ready.then(fonts => [...fonts]
+        .filter(font => font.status === 'loaded').map(font => font.family))""")
+    assert {name.strip('"') for name in loaded} == {"Hot Path Serif", "Hot Path Sans", "Hot Path Mono"}
+
+
 def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
     page = opened("part1/01-naive")
     fold = page.locator("main details.question").first
