@@ -288,7 +288,8 @@ class Page:
             if kind in of_ladder and not names:
                 return _drawn(of_ladder[kind](results.load(self._site.results / "ladder.json")))
             if kind in charts.PLOTS and not names:
-                return _drawn(charts.plot(kind, results.load(self._site.results / f"{kind}.json")))
+                found = results.load(self._site.results / f"{kind}.json")
+                return _drawn(charts.plot(kind, found)) + self._beneath(kind)
             if kind in of_experiment and names:
                 name, *columns = names
                 found = results.load(self._site.results / f"{name}.json")

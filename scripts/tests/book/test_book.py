@@ -395,6 +395,12 @@ def test_a_chart_of_an_experiment_has_its_figures_folded_once(build: Build) -> N
     assert "Red: 1,234; " in html  # for whoever does not see it
 
 
+def test_every_chart_of_a_page_has_its_figures_folded(site: Path) -> None:
+    html = (site / "labs" / "thread-pool.html").read_text()
+    assert html.count('<details class="figures">') == 4
+    assert "four_block&lt;web::Loop&gt;: 1.02 times" in html
+
+
 def test_a_chart_may_leave_a_row_out_and_have_a_title_of_its_own(build: Build) -> None:
     html = build("{{#chart bars beads old -tin | How many beads & more}}")
     assert "<figcaption>How many beads &amp; more.<" in html and "tin: 5,678" not in html

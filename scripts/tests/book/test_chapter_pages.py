@@ -58,7 +58,7 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
                    for column in recorded["columns"])
     assert f"record --only {name}" in recorded["what"]
     pages = "".join(page.read_text(encoding="utf-8") for page in (BOOK / "src").rglob("*.md"))
-    assert re.search(rf"{{{{#(table|table experiment|chart \w+|film timeline) {name}[ }}]", pages)
+    assert re.search(rf"{{{{#(table|table experiment|chart|chart \w+|film timeline) {name}[ }}]", pages)
 
 
 @pytest.mark.parametrize(("checkpoint", "file", "old"),

@@ -314,8 +314,12 @@ def _shown(row: Mapping[str, Any], column: str) -> str:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    """Of a row; a chapter's number by itself would look like a figure."""
-    return re.sub(r"^0?(\d{1,2})(?=$|,)", r"step \1", _plain(row["label"]))
+    """Of a row. A chapter's number by itself would look like a figure, and how a benchmark counts
+    its time is said elsewhere.
+    """
+    name = re.sub(r"^0?(\d{1,2})(?=$|,)", r"step \1", _plain(row["label"]))
+    name = re.sub(r"/(?:real_time|process_time|iterations:\d+)", "", name)
+    return re.sub(r"/threads:(\d+)", r", \1 threads", name)
 
 
 def _plain(text: str) -> str:
