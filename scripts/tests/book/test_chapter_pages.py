@@ -21,7 +21,14 @@ from workbook.checks.behaviour import cases
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
 from workbook.course import chapters
-from workbook.experiments import labs_in_server, part1, streaming, thread_pool, tools
+from workbook.experiments import (
+    labs_in_server,
+    part1,
+    secured,
+    streaming,
+    thread_pool,
+    tools,
+)
 from workbook.measure import load
 from workbook.measure.load import Phase, PhaseResult
 
@@ -62,7 +69,8 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
 
 
 @pytest.mark.parametrize(("checkpoint", "file", "old"),
-                         part1.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS)
+                         part1.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
+                         + secured.EDITS)
 def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
     assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
 

@@ -1,0 +1,54 @@
+"""What the figures of chapter 15 stand on: who is timed speaks what is said of it, and does what it
+is timed for.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from workbook.common.errors import UserError
+from workbook.experiments import flood, secured, tls
+from workbook.experiments.tools import solution
+from workbook.servers import certificates
+
+
+@pytest.fixture(scope="module")
+def start() -> secured.Start:
+    return secured.ours(solution(secured.TLS), certificates.localhost())
+
+
+def test_who_speaks_another_version_is_not_timed(start: secured.Start) -> None:
+    secured.must_speak(start, "TLSv1.3")
+    held = secured.ours(solution(secured.TLS), certificates.localhost(), at_most_12=True)
+    secured.must_speak(held, "TLSv1.2")
+    with pytest.raises(UserError, match=r"speaks TLSv1\.2"):
+        secured.must_speak(held, "TLSv1.3")
+
+
+@pytest.mark.parametrize("kind", tls.VISIT_KINDS)
+def test_a_visit_is_what_it_is_called(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "VISITS", 20)
+    monkeypatch.setattr(tls, "FEW", 2)
+    visit = tls.VISIT_KINDS[kind]
+    pair = visit.make_pair() if visit.version else None
+    assert tls._visits_us(secured.ours(solution(secured.TLS), pair), visit) > 0
+
+
+def test_who_does_not_resume_is_not_timed(start: secured.Start) -> None:
+    with start("--ticket-lifetime", "1") as server, pytest.raises(UserError, match="did not resume"):
+        come = tls._visitor(server, tls.VISIT_KINDS["resumed13"])
+        come()
+        time.sleep(2.1)
+        come()
+
+
+def test_a_flood_is_answered_and_ends(start: secured.Start,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    with start() as server:
+        begun = time.monotonic()
+        assert flood.flood(server.port, 0.5) > flood.STRANGERS
+        assert time.monotonic() - begun < 5
+        monkeypatch.setattr(flood, "MOST", 3)
+        assert flood.flood(server.port, 0.5) == 3

@@ -1,0 +1,251 @@
+"""Servers that speak TLS, ours and those of others, all with the same certificate and cipher; and
+forms of ours that handle it otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
+from pathlib import Path
+
+from workbook.checks.behaviour.rows import PAGE, noise
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD
+from workbook.experiments.rivals import Start
+from workbook.experiments.tools import edited, solution
+from workbook.machine import facts, setup
+from workbook.servers import certificates, tls
+from workbook.servers.certificates import Pair
+from workbook.servers.process import Server, running, running_other
+
+TLS = "15-tls"
+DIRECTORY = BUILD / "rivals-tls"
+SITE = DIRECTORY / "site"
+LARGE, LARGE_BYTES = "large.bin", 128 << 10
+
+NGINX = """\
+daemon off;
+master_process off;
+pid {directory}/nginx-{port}.pid;
+error_log stderr crit;
+events {{ worker_connections 4096; }}
+http {{
+    access_log {log};
+    server_tokens off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+    client_body_temp_path {directory}/nginx;
+    proxy_temp_path {directory}/nginx;
+    fastcgi_temp_path {directory}/nginx;
+    uwsgi_temp_path {directory}/nginx;
+    scgi_temp_path {directory}/nginx;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096{tls};
+        root {site};
+        location = / {{
+            default_type "text/html; charset=utf-8";
+            return 200 '{page}';
+        }}
+    }}
+}}
+"""
+NGINX_TLS = """\
+ ssl;
+        ssl_certificate {cert};
+        ssl_certificate_key {key};
+        ssl_protocols TLSv1.2 TLSv1.3;
+        ssl_ciphers ECDHE+AES128+AESGCM;
+        ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
+        ssl_prefer_server_ciphers on;
+        ssl_session_tickets on"""
+H2O = """\
+{user}num-threads: 1
+max-connections: 4096
+error-log: /dev/null
+crash-handler: /nonexistent
+listen:
+  host: 127.0.0.1
+  port: {port}{tls}
+hosts: {{default: {{paths: {{/: {{file.dir: {site}}}}}}}}}
+{log}"""
+H2O_TLS = """
+  ssl:
+    certificate-file: {cert}
+    key-file: {key}
+    minimum-version: TLSv1.2
+    cipher-suite: ECDHE+AES128+AESGCM
+    cipher-preference: server
+    ocsp-update-interval: 0
+    neverbleed: OFF
+ssl-session-resumption:
+  mode: ticket
+  ticket-store: internal"""
+# What OpenSSL is told that a server has no setting for: openssl-config(5), SSL_CONF_cmd(3).
+OPENSSL = """\
+openssl_conf = all
+[all]
+ssl_conf = tls
+[tls]
+system_default = told
+[told]
+{told}
+"""
+AES_128, AT_MOST_12 = "Ciphersuites = TLS_AES_128_GCM_SHA256", "MaxProtocol = TLSv1.2"
+CIPHERS = {"TLSv1.3": "TLS_AES_128_GCM_SHA256", "TLSv1.2": "ECDHE-ECDSA-AES128-GCM-SHA256"}
+
+_READ_AHEAD = "SSL_CTX_set_read_ahead(context.get(), 1);"
+# OpenSSL reads from and writes to the socket itself, a record in each call.
+BY_ITSELF = (
+    ("tls_wire.h", "    bio_st* bio() const { return bio_; }\n",
+     "    bio_st* bio() const { return bio_; }\n    int socket = -1;  // of who is new\n"),
+    ("worker.cpp", "    auto log = access_log_ ?",
+     "    if (wire_) wire_->socket = fd;\n    auto log = access_log_ ?"),
+    ("tls_session.cpp", "    SSL_set_bio(ssl_, wire.bio(), wire.bio());\n", """\
+    SSL_set_fd(ssl_, wire.socket);
+    SSL_set_mode(ssl_, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+"""),
+    ("tls_session.cpp", "    while (wire_.has_input() || SSL_has_pending(ssl_) == 1) {\n",
+     "    for (bool more = true; more; more = SSL_has_pending(ssl_) == 1) {\n"),
+    ("tls_channel.cpp", """\
+    const auto got = web::receive(socket, wire_.room(into.size() - TlsWire::max_record));
+    if (got == 0) session_->fail();
+    if (!got || *got == 0) return std::unexpected(got ? IoError::failed : got.error());
+    rested_ = false;
+    wire_.received(*got);
+""", "    rested_ = false;\n"),
+    ("tls_channel.cpp", """\
+    if (!has_unsent() && !encrypt({bytes, file})) return fail(socket);
+    const auto sent = flush(socket);
+    if (!sent) return sent;
+    if (!has_unsent()) return std::exchange(owed_, 0);
+    const std::size_t told = owed_ > 0 ? std::min(*sent, owed_ - 1) : 0;
+    owed_ -= told;
+    return told;
+""", """\
+    if (encrypt({bytes, file}) || owed_ > 0) return std::exchange(owed_, 0);
+    return errno == EAGAIN ? std::unexpected(IoError::wants_send) : fail(socket);
+"""),
+    ("tls_channel.cpp", "#include <algorithm>\n", "#include <algorithm>\n#include <cerrno>\n"),
+)
+NO_READ_AHEAD = (("certificates.cpp", _READ_AHEAD, ""),)
+KEPT_BUFFERS = (("tls_session.cpp", "    SSL_free_buffers(ssl_);\n", ""),)
+RELEASED_BUFFERS = KEPT_BUFFERS + (
+    ("certificates.cpp", _READ_AHEAD,
+     f"{_READ_AHEAD}\n    SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);"),)
+UNBOUNDED = (("worker.cpp", "handshakes_a_turn = 8;", "handshakes_a_turn = 1'000'000;"),)
+FORMS = {"set-fd": BY_ITSELF + NO_READ_AHEAD, "set-fd-ahead": BY_ITSELF, "kept": KEPT_BUFFERS,
+         "released": RELEASED_BUFFERS, "unbounded": UNBOUNDED}
+EDITS = tuple((TLS, file, old) for edits in FORMS.values() for file, old, _ in edits)
+
+
+def form(name: str, preset: str = "release") -> Path:
+    """15, or an edited form of it."""
+    if name not in FORMS:
+        return solution(TLS, preset)
+    return edited(f"tls-{name}-{preset}", TLS, FORMS[name], preset=preset)
+
+
+def site() -> Path:
+    """What all serve: the page, and a file of 128 KiB."""
+    SITE.mkdir(parents=True, exist_ok=True)
+    for folder in (DIRECTORY, SITE):
+        folder.chmod(0o755)
+    (SITE / "index.html").write_bytes(PAGE)
+    (SITE / LARGE).write_bytes(noise(LARGE_BYTES))
+    return SITE
+
+
+@cache
+def told(what: str) -> Path:
+    """A file for OPENSSL_CONF."""
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
+    file = DIRECTORY / f"{what.partition(' ')[0]}.cnf"
+    file.write_text(OPENSSL.format(told=what))
+    return file
+
+
+def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False) -> Start:
+    """With one thread; with TLS if it has a certificate."""
+    secured = pair.options if pair else ()
+
+    def start(*arguments: str, wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
+        held = ("env", f"OPENSSL_CONF={told(AT_MOST_12)}") if at_most_12 else ()
+        return running(binary, "--threads", "1", "--root", str(site()), *secured, *arguments,
+                       wrapper=[*wrapper, *held])
+
+    return start
+
+
+def nginx(pair: Pair | None = None, log: str = "off") -> Start:
+    """`log` is what its access_log is told."""
+    return partial(_other, partial(_nginx, log), pair)
+
+
+def h2o(pair: Pair | None = None, log: Path | None = None) -> Start:
+    return partial(_other, partial(_h2o, log), pair)
+
+
+def versions() -> dict[str, str]:
+    """The rivals, by name."""
+    setup.ensure(["nginx", "h2o"])
+    return {"nginx": "nginx " + facts.first_line(["nginx", "-v"]).rpartition("/")[2],
+            "h2o": "h2o " + facts.first_line(["h2o", "--version"]).rpartition(" ")[2]}
+
+
+@contextmanager
+def _other(command: Callable[[int, Pair | None], list[str]], pair: Pair | None,
+           wrapper: Sequence[str] = ()) -> Iterator[Server]:
+    """Whoever connects to one with a certificate is told that it speaks TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    environment = ("env", f"OPENSSL_CONF={told(AES_128)}")
+    with running_other(command(port, pair), port, wrapper=[*wrapper, *environment]) as server:
+        (tls.SECURED.add if pair else tls.SECURED.discard)(port)
+        yield server
+
+
+def _files(pair: Pair) -> dict[str, Path]:
+    return {"cert": pair.cert, "key": pair.key}
+
+
+def _nginx(log: str, port: int, pair: Pair | None) -> list[str]:
+    file = DIRECTORY / f"nginx-{port}.conf"
+    file.write_text(NGINX.format(directory=DIRECTORY, port=port, site=site(), page=PAGE.decode(),
+                                 log=log, tls=NGINX_TLS.format(**_files(pair)) if pair else ""))
+    return ["nginx", "-e", "stderr", "-c", str(file)]
+
+
+def _h2o(log: Path | None, port: int, pair: Pair | None) -> list[str]:
+    """It doesn't stay root unless told to."""
+    file = DIRECTORY / f"h2o-{port}.conf"
+    file.write_text(H2O.format(user="user: root\n" if os.geteuid() == 0 else "", port=port,
+                               site=site(), log=f"access-log: {log}\n" if log else "",
+                               tls=H2O_TLS.format(**_files(pair)) if pair else ""))
+    return ["h2o", "-c", str(file)]
+
+
+def must_speak(start: Start, version: str) -> None:
+    """UserError unless it speaks this version with the cipher that all are to have, and has the
+    same page and file.
+    """
+    with start() as server:
+        for path, body in (("/", PAGE), (f"/{LARGE}", noise(LARGE_BYTES))):
+            with socket.create_connection((server.host, server.port), 5) as plain, \
+                    tls.context(certificates.localhost()).wrap_socket(plain) as client:
+                spoken = client.version(), (client.cipher() or ("none",))[0]
+                received = _answer(client, path)
+            if spoken != (version, CIPHERS[version]) or not received.endswith(b"\r\n\r\n" + body):
+                raise UserError(f"{server.name} speaks {' '.join(map(str, spoken))} and answers "
+                                f"{received[:20]!r} to {path}", "mend its configuration")
+        server.kill()  # h2o may hang if it is told to end so soon after its start
+
+
+def _answer(client: ssl.SSLSocket, path: str) -> bytes:
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    return b"".join(iter(lambda: client.recv(65_536), b""))

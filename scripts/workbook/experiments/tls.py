@@ -1,0 +1,377 @@
+"""The experiments of chapter 15: what TLS costs, and the same in servers that people use."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from workbook.checks.behaviour.rows import PAGE
+from workbook.common import children
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS
+from workbook.experiments import secured
+from workbook.experiments.rivals import Start
+from workbook.experiments.secured import LARGE, TLS, form, h2o, nginx, ours
+from workbook.experiments.tools import Finding, Rows, Way, address_of, in_turn, solution
+from workbook.machine import network
+from workbook.machine.cores import cores
+from workbook.measure import costs, crowd, ladder, load
+from workbook.measure.crowd import SHORT
+from workbook.measure.load import Phase, PhaseResult
+from workbook.servers import certificates, tls
+from workbook.servers.certificates import Pair
+from workbook.servers.client import connect
+from workbook.servers.process import Server
+
+LEVEL = int(TLS[:2])
+TCP_ULP = 31  # linux/tcp.h
+ROUNDS = 5
+SECONDS = 3.0  # the 64 handshakes at its beginning are little beside it
+LOADS = {"page": ("the page", Phase("64 clients", "plain", 64, SECONDS)),
+         "large": ("128 KiB", Phase("128 KiB", "plain", 64, SECONDS, path=f"/{LARGE}"))}
+NOT_COUNTED = "only forms of ours are counted"
+VISITS, FEW = 400, 40
+IDLE_S = 3.0
+FLOOD_S, POLITE_S = 4.0, 3.0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A server that keeps its connections: how it is timed, and counted if it is ours; and which
+    one the same is without TLS.
+    """
+
+    label: str
+    timed: Start
+    plain: str
+    counted: Start | None = None
+
+
+def _kept() -> dict[str, Kept]:
+    pair, names = certificates.localhost(), secured.versions()
+
+    def of_ours(label: str, name: str = "", **how: bool) -> Kept:
+        return Kept(label, ours(form(name), pair, **how), "plain",
+                    ours(form(name, "measure"), pair, **how))
+
+    return {"plain": Kept("15 without TLS", ours(form("")), "plain",
+                          ours(form("", "measure"))),
+            "tls": of_ours("15, TLS 1.3"), "tls12": of_ours("15, TLS 1.2", at_most_12=True),
+            "set-fd": of_ours("15 with SSL_set_fd", "set-fd"),
+            "set-fd-ahead": of_ours("the same, reading ahead", "set-fd-ahead"),
+            "nginx-plain": Kept(f"{names['nginx']} without TLS", nginx(), "nginx-plain"),
+            "nginx": Kept(f"{names['nginx']}, TLS 1.3", nginx(pair), "nginx-plain"),
+            "h2o-plain": Kept(f"{names['h2o']} without TLS", h2o(), "h2o-plain"),
+            "h2o": Kept(f"{names['h2o']}, TLS 1.3", h2o(pair), "h2o-plain")}
+
+
+def kept() -> Finding:
+    """What does TLS cost a request on a connection that stays?"""
+    known = _kept()
+    for key, server in known.items():
+        if key != server.plain:
+            secured.must_speak(server.timed, "TLSv1.2" if key == "tls12" else "TLSv1.3")
+    found = in_turn({(key, of): Way(f"{server.label}, {label}", partial(load.placed, server.timed),
+                                    phase)
+                     for of, (label, phase) in LOADS.items() for key, server in known.items()},
+                    ROUNDS)
+    us = {way: [result.cpu_us_per_request or 0 for result in results]
+          for way, results in found.items()}
+    rows: Rows = {}
+    for key, server in known.items():
+        rows[key] = {"label": server.label, "reason": NOT_COUNTED} | _counted(server.counted)
+        for of in LOADS:
+            rows[key] |= {f"{of}_us": _digits(median(us[key, of])),
+                          f"{of}_to_plain": _ratio(us[key, of], us[server.plain, of]),
+                          f"{of}_to_ours": _ratio(us[key, of], us["tls", of]),
+                          f"{of}_to_set_fd": _ratio(us[key, of], us["set-fd", of])}
+    return Finding(
+        "<code>GET /</code> and a file of 128 KiB, 64 clients on kept connections, one worker on "
+        "one processor and wrk on another; a certificate of ECDSA P-256, AES-128-GCM. The "
+        f"server’s own processor time a request, the median of {ROUNDS} rounds in turn, with the "
+        "64 handshakes at their beginning; ratios are those to another in the same round. Calls "
+        "and instructions are those of a short <code>GET /</code> that comes alone, counted.",
+        {"page_us": "Page, µs", "page_to_plain": "÷ without TLS", "page_to_ours": "÷ 15 with TLS",
+         "large_us": "128 KiB, µs", "large_to_plain": "÷ without TLS",
+         "large_to_ours": "÷ 15 with TLS", "syscalls": "System calls",
+         "instructions": "Instructions"}, rows)
+
+
+def _digits(us: float) -> float:
+    return round(us, 2 if us < 100 else 1)
+
+
+def _ratio(these: Sequence[float], those: Sequence[float]) -> float:
+    return round(median(a / b for a, b in zip(these, those, strict=True)), 2)
+
+
+def _counted(start: Start | None) -> dict[str, float | None]:
+    if start is None:
+        return {"syscalls": None, "instructions": None}
+    counted = costs.count_started(start, level=LEVEL, request=SHORT,
+                                  measures=(costs.SYSCALLS, costs.INSTRUCTIONS))
+    for measure, reason in counted.skipped.items():
+        raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
+    return {"syscalls": round(counted.figures["syscalls"], 2),
+            "instructions": round(counted.figures["instructions"])}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One client after another: what each is to speak, with whom, and whether it resumes what an
+    earlier one had.
+    """
+
+    title: str
+    version: ssl.TLSVersion | None = None
+    make_pair: Callable[[], Pair] = certificates.localhost
+    resumes: bool = False
+
+
+VISIT_KINDS = {
+    "plain": Visit("Without TLS"),
+    "ecdsa": Visit("ECDSA P-256", ssl.TLSVersion.TLSv1_3),
+    "rsa": Visit("RSA-2048", ssl.TLSVersion.TLSv1_3, certificates.rsa),
+    "resumed13": Visit("Resumed, 1.3", ssl.TLSVersion.TLSv1_3, resumes=True),
+    "ecdsa12": Visit("ECDSA, 1.2", ssl.TLSVersion.TLSv1_2),
+    "resumed12": Visit("Resumed, 1.2", ssl.TLSVersion.TLSv1_2, resumes=True),
+}
+
+
+def handshakes() -> Finding:
+    """What does a client cost that is new, and one that has been there before?"""
+    names = secured.versions()
+    servers: dict[str, tuple[str, Callable[[Pair | None], Start]]] = {
+        "ours": ("15", partial(ours, solution(TLS))), "nginx": (names["nginx"], nginx),
+        "h2o": (names["h2o"], h2o)}
+    us: dict[tuple[str, str], list[float]] = {(key, kind): [] for key in servers
+                                              for kind in VISIT_KINDS}
+    for number in range(ROUNDS):
+        for key, kind in ladder.rotated(list(us), number):
+            visit = VISIT_KINDS[kind]
+            start = servers[key][1](visit.make_pair() if visit.version else None)
+            us[key, kind].append(_visits_us(start, visit))
+    rows: Rows = {key: {"label": label} for key, (label, _) in servers.items()}
+    for (key, kind), all_us in us.items():
+        rows[key] |= {f"{kind}_us": round(median(all_us)),
+                      f"{kind}_to_ours": _ratio(all_us, us["ours", kind]),
+                      f"{kind}_to_full": _ratio(all_us, us[key, "ecdsa12" if kind == "resumed12"
+                                                           else "ecdsa"])}
+    return Finding(
+        f"The server’s own processor time a client, µs, who connects, asks for the page, is "
+        f"answered and closed: {VISITS} after one another, median of {ROUNDS} rounds in turn, one "
+        "thread. TLS 1.3 but where 1.2 is said. The client offers X25519 first; h2o takes P-256 "
+        "with TLS 1.2.",
+        {f"{kind}_us": visit.title for kind, visit in VISIT_KINDS.items()}, rows)
+
+
+def _visits_us(start: Start, visit: Visit) -> float:
+    """µs of the server for each of many visits, once a few have been there."""
+    with network.own(), load.placed(start) as server:
+        print(f"{server.name}: {visit.title}", file=sys.stderr, flush=True)
+        come = _visitor(server, visit)
+        for _ in range(FEW):
+            come()
+        before = _used_us(server)
+        for _ in range(VISITS):
+            come()
+        used = _used_us(server) - before
+        server.kill()
+    return used / VISITS
+
+
+def _used_us(server: Server) -> float:
+    """Processor time of all its threads, finer than Server.cpu_s tells it (Linux,
+    Documentation/scheduler/sched-stats: the first number is in ns).
+    """
+    return sum(int(file.read_text().split()[0]) / 1000
+               for file in Path(f"/proc/{server.pid}/task").glob("*/schedstat"))
+
+
+def _visitor(server: Server, visit: Visit) -> Callable[[], None]:
+    if visit.version is None:
+        return partial(_visit_plainly, server)
+    how = tls.context(visit.make_pair(), versions=(visit.version,))
+    session = _visit(server, how, None)[1] if visit.resumes else None
+
+    def come() -> None:
+        resumed, _ = _visit(server, how, session)
+        if resumed != visit.resumes:
+            raise UserError(f"{server.name} {'did not resume' if visit.resumes else 'resumed'} a "
+                            "session", "mend its configuration")
+
+    return come
+
+
+def _visit(server: Server, how: ssl.SSLContext,
+           session: ssl.SSLSession | None) -> tuple[bool, ssl.SSLSession | None]:
+    """Whether a session was resumed, and what another visit can resume."""
+    plain = socket.create_connection(address_of(server), 5)
+    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with how.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+        _ask(client)
+        return bool(client.session_reused), client.session
+
+
+def _visit_plainly(server: Server) -> None:
+    with connect(address_of(server)) as client:
+        _ask(client)
+
+
+def _ask(client: socket.socket) -> None:
+    client.sendall(costs.CLOSING)
+    answer = b"".join(iter(lambda: client.recv(65_536), b""))
+    if not answer.endswith(PAGE):
+        raise UserError(f"a visitor got {answer[:20]!r}", "make the behaviour checks pass")
+
+
+MEMORY_FORMS = {"rest": ("15: buffers are freed when a client has rested", ""),
+                "kept": ("buffers are kept", "kept"),
+                "released": ("SSL_MODE_RELEASE_BUFFERS", "released")}
+
+
+def memory() -> Finding:
+    """What does a client hold that says nothing, and what does it cost that it holds less?"""
+    pair = certificates.localhost()
+    found = in_turn({key: Way(label, partial(load.placed, ours(form(name), pair)),
+                              LOADS["page"][1])
+                     for key, (label, name) in MEMORY_FORMS.items()}, ROUNDS)
+    us = {key: [result.cpu_us_per_request or 0 for result in results]
+          for key, results in found.items()}
+    rows: Rows = {key: {
+        "label": label,
+        "idle": round(crowd.resident_bytes(form(name), crowd.MANY, *pair.options,
+                                           rest_s=IDLE_S) / 1024, 1)}
+        | _counted(ours(form(name, "measure"), pair))
+        | {"us": round(median(us[key]), 2), "ratio": _ratio(us[key], us["kept"])}
+        for key, (label, name) in MEMORY_FORMS.items()}
+    rows["plain"] = {"label": "15 without TLS", "reason": "it has none of these buffers",
+                     "idle": round(crowd.resident_bytes(form(""), rest_s=IDLE_S) / 1024, 1),
+                     "instructions": None, "us": None, "ratio": None}
+    return Finding(
+        f"Resident memory of a client that had an answer {IDLE_S:.0f} s ago: the growth of one "
+        f"worker from {crowd.FEW} of them to {crowd.MANY}, median of three. Instructions of a "
+        "short <code>GET /</code> that comes alone, counted; and the server’s processor time a "
+        f"<code>GET /</code> of 64 clients on kept connections, median of {ROUNDS} rounds in turn.",
+        {"idle": "KiB an idle client", "instructions": "Instructions a request",
+         "us": "µs a request", "ratio": "÷ kept"}, rows)
+
+
+def neighbours() -> Finding:
+    """How long does a client wait who has his handshake behind him, while others have theirs?"""
+    pair = certificates.localhost()
+    ways = {"alone": ("nobody else", form(""), False),
+            "bounded": ("a flood; 8 steps a turn (15)", form(""), True),
+            "unbounded": ("a flood; as many as come", form("unbounded"), True)}
+    found: dict[str, list[tuple[PhaseResult, float]]] = {key: [] for key in ways}
+    for number in range(ROUNDS):
+        for key in ladder.rotated(list(ways), number):
+            label, binary, flooded = ways[key]
+            print(f"round {number + 1} of {ROUNDS}: {label}", file=sys.stderr, flush=True)
+            found[key].append(_beside_flood(ours(binary, pair), flooded))
+    rows: Rows = {}
+    for key, (label, _, _) in ways.items():
+        polite, answered = zip(*found[key], strict=True)
+        rows[key] = {"label": label, "rps": round(median(r.requests_per_second or 0
+                                                         for r in polite)),
+                     **{name: round(median(getattr(r, name) or 0 for r in polite), 2)
+                        for name in ("p50_ms", "p99_ms", "max_ms")},
+                     "handshakes_s": round(median(answered))}
+    return Finding(
+        f"One client that asks for the page again and again for {POLITE_S:.0f} s on a connection "
+        "that it has, while 256 at a time begin a handshake, take the server’s answer and leave; "
+        "one worker on one processor, all clients on another, median of "
+        f"{ROUNDS} rounds in turn.",
+        {"p50_ms": "Wait: median, ms", "p99_ms": "99 %", "max_ms": "Longest",
+         "rps": "His requests/s", "handshakes_s": "Handshakes/s beside him"}, rows)
+
+
+def _beside_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
+    """How the polite one fared, and how many strangers were answered in a second."""
+    with load.placed(start) as server:
+        strangers = _flood(server) if flooded else None
+        polite = load.run_phase(server, Phase("polite", "plain", 1, POLITE_S))
+        answered = int(strangers.communicate(timeout=30)[0]) if strangers else 0
+    if polite.reason or (flooded and not answered):
+        raise UserError(f"there is no figure: {polite.reason or 'nobody was answered'}",
+                        "try again on a quieter machine")
+    return polite, answered / FLOOD_S
+
+
+def _flood(server: Server) -> subprocess.Popen[str]:
+    """Goes on for as long as it is to, on the processors of clients."""
+    processors = ",".join(map(str, sorted(cores().client)))
+    return children.start(
+        [*network.prefix(), "taskset", "--cpu-list", processors, sys.executable, "-m",
+         "workbook.experiments.flood", str(server.port), str(FLOOD_S)],
+        cwd=SCRIPTS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+
+def rivals_logs() -> Finding:
+    """What does a line cost, in servers that people use?"""
+    names = secured.versions()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)  # some of them write as somebody else
+        log = Path(folder, "access.log")
+        known = _logging(names, log)
+        found = in_turn({key: Way(label, partial(load.placed, start), Phase(
+            "64 clients", "plain", 64, 1)) for key, (label, _, start) in known.items()}, ROUNDS)
+    us = {key: [result.cpu_us_per_request or 0 for result in results]
+          for key, results in found.items()}
+    rows: Rows = {key: {"label": label, "us": round(median(us[key]), 2),
+                        "ratio": _ratio(us[key], us[without]),
+                        "more": round(median(a - b for a, b in zip(
+                            us[key], us[without], strict=True)), 2)}
+                  for key, (label, without, _) in known.items()}
+    return Finding(
+        "<code>GET /</code> on 64 kept connections, without TLS, one worker on one processor and "
+        "wrk on another; the log, where there is one, a file in the combined form. The server’s "
+        f"own processor time a request, median of {ROUNDS} rounds in turn; ratio and difference "
+        "are those to the same without a log, in the same round.",
+        {"us": "µs", "ratio": "÷ without", "more": "µs more"}, rows)
+
+
+def _logging(names: Mapping[str, str], log: Path) -> dict[str, tuple[str, str, Start]]:
+    """A label, the name of the same without a log, and how it is started."""
+    binary = solution(TLS)
+    logged = "--access-log", str(log), "--log-size", str(1 << 28)
+    return {"ours": ("15", "ours", ours(binary)),
+            "ours-on": ("15 with its log", "ours", partial(ours(binary), *logged)),
+            "nginx": (names["nginx"], "nginx", nginx()),
+            "nginx-on": (f"{names['nginx']} with its log", "nginx", nginx(log=str(log))),
+            "nginx-buffered": (f"{names['nginx']} with its log, buffer=64k flush=1s", "nginx",
+                               nginx(log=f"{log} combined buffer=64k flush=1s")),
+            "h2o": (names["h2o"], "h2o", h2o()),
+            "h2o-on": (f"{names['h2o']} with its log", "h2o", h2o(log=log))}
+
+
+def kernel() -> Finding:
+    """Would this kernel encrypt?"""
+    with socket.create_server(("127.0.0.1", 0)) as listener, \
+            socket.create_connection(listener.getsockname()) as client:
+        try:
+            client.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"tls")
+            answer = "0: it does"
+        except OSError as error:
+            answer = f"{errno.errorcode[error.errno or 0]}: {os.strerror(error.errno or 0)}"
+    rows: Rows = {"kernel": {"label": f"Linux {platform.release()}", "answer": answer}}
+    return Finding(
+        "What setsockopt(2) says when a connection is to have the upper layer “tls” (TCP_ULP), "
+        "with which the kernel would make the records and sendfile could be used.",
+        {"answer": "setsockopt"}, rows)
+
+
+EXPERIMENTS: dict[str, Callable[[], Finding]] = {
+    "tls-kept": kept, "tls-handshakes": handshakes, "tls-memory": memory,
+    "tls-neighbours": neighbours, "rivals-logs": rivals_logs, "tls-kernel": kernel}
