@@ -120,6 +120,12 @@ function(hotpath_server)
     endif()
 endfunction()
 
+# Its sources may include the headers of this folder, in quotes: a reader's limits.h must not be taken
+# for the system's, as with -I.
+function(hotpath_quoted target)
+    target_compile_options(${target} PRIVATE -iquote${CMAKE_CURRENT_SOURCE_DIR})
+endfunction()
+
 # The server's objects with another application: see scripts/mirror/app.cpp.
 function(hotpath_mirror)
     hotpath_target(server server)
@@ -135,7 +141,7 @@ function(hotpath_mirror)
         ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../mirror/${app}.cpp
         $<FILTER:$<TARGET_OBJECTS:${server}>,EXCLUDE,/app\\.cpp>
     )
-    target_include_directories(${mirror} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    hotpath_quoted(${mirror})
     target_link_options(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
     target_link_libraries(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
 endfunction()
@@ -147,7 +153,7 @@ function(hotpath_poller)
         ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../poller/poller_test.cpp
         poller_kqueue.cpp
     )
-    target_include_directories(${poller} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    hotpath_quoted(${poller})
     target_link_options(${poller} PRIVATE -Wl,--wrap=kevent)
 endfunction()
 
