@@ -143,6 +143,13 @@ def test_a_case_without_answers_is_told_in_words(
     assert "by hand" not in said
 
 
+def test_a_case_of_another_build_is_not_tried_by_hand_in_this_one(chapter: Chapter) -> None:
+    case = next(c for c in cases.table() if c.name == "requests/page")
+    for name, by_hand in ((case.name, True), (f"{case.name}@sanitizers", False)):
+        failed = suite.Failure(replace(case, name=name), "", Received(b"", "closed", 0.1))
+        assert ("by hand" in printed._explain(chapter, False, failed)) == by_hand
+
+
 def test_either_answer_is_told_where_two_are_right(chapter: Chapter) -> None:
     case = next(c for c in cases.table() if c.name == "framing/expect-with-body-at-once")
     told = printed._explain(chapter, False, suite.Failure(case, "", Received(b"", "closed", 0.1)))

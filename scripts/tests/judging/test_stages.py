@@ -188,6 +188,12 @@ def test_a_chapter_without_parts_has_none(hotpath: Hotpath) -> None:
         stages.names(next(c for c in all_chapters() if c.parts), 9)
 
 
+def test_what_a_part_is_not_judged_by_is_named() -> None:
+    chapter = next(c for c in all_chapters() if c.parts)
+    with pytest.raises(UserError, match="part 1 of .* is not judged by behaviour.sanitizers"):
+        stages.names(chapter, 1, ["behaviour.sanitizers"])
+
+
 def test_an_entry_may_hold_for_some_levels_only() -> None:
     echo: Check = registry.named("behaviour.echo")
     assert [c.number for c in all_chapters() if echo.applies(c)] == [5]

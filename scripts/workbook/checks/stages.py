@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbook.checks import budgets, registry
 from workbook.checks.model import Verdict
+from workbook.common.errors import UserError
 from workbook.course import parts
 from workbook.course.chapters import Chapter, Part
 
@@ -42,15 +43,21 @@ def current(found: Iterable[Stage]) -> Part | None:
 
 def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) -> list[str]:
     """Of these checks, those that must hold from the end of a part on; a cost without a budget
-    tells nothing of that, and what waits for all behaviour does so for the last part.
+    tells nothing of that, and what waits for all behaviour does so for the last part. UserError if
+    there are none.
     """
     parts.find(chapter, until)
     here = {name for part in chapter.parts[:until] for name in part.judged}
     later = {name for part in chapter.parts[until:] for name in part.judged} - here
+    chosen = list(chosen)
     decides = (check for check in map(registry.named, chosen) if check.decides)
-    return [check.name for check in decides if check.name not in later
-            and (not check.is_of("cost") or check.key in chapter.cost)
-            and (check.after != "behaviour" or until == len(chapter.parts))]
+    found = [check.name for check in decides if check.name not in later
+             and (not check.is_of("cost") or check.key in chapter.cost)
+             and (check.after != "behaviour" or until == len(chapter.parts))]
+    if not found:
+        raise UserError(f"part {until} of {chapter.name} is not judged by {', '.join(chosen)}",
+                        "leave out --part")
+    return found
 
 
 def unmet(found: Iterable[Stage]) -> list[str]:

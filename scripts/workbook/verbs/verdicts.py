@@ -201,7 +201,7 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
     rows["got"] = wording.around(data, nearest)
     rows["so"] = failure.problem
     rows["again"] = _again(chapter, solution, case)
-    if line := wording.one_liner(case):
+    if "@" not in case.name and (line := wording.one_liner(case)):  # `run` is another build
         rows["by hand"] = (f"{COMMAND} run {chapter.tag}{_flag(solution)}, and in another "
                            f"terminal, with bash:\n{line}")
     return rows
