@@ -87,6 +87,9 @@ public:
     /// for requests that waited were answered.
     bool sent(std::size_t count);
 
+    /// An answer has begun, and its end is still to come.
+    bool has_begun() const { return reply_ > Reply::later; }
+
     bool holds_buffers() const { return input_ || output_; }
 
     /// For whoever is about to drop the connection.
@@ -122,7 +125,6 @@ private:
 
     Wait waits_for() const;
     bool has_large_body() const { return (echo_.size() | chunk_end_.size() | file_.size) > 0; }
-    bool has_begun() const { return reply_ > Reply::later; }
     bool may_answer() const {
         return !last_answered_ && !has_large_body() && output_.size() < max_unsent;
     }

@@ -102,12 +102,6 @@ bool TlsChannel::keep(std::string_view bytes) try {
     return false;
 }
 
-void TlsChannel::finish_sending(const Fd& socket) {
-    say_goodbye(socket);
-    finishing_ = true;
-    if (!has_unsent()) half_close(socket);
-}
-
 void TlsChannel::say_goodbye(const Fd& socket) {
     if (finishing_) return;
     session_->close();
@@ -115,6 +109,11 @@ void TlsChannel::say_goodbye(const Fd& socket) {
     if (has_unsent() && !keep(wire_.output())) session_->fail();
     if (has_unsent()) return wire_.clear();
     static_cast<void>(flush(socket));
+}
+
+void TlsChannel::finish_sending(const Fd& socket) {
+    finishing_ = true;
+    if (!has_unsent()) half_close(socket);
 }
 
 void TlsChannel::rest() {

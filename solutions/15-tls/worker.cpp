@@ -18,7 +18,7 @@ constexpr int accept_batch = 64;
 // So much of a file in one call; then others have their turn.
 constexpr std::size_t file_piece = 1024 * 1024;
 
-// So many handshakes go a step further in a turn. A step may cost as much as a hundred requests of
+// So many handshakes go a step further in a turn. A step may cost as much as dozens of requests of
 // those who have theirs behind them.
 constexpr int handshakes_a_turn = 8;
 
@@ -269,7 +269,15 @@ void Worker::wait_for(Client& client, const Wants& wants) {
 }
 
 void Worker::finish_sending(Client& client) {
+    say_goodbye(client);
     client.tls ? client.tls->finish_sending(client.socket) : half_close(client.socket);
+}
+
+// RFC 8446 §6.1: the end, to whoever has all of his answers. Others see that theirs was cut off.
+void Worker::say_goodbye(Client& client) {
+    const Connection& connection = client.connection;
+    const bool whole = !connection.has_output() && !connection.has_begun();
+    if (client.tls && whole) client.tls->say_goodbye(client.socket);
 }
 
 // The kernel is told only when that has changed.
@@ -280,7 +288,7 @@ void Worker::watch(Client& client, Interest interest) {
 
 void Worker::drop(Client& client) {
     client.connection.cut_off();
-    if (client.tls && !client.connection.has_output()) client.tls->say_goodbye(client.socket);
+    say_goodbye(client);
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }

@@ -84,6 +84,7 @@ private:
     void serve(Client& client);
     void wait_for(Client& client, const Wants& wants);
     void finish_sending(Client& client);
+    void say_goodbye(Client& client);
     void watch(Client& client, Interest interest);
     void drop(Client& client);
     void make_way();
