@@ -107,6 +107,9 @@ def ends() -> Iterator[Case]:
                 f"three answers, {tells}", goodbye_of_a_client)
     yield alone("goodbye-in-a-body", "RFC 8446 §6.1", "a client says close_notify in a body",
                 f"no answer, but {tells}", goodbye_in_a_body)
+    yield alone("cut-in-an-answer", "RFC 8446 §6.1; RFC 9112 §8",
+                "an echo has begun; its client says no more, or what is no chunk",
+                "what had come, and the end without a word", cut_in_an_answer)
     yield alone("goodbye-before-reading", "RFC 8446 §6.1; RFC 9112 §9.6",
                 "a client asks for an echo of 1 MiB, says close_notify, rests, and reads",
                 f"all of the echo, {tells}", goodbye_before_reading)
@@ -258,6 +261,18 @@ def goodbye_in_a_body(server: Server) -> None:
         assert client.secure
         client.secure.say_goodbye()
         must_be(client, client.finish(), b"")
+
+
+def cut_in_an_answer(server: Server) -> None:
+    """A goodbye would make a cut look like an end."""
+    begun = b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+    with secured(server, *Limits(progress=1).option()) as other:
+        for rest in (b"", b"ZZ\r\n"):
+            with a_client(other) as client:
+                client.perform((begun + rest,))
+                received = client.finish()
+            if received.end != "truncated" or not received.data.endswith(b"\r\n5\r\nhello\r\n"):
+                raise Unmet(f"{received.data!r} came, and the end was: {received.end}")
 
 
 def goodbye_before_reading(server: Server) -> None:
