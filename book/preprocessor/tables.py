@@ -71,10 +71,10 @@ class Tables:
             rate = self._rate(server, "baseline")
             times = rate.over(self._rate("01-naive", "baseline"))
             counted = [self._cost(server, measure.figure) for measure in costs.ALONE]
-            rows.append([self._title(server), *map(_cell, counted),
-                         self._noted(rate, f"{server}, baseline"), _times(times)])
-        head = ["", *(costs.LABELS[measure.figure] for measure in costs.ALONE), "Requests/s",
-                "Beside naive"]
+            rows.append([self._title(server), _times(times),
+                         self._noted(rate, f"{server}, baseline"), *map(_cell, counted)])
+        head = ["", "Beside naive", "Requests/s",
+                *(costs.LABELS[measure.figure] for measure in costs.ALONE)]
         return self._table(head, rows, "Counted, in a build for counting: per <code>GET /</code>. "
                            "Requests/s: the stress test’s baseline, median of its rounds. 1 to 4 "
                            "on a connection for each request, the others on ones that are kept.")
@@ -84,8 +84,8 @@ class Tables:
         rows = []
         for cost, label in costs.LABELS.items():
             old, new = self._cost(before, cost), self._cost(name, cost)
-            rows.append([label, _cell(old), _cell(new), _change(old, new)])
-        head = ["Per <code>GET /</code>", self._title(before), self._title(name), "Change"]
+            rows.append([label, _change(old, new), _cell(old), _cell(new)])
+        head = ["Per <code>GET /</code>", "Change", self._title(before), self._title(name)]
         return self._table(head, rows, "Counted, not timed.")
 
     def _calls(self, name: str) -> str:

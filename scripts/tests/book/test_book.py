@@ -219,6 +219,8 @@ def test_the_fonts_are_those_of_their_script(monkeypatch: pytest.MonkeyPatch,
     for face in fonts.FACES:
         names = TTFont(fonts.FONTS / face.file)["name"]
         assert names.getDebugName(1) == face.family and "SIL Open Font" in names.getDebugName(13)
+        if face.family == "Hot Path Serif":
+            assert TTFont(fonts.FONTS / face.file)["hmtx"]["plus"] == (1528, fonts.SIDE)  # in C++
     monkeypatch.setattr(fonts, "INSTALLED", tmp_path)
     with pytest.raises(UserError, match="CharisSIL-Regular.ttf is not installed"):
         fonts.write(tmp_path)
@@ -370,7 +372,11 @@ def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
     assert "No figure for 02-fewer-syscalls, heavy: 7 connections timed out." in html
 
 
-def test_the_ratio_of_a_phase_comes_first(build: Build) -> None:
+def test_a_table_begins_with_the_ratio(build: Build) -> None:
+    """A phone shows the first columns."""
+    assert '<th scope="row">Floor</th><td>9.0×</td><td>9,000</td>' in build("{{#table ladder}}")
+    html = build("{{#table costs 01-naive}}")
+    assert '<th scope="row">System calls</th><td>the same</td><td>306</td>' in html
     html = build("{{#table phases 01-naive}}")
     assert "<th>Phase</th><th>Ratio</th><th>Floor, requests/s</th>" in html
     assert '<th scope="row">Baseline</th><td>0.11×</td><td>9,000</td><td>1,000</td>' in html
@@ -399,6 +405,13 @@ def test_every_chart_of_a_page_has_its_figures_folded(site: Path) -> None:
     html = (site / "labs" / "thread-pool.html").read_text()
     assert html.count('<details class="figures">') == 4
     assert "four_block&lt;web::Loop&gt;: 1.02 times" in html
+
+
+def test_growth_is_drawn_of_the_columns_and_rows_that_are_numbers(site: Path) -> None:
+    html = (site / "part1" / "03-data-layout.html").read_text()
+    assert "5 fields: 02 7,840, 03 5,137; 25 fields: 02 23,258, 03 10,495;" in html
+    html = (site / "part2" / "06-hot-path.html").read_text()
+    assert "0 bytes: 01 53,628, 02 6,847, 03 4,716, 04" in html
 
 
 def test_a_chart_may_leave_a_row_out_and_have_a_title_of_its_own(build: Build) -> None:

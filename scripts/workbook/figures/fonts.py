@@ -11,10 +11,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK
 
+SIDE = 150  # on each side of the plus, in 1/2048 of the size
 INSTALLED = Path("/usr/share/fonts")
 FONTS = BOOK / "theme" / "fonts"
 CHARACTERS = frozenset(
@@ -72,10 +74,21 @@ def _subset(face: Face, file: Path) -> None:
         keep = subset.Subsetter(options)
         keep.populate(unicodes=map(ord, CHARACTERS))
         keep.subset(font)
+        if face.family.endswith("Serif"):
+            _narrow_the_plus(font)
         for name in font["name"].names:
             if name.nameID in (1, 4, 6):
                 name.string = face.family.replace(" ", "") if name.nameID == 6 else face.family
         subset.save_font(font, str(file), options)
+
+
+def _narrow_the_plus(font: Any) -> None:
+    """Of Charis, where it is as wide as a capital M: C++ would fall apart."""
+    name = font.getBestCmap()[ord("+")]
+    glyph, (advance, before) = font["glyf"][name], font["hmtx"][name]
+    glyph.coordinates.translate((SIDE - before, 0))
+    glyph.recalcBounds(font["glyf"])
+    font["hmtx"][name] = (advance - 2 * (before - SIDE), SIDE)
 
 
 def _rules() -> Iterator[str]:

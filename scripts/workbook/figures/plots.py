@@ -149,12 +149,14 @@ def sweep(found: Found, name: str, _: Sequence[str] = ()) -> str:
                                     for place in ("apart", "shared"))))
 
 
-def growth(found: Found, name: str, _: Sequence[str] = ()) -> str:
-    """Instructions by the size of a field, a line for each step, both on logarithmic scales."""
-    rows = {int(key): row for key, row in found["rows"].items() if int(key)}
+def growth(found: Found, name: str, columns: Sequence[str] = ()) -> str:
+    """Instructions by what the rows count, a line for each step, both on logarithmic scales."""
+    rows = {int(key): row for key, row in found["rows"].items() if key.isdecimal() and int(key)}
     sizes = [math.log10(size) for size in rows]
-    lines = {column: [math.log10(_number(row, column)) for row in rows.values()]
-             for column in found["columns"]}
+    steps = {column: found["columns"][column].partition(":")[0]
+             for column in columns or found["columns"]}
+    lines = {step: [math.log10(_number(row, column)) for row in rows.values()]
+             for column, step in steps.items()}
     with drawing(1.7 * PANEL, name) as (axes, svg):
         axes.set_axis_off()
         panel = axes.inset_axes((MARGIN, 0, 0.8 - MARGIN, 1))
@@ -164,17 +166,17 @@ def growth(found: Found, name: str, _: Sequence[str] = ()) -> str:
         decades = range(low, math.ceil(high))
         panel.set_yticks(decades, [_short(10 ** decade) for decade in decades])
         panel.set_xticks(sizes, [_short(size) for size in rows])
-        for column, values in lines.items():
+        for step, values in lines.items():
             panel.plot(sizes, values, "o-", linewidth=2, markersize=6,
-                       color=ACCENT if column in KEPT else COOL)
-        ends = {column: values[-1] for column, values in lines.items()}
+                       color=ACCENT if step in KEPT else COOL)
+        ends = {step: values[-1] for step, values in lines.items()}
         for names, at in _gathered(ends, NEAR * (high + 0.2 - low)):
             panel.annotate(names, (sizes[-1], at), xytext=(10, 0), textcoords="offset points",
                            color=INK, va="center", annotation_clip=False)
-        _below(axes, "bytes in the field")
+        _below(axes, next(iter(rows.values()))["label"].split()[-1])
     return svg("Instructions of a GET / by the size of a field, on logarithmic scales", _in_words(
-        found["rows"], lambda row: ", ".join(f"{column} {_shown(row, column)}"
-                                             for column in found["columns"])))
+        found["rows"], lambda row: ", ".join(f"{step} {_shown(row, column)}"
+                                             for column, step in steps.items())))
 
 
 def use(ladder: Found, phase: str = "baseline") -> str:
