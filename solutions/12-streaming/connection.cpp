@@ -85,7 +85,6 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->give_back(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    input_.consume(std::exchange(used_, 0));
     if (input_ || head_whole_) {
         answer_requests();
         return_empty(input_);
@@ -104,7 +103,9 @@ bool Connection::sent_large_body(std::size_t count) {
         file_.size -= count;
         if (file_.size == 0) file_ = {};
     }
-    return !has_large_body();
+    if (has_large_body()) return false;
+    input_.consume(std::exchange(used_, 0));
+    return true;
 }
 
 void Connection::return_empty(Buffer& buffer) {
@@ -113,7 +114,7 @@ void Connection::return_empty(Buffer& buffer) {
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.
 void Connection::answer_requests() {
-    while (may_answer() && (head_whole_ || read_head()) && take_body()) {
+    while (may_answer() && (head_whole_ || read_head()) && end_request()) {
     }
 }
 
@@ -134,21 +135,32 @@ void Connection::begin_request() {
     Response response(file_);
     sink_ = handler_->begin(request_, response);
     input_.consume(parser_.head_size());
-    const bool stays = !request_.has_body() || begin_body();
-    if (!sink_) answer(response, stays);
+    if (request_.has_body()) [[unlikely]]
+        begin_body();
+    if (!sink_) answer(response);
 }
 
-// True if the connection is worth reading all of it. Who was not told to go on may go on all the
-// same, or not (RFC 9110 §10.1.1).
-bool Connection::begin_body() {
+// A body that nobody wants is read if the connection is worth it. Who was not told to go on may go
+// on all the same, or not (RFC 9110 §10.1.1).
+void Connection::begin_body() {
     body_.begin(request_);
     const bool waits = request_.expects_continue && input_.empty();
-    if (!sink_) return !waits && body_.left() <= max_skipped;
-    if (waits) out().append("HTTP/1.1 100 Continue\r\n\r\n");
+    if (!sink_) {
+        if (waits || body_.left() > max_skipped) request_.keep_alive = false;
+    } else if (waits) {
+        out().append("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+}
+
+// True once it is answered, and its body, if it has one, was taken.
+bool Connection::end_request() {
+    if (sink_ || !body_.at_end()) [[unlikely]] {
+        if (!take_body()) return false;
+    }
+    next_request();
     return true;
 }
 
-// True once all of it was taken and its request is answered.
 bool Connection::take_body() {
     while (!body_.at_end()) {
         const auto piece = body_.next(input_.view());
@@ -161,7 +173,7 @@ bool Connection::take_body() {
         }
         if (!may_answer()) return false;
     }
-    end_body();
+    if (sink_) end_body();
     return true;
 }
 
@@ -187,18 +199,15 @@ void Connection::skip(std::size_t count) {
 }
 
 void Connection::end_body() {
-    if (sink_) {
-        if (reply_ == Reply::none) start_answer();
-        Response response(file_);
-        sink_->end(body_had_, response);
-        if (has_begun()) {
-            end_answer(response);
-        } else {
-            answer(response);
-        }
-        sink_.reset();
+    if (reply_ == Reply::none) start_answer();
+    Response response(file_);
+    sink_->end(body_had_, response);
+    if (has_begun()) {
+        end_answer(response);
+    } else {
+        answer(response);
     }
-    next_request();
+    sink_.reset();
 }
 
 // Not before a byte of the body is there: until then an error can still be told.
@@ -246,8 +255,8 @@ void Connection::append_size(std::size_t size) {
     out().append(crlf);
 }
 
-void Connection::answer(const Response& response, bool stays) {
-    const bool last = closing_ || !request_.keep_alive || !stays;
+void Connection::answer(const Response& response) {
+    const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
     reply_ = Reply::all;
     last_answered_ = last;

@@ -140,13 +140,14 @@ private:
     void shrink_input();
     bool read_head();
     void begin_request();
-    bool begin_body();
+    void begin_body();
+    bool end_request();
     bool take_body();
     void pass_on(const BodyParser::Piece& piece);
     void skip(std::size_t count);
     void end_body();
     void start_answer();
-    void answer(const Response& response, bool stays = true);
+    void answer(const Response& response);
     void end_answer(const Response& response);
     void send_piece(std::string_view bytes, bool stays);
     void append(const Response& response, std::string_view connection);

@@ -55,11 +55,11 @@ char* Response::format_head(char* out, const Opening& opening, std::string_view 
 char* Response::format_content(char* out) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     append(content_type_.text());
-    if (framing_ == Framing::chunks) {
-        append("\r\nTransfer-Encoding: chunked");
-    } else if (framing_ != Framing::close) [[likely]] {
+    if (framing_ <= Framing::length) [[likely]] {
         append("\r\nContent-Length: ");
         out = std::to_chars(out, out + 20, body_.size() + file_->size + streamed_).ptr;
+    } else if (framing_ == Framing::chunks) {
+        append("\r\nTransfer-Encoding: chunked");
     }
     append("\r\n");
     return out;
