@@ -38,13 +38,16 @@ Wait Connection::waits_for() const {
 }
 
 std::span<char> Connection::room() {
-    if (input_.capacity() < BufferPool::buffer_size) enlarge_input();
+    if (!input_) [[likely]] {
+        input_ = pool_->take();
+    } else if (input_.capacity() < BufferPool::buffer_size) {
+        enlarge_input();
+    }
     return input_.room(min_room);
 }
 
 void Connection::enlarge_input() {
     Buffer small = std::exchange(input_, pool_->take());
-    if (!small) return;
     input_.append(small.view());
     pool_->give_back(std::move(small));
 }

@@ -70,7 +70,7 @@ void turn_away(const Fd& socket) {
 
 // Answers to pipelined requests are one, however many are appended to it.
 bool is_same_transfer(const Wants& before, const Wants& now) {
-    if (now.wait != before.wait) return false;
+    if (now.wait == Wait::request || now.wait != before.wait) return false;
     return now.wait == Wait::room || (now.wait == Wait::body && now.bodies == before.bodies);
 }
 
