@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 namespace web {
@@ -32,7 +33,11 @@ Log::Log(const LogOptions& options, std::atomic<bool>& reopening)
       level_(options.level),
       reopening_(reopening),
       access_(open_access_log(options)),
-      error_(open_error_log(options)) {}
+      error_(open_error_log(options)) {
+    if (!access_ || !error_ || !access_->is_same_file(*error_)) return;
+    throw std::invalid_argument("--access-log " + options.access + " and --error-log " +
+                                options.error + ": the same file");
+}
 
 // A line whose end could not be written is none.
 Log::~Log() {

@@ -65,6 +65,14 @@ void LogFile::take(Fd file) {
     file_ = std::move(file);
 }
 
+bool LogFile::is_same_file(const LogFile& other) const {
+    struct stat ours{};
+    struct stat theirs{};
+    ::fstat(file_.number(), &ours);
+    ::fstat(other.file_.number(), &theirs);
+    return is_regular_ && ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 bool LogFile::reopen() {
     return is_shared_ || open();
 }

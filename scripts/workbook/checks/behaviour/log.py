@@ -154,6 +154,10 @@ def options() -> Iterator[Case]:
                     f"the server is started with {' '.join(arguments)}, on a port that "
                     "is taken", "it says which option is wrong, and ends with 1",
                     partial(in_vain, arguments=arguments, words=(arguments[0], words)))
+    yield alone("one-file-for-both", "the chapter's page", "the server is started with the same "
+                "file for --access-log and --error-log: by its name, by another spelling, by a "
+                "link, and before it is there", "it names both options, and ends with 1; with "
+                "/dev/null for both it starts", one_file_for_both)
     yield alone("off", "the chapter's page", "a request to a server without --access-log",
                 "no line anywhere", off)
     yield alone("standard-output", "stdout(3)", "a request, --access-log -",
@@ -628,6 +632,18 @@ def in_vain(server: Server, arguments: tuple[str, ...], words: tuple[str, ...]) 
         raise Unmet("it did not end")
     if code != 1 or out or not all(word in err for word in words):
         raise Unmet(told(code, out, err))
+
+
+def one_file_for_both(server: Server) -> None:
+    options = "--access-log", "--error-log"
+    with TemporaryDirectory() as folder:
+        file, link = Path(folder, "a.log"), Path(folder, "link.log")
+        link.symlink_to(file)
+        for other in (file, Path(folder, ".", "..", Path(folder).name, "a.log"), link):
+            in_vain(server, (options[0], str(file), options[1], str(other)), options)
+            in_vain(server, (options[1], str(file), options[0], str(other)), options)
+    with again(server, options[0], os.devnull, options[1], os.devnull) as both:
+        ask(both, get())
 
 
 def off(server: Server) -> None:
