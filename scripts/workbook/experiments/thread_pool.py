@@ -97,16 +97,16 @@ def _loaded(form: str, threads: int, phase: Phase) -> tuple[PhaseResult, float]:
     """What a server that was just started gave, and how often a request switched threads."""
     binary, arguments = _command(form, threads)
     with load.serving(binary, *arguments) as server:
-        before = _switches(server)
+        before = switches(server)
         result = load.run_phase(server, phase)
-        switched = _switches(server) - before
+        switched = switches(server) - before
     if result.reason:
         raise UserError(f"{form} with {threads} threads has no figure: {result.reason}",
                         "try again on a quieter machine")
     return result, switched / result.requests
 
 
-def _switches(server: Server) -> int:
+def switches(server: Server) -> int:
     """How often its threads gave up the processor to wait: proc(5), status."""
     return sum(int(line.split()[1]) for task in Path(f"/proc/{server.pid}/task").iterdir()
                for line in (task / "status").read_text().splitlines()
@@ -123,9 +123,9 @@ def clients() -> Finding:
         switched: dict[str, list[float]] = {form: [] for form in FORMS}
         for number in range(ROUNDS):
             for form in ladder.rotated(list(FORMS), number):
-                result, switches = _loaded(form, FORMS[form][1], phase)
+                result, waits = _loaded(form, FORMS[form][1], phase)
                 us[form].append(result.cpu_us_per_request or 0)
-                switched[form].append(switches)
+                switched[form].append(waits)
         for form, row in rows.items():
             ratio = stats.interval([log(b / a) for a, b in zip(us["loop"], us[form])])
             row |= {f"us_{count}": round(median(us[form]), 1),
@@ -147,7 +147,7 @@ def calls() -> Finding:
              "again": ("epoll_ctl",), "futex": ("futex",)}
     rows: Rows = {}
     for form, (label, threads) in FORMS.items():
-        counted = _calls(form, threads)
+        counted = calls_of(*_command(form, threads))
         rows[form] = {"label": label, **{
             key: round(sum(counted.get(name, 0) for name in which), 2) for key, which in names.items()},
             "all": round(sum(counted.values()), 2)}
@@ -160,8 +160,9 @@ def calls() -> Finding:
          "futex": "<code>futex</code>", "all": "All"}, rows)
 
 
-def _calls(form: str, threads: int, asking: int = 16, rounds: int = 128) -> dict[str, float]:
-    binary, arguments = _command(form, threads)
+def calls_of(binary: Path, arguments: Sequence[str], asking: int = 16, rounds: int = 128
+             ) -> dict[str, float]:
+    """By name, a request: so many clients ask at once, and then read."""
     totals: list[Counter[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for times in (0, rounds):
