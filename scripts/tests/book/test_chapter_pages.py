@@ -23,6 +23,7 @@ from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
 from workbook.course import chapters
 from workbook.experiments import (
     labs_in_server,
+    log,
     part1,
     secured,
     streaming,
@@ -70,7 +71,7 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
 
 @pytest.mark.parametrize(("checkpoint", "file", "old"),
                          part1.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
-                         + secured.EDITS)
+                         + secured.EDITS + log.EDITS)
 def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
     assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
 
