@@ -70,6 +70,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "attack": overload.attack,
     "refusal": overload.refusal,
     "log-lines": log.lines,
+    "log-queue": log.queue,
     "older": top.older,
     "builds": top.builds,
     "floor": top.floor,

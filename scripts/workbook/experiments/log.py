@@ -101,7 +101,7 @@ def queue() -> Finding:
         "a thread wait, as the kernel counts it; and calls a request, counted by "
         "<code>strace</code> when 16 clients ask at once.",
         {"clients_ratio": "One at a time: times no log’s", "clients_switches": "Waits a request",
-         "pipelined_ratio": "Pipelined: times no log’s", "pipelined_switches": "Waits a request",
+         "pipelined_ratio": "Pipelined: times no log’s", "pipelined_switches": "Pipelined: waits",
          "futex": "<code>futex</code> calls", "calls": "All calls"}, rows)
 
 
