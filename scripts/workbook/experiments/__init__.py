@@ -75,6 +75,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "builds": top.builds,
     "floor": top.floor,
     "floor-counts": top.floor_counts,
+    "nothing-lost": top.nothing_lost,
     "field-sizes": top.field_sizes,
     "shares": top.shares,
     "memory": top.memory,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from statistics import median
 
 from workbook.common.errors import UserError
+from workbook.common.paths import SOLUTIONS
+from workbook.course import chapters
 from workbook.experiments.tools import (
     CLIMB,
     GET,
@@ -22,7 +26,7 @@ from workbook.experiments.tools import (
 )
 from workbook.measure import costs, crowd, load, stress
 from workbook.measure.crowd import SHORT
-from workbook.measure.load import Phase
+from workbook.measure.load import Phase, PhaseResult
 from workbook.servers import build
 
 ROUNDS = 7
@@ -37,6 +41,9 @@ RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
         Phase("heavy", "heavy", 100, 3))
 IDLE_CLIENTS = 8000
 FIELD_SIZES = (0, 100, 1000, 10_000, 60_000)
+STREAMING = 12  # the chapter that the later ones are held against
+LATER_ROUNDS = 15
+LATER_LOADS = {key: LOADS[key] for key in ("clients", "pipelined")}
 SHARED_LOADS = {"plain": LOADS["clients"][1], "header": LOADS["header"][1]}
 
 
@@ -102,6 +109,49 @@ def floor_counts() -> Finding:
         f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection. Counted, not timed.",
         {f"{side}_{what.name}": f"{title}: {what.unit}" for what in whats
          for side, title in (("floor", "Floor"), ("top", "08"))}, rows)
+
+
+def nothing_lost() -> Finding:
+    """Has the page become dearer since bodies pass through, for features that are off?"""
+    binaries = {build.FLOOR: build.floor("release")} | {
+        name: solution(name) for name in later_checkpoints()}
+    found = in_turn({(load, name): Way(f"{label}, {name}", one_worker(binary), phase)
+                     for load, (label, phase) in LATER_LOADS.items()
+                     for name, binary in binaries.items()}, LATER_ROUNDS)
+    return Finding(
+        f"<code>GET /</code>, one worker on one processor and wrk on another, without log and "
+        f"TLS: 64 clients with a request each, and with {costs.DEPTH} pipelined. The server’s own "
+        f"processor time a request, the median of {LATER_ROUNDS} slices of a second in turn; "
+        "the ratios are those of the same round.",
+        {f"{load}_{key}": f"{title}: {what}"
+         for load, title in (("clients", "64 clients"), ("pipelined", "Pipelined"))
+         for key, what in (("us", "µs"), ("ratio", "× the floor"), ("to_12", "× 12"))},
+        beside_the_floor(found, list(binaries)))
+
+
+def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
+    """12 and those behind it that there are."""
+    return [chapter.name for chapter in chapters.all_chapters()
+            if (chapter.number or 0) >= STREAMING and (solutions / chapter.name).is_dir()]
+
+
+def beside_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
+                     names: Sequence[str]) -> Rows:
+    """A row for each of `names`, whose first is the floor and whose second is 12."""
+    floor, first, *_ = names
+    rows: Rows = {name: {"label": "the floor" if name == floor else name[:2]} for name in names}
+    for load in dict.fromkeys(load for load, _ in found):
+        us = {name: [r.cpu_us_per_request or 0 for r in found[load, name]] for name in names}
+        for name in names:
+            to_floor, to_first = (
+                [ours / theirs for ours, theirs in zip(us[name], us[other], strict=True)]
+                for other in (floor, first))
+            rows[name] |= {f"{load}_us": round(median(us[name]), 2),
+                           f"{load}_ratio": round(median(to_floor), 2),
+                           f"{load}_least": round(min(to_floor), 2),
+                           f"{load}_most": round(max(to_floor), 2),
+                           f"{load}_to_12": round(median(to_first), 2)}
+    return rows
 
 
 def builds() -> Finding:
