@@ -23,6 +23,7 @@ from workbook.experiments import (
     rivals,
     streaming,
     thread_pool,
+    tls,
     top,
     validators,
     wrong,
@@ -92,6 +93,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     **labs.EXPERIMENTS,
     **labs_in_server.EXPERIMENTS,
     **thread_pool.EXPERIMENTS,
+    **tls.EXPERIMENTS,
 }
 
 

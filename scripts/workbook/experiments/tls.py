@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -37,39 +38,36 @@ from workbook.servers.process import Server
 LEVEL = int(TLS[:2])
 TCP_ULP = 31  # linux/tcp.h
 ROUNDS = 5
+STRAY = 8  # allocations of a second that begins, or of buffers that come back after a rest
+LARGE_REQUEST = f"GET /{LARGE} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n".encode()
+EDITED = {"set-fd": "15 with SSL_set_fd", "set-fd-ahead": "the same, reading ahead",
+          "kept": "15, buffers kept", "released": "15, SSL_MODE_RELEASE_BUFFERS"}
 SECONDS = 3.0  # the 64 handshakes at its beginning are little beside it
 LOADS = {"page": ("the page", Phase("64 clients", "plain", 64, SECONDS)),
          "large": ("128 KiB", Phase("128 KiB", "plain", 64, SECONDS, path=f"/{LARGE}"))}
-NOT_COUNTED = "only forms of ours are counted"
-VISITS, FEW = 400, 40
+VISITS, FEW, VISITORS = 200, 16, 8
 IDLE_S = 3.0
 FLOOD_S, POLITE_S = 4.0, 3.0
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A server that keeps its connections: how it is timed, and counted if it is ours; and which
-    one the same is without TLS.
-    """
+    """A server that keeps its connections, and the name of the same one without TLS."""
 
     label: str
-    timed: Start
+    start: Start
     plain: str
-    counted: Start | None = None
 
 
 def _kept() -> dict[str, Kept]:
     pair, names = certificates.localhost(), secured.versions()
 
-    def of_ours(label: str, name: str = "", **how: bool) -> Kept:
-        return Kept(label, ours(form(name), pair, **how), "plain",
-                    ours(form(name, "measure"), pair, **how))
-
-    return {"plain": Kept("15 without TLS", ours(form("")), "plain",
-                          ours(form("", "measure"))),
-            "tls": of_ours("15, TLS 1.3"), "tls12": of_ours("15, TLS 1.2", at_most_12=True),
-            "set-fd": of_ours("15 with SSL_set_fd", "set-fd"),
-            "set-fd-ahead": of_ours("the same, reading ahead", "set-fd-ahead"),
+    return {"plain": Kept("15 without TLS", ours(form("")), "plain"),
+            "tls": Kept("15, TLS 1.3", ours(form(""), pair), "plain"),
+            "tls12": Kept("15, TLS 1.2", ours(form(""), pair, at_most_12=True), "plain"),
+            "set-fd": Kept("15 with SSL_set_fd", ours(form("set-fd"), pair), "plain"),
+            "set-fd-ahead": Kept("the same, reading ahead", ours(form("set-fd-ahead"), pair),
+                                 "plain"),
             "nginx-plain": Kept(f"{names['nginx']} without TLS", nginx(), "nginx-plain"),
             "nginx": Kept(f"{names['nginx']}, TLS 1.3", nginx(pair), "nginx-plain"),
             "h2o-plain": Kept(f"{names['h2o']} without TLS", h2o(), "h2o-plain"),
@@ -81,8 +79,8 @@ def kept() -> Finding:
     known = _kept()
     for key, server in known.items():
         if key != server.plain:
-            secured.must_speak(server.timed, "TLSv1.2" if key == "tls12" else "TLSv1.3")
-    found = in_turn({(key, of): Way(f"{server.label}, {label}", partial(load.placed, server.timed),
+            secured.must_speak(server.start, "TLSv1.2" if key == "tls12" else "TLSv1.3")
+    found = in_turn({(key, of): Way(f"{server.label}, {label}", partial(load.placed, server.start),
                                     phase)
                      for of, (label, phase) in LOADS.items() for key, server in known.items()},
                     ROUNDS)
@@ -90,7 +88,7 @@ def kept() -> Finding:
           for way, results in found.items()}
     rows: Rows = {}
     for key, server in known.items():
-        rows[key] = {"label": server.label, "reason": NOT_COUNTED} | _counted(server.counted)
+        rows[key] = {"label": server.label}
         for of in LOADS:
             rows[key] |= {f"{of}_us": _digits(median(us[key, of])),
                           f"{of}_to_plain": _ratio(us[key, of], us[server.plain, of]),
@@ -100,12 +98,10 @@ def kept() -> Finding:
         "<code>GET /</code> and a file of 128 KiB, 64 clients on kept connections, one worker on "
         "one processor and wrk on another; a certificate of ECDSA P-256, AES-128-GCM. The "
         f"server’s own processor time a request, the median of {ROUNDS} rounds in turn, with the "
-        "64 handshakes at their beginning; ratios are those to another in the same round. Calls "
-        "and instructions are those of a short <code>GET /</code> that comes alone, counted.",
+        "64 handshakes at their beginning; ratios are those to another in the same round.",
         {"page_us": "Page, µs", "page_to_plain": "÷ without TLS", "page_to_ours": "÷ 15 with TLS",
          "large_us": "128 KiB, µs", "large_to_plain": "÷ without TLS",
-         "large_to_ours": "÷ 15 with TLS", "syscalls": "System calls",
-         "instructions": "Instructions"}, rows)
+         "large_to_ours": "÷ 15 with TLS"}, rows)
 
 
 def _digits(us: float) -> float:
@@ -116,15 +112,34 @@ def _ratio(these: Sequence[float], those: Sequence[float]) -> float:
     return round(median(a / b for a, b in zip(these, those, strict=True)), 2)
 
 
-def _counted(start: Start | None) -> dict[str, float | None]:
-    if start is None:
-        return {"syscalls": None, "instructions": None}
-    counted = costs.count_started(start, level=LEVEL, request=SHORT,
-                                  measures=(costs.SYSCALLS, costs.INSTRUCTIONS))
+def counts() -> Finding:
+    """What does it execute, and ask of the kernel?"""
+    pair = certificates.localhost()
+    forms = {"before": ("14", ours(solution("14-log", "measure"))),
+             "plain": ("15 without TLS", ours(form("", "measure"))),
+             "tls": ("15, TLS 1.3", ours(form("", "measure"), pair)),
+             "tls12": ("15, TLS 1.2", ours(form("", "measure"), pair, at_most_12=True))} | {
+        name: (label, ours(form(name, "measure"), pair)) for name, label in EDITED.items()}
+    rows: Rows = {}
+    for key, (label, start) in forms.items():
+        rows[key] = {"label": label} | _counted(start, SHORT, "") | _counted(
+            start, LARGE_REQUEST, "large_")
+    return Finding(
+        f"Per <code>GET /</code> of {len(SHORT)} bytes, and for a file of 128 KiB, on a kept "
+        "connection, one at a time. Counted, not timed.",
+        {"syscalls": "System calls", "instructions": "Instructions",
+         "allocations": "Allocations", "large_syscalls": "128 KiB: system calls",
+         "large_instructions": "Instructions"}, rows)
+
+
+def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
+    measures = (costs.SYSCALLS, costs.INSTRUCTIONS, replace(
+        costs.ALLOCATIONS, tool=replace(costs.MEMCHECK, stray=STRAY)))
+    counted = costs.count_started(start, level=LEVEL, request=request, measures=measures)
     for measure, reason in counted.skipped.items():
         raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
-    return {"syscalls": round(counted.figures["syscalls"], 2),
-            "instructions": round(counted.figures["instructions"])}
+    return {f"{prefix}{name}": round(counted.figures[name], digits) for name, digits in (
+        ("syscalls", 2), ("instructions", 0), ("allocations", 2))}
 
 
 @dataclass(frozen=True)
@@ -170,7 +185,7 @@ def handshakes() -> Finding:
                                                            else "ecdsa"])}
     return Finding(
         f"The server’s own processor time a client, µs, who connects, asks for the page, is "
-        f"answered and closed: {VISITS} after one another, median of {ROUNDS} rounds in turn, one "
+        f"answered and closed: {VISITS}, {VISITORS} at a time, median of {ROUNDS} rounds in turn, one "
         "thread. TLS 1.3 but where 1.2 is said. The client offers X25519 first; h2o takes P-256 "
         "with TLS 1.2.",
         {f"{kind}_us": visit.title for kind, visit in VISIT_KINDS.items()}, rows)
@@ -181,14 +196,18 @@ def _visits_us(start: Start, visit: Visit) -> float:
     with network.own(), load.placed(start) as server:
         print(f"{server.name}: {visit.title}", file=sys.stderr, flush=True)
         come = _visitor(server, visit)
-        for _ in range(FEW):
-            come()
+        _come(come, FEW)
         before = _used_us(server)
-        for _ in range(VISITS):
-            come()
+        _come(come, VISITS)
         used = _used_us(server) - before
         server.kill()
     return used / VISITS
+
+
+def _come(come: Callable[[], None], visits: int) -> None:
+    with ThreadPoolExecutor(VISITORS) as pool:
+        for visit in [pool.submit(come) for _ in range(visits)]:
+            visit.result()
 
 
 def _used_us(server: Server) -> float:
@@ -242,30 +261,19 @@ MEMORY_FORMS = {"rest": ("15: buffers are freed when a client has rested", ""),
 
 
 def memory() -> Finding:
-    """What does a client hold that says nothing, and what does it cost that it holds less?"""
+    """What does a client hold that says nothing?"""
     pair = certificates.localhost()
-    found = in_turn({key: Way(label, partial(load.placed, ours(form(name), pair)),
-                              LOADS["page"][1])
-                     for key, (label, name) in MEMORY_FORMS.items()}, ROUNDS)
-    us = {key: [result.cpu_us_per_request or 0 for result in results]
-          for key, results in found.items()}
-    rows: Rows = {key: {
-        "label": label,
-        "idle": round(crowd.resident_bytes(form(name), crowd.MANY, *pair.options,
-                                           rest_s=IDLE_S) / 1024, 1)}
-        | _counted(ours(form(name, "measure"), pair))
-        | {"us": round(median(us[key]), 2), "ratio": _ratio(us[key], us["kept"])}
-        for key, (label, name) in MEMORY_FORMS.items()}
-    rows["plain"] = {"label": "15 without TLS", "reason": "it has none of these buffers",
-                     "idle": round(crowd.resident_bytes(form(""), rest_s=IDLE_S) / 1024, 1),
-                     "instructions": None, "us": None, "ratio": None}
+    rows: Rows = {key: {"label": label, "idle": _idle_kib(form(name), *pair.options)}
+                  for key, (label, name) in MEMORY_FORMS.items()}
+    rows["plain"] = {"label": "15 without TLS", "idle": _idle_kib(form(""))}
     return Finding(
         f"Resident memory of a client that had an answer {IDLE_S:.0f} s ago: the growth of one "
-        f"worker from {crowd.FEW} of them to {crowd.MANY}, median of three. Instructions of a "
-        "short <code>GET /</code> that comes alone, counted; and the server’s processor time a "
-        f"<code>GET /</code> of 64 clients on kept connections, median of {ROUNDS} rounds in turn.",
-        {"idle": "KiB an idle client", "instructions": "Instructions a request",
-         "us": "µs a request", "ratio": "÷ kept"}, rows)
+        f"worker from {crowd.FEW} of them to {crowd.MANY}, median of three.",
+        {"idle": "KiB an idle client"}, rows)
+
+
+def _idle_kib(binary: Path, *arguments: str) -> float:
+    return round(crowd.resident_bytes(binary, crowd.MANY, *arguments, rest_s=IDLE_S) / 1024, 1)
 
 
 def neighbours() -> Finding:
