@@ -42,6 +42,7 @@ SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY
 CIPHERS = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
 CBC = "ECDHE-ECDSA-AES128-SHA256"  # RFC 9325 §4.2.1: no longer
 PROTOCOL_VERSION = b"\2\x46"  # RFC 8446 §6.2: fatal, 70
+LIFETIME_S = 2
 RESUMED = 8  # connections that bring the same ticket
 
 
@@ -116,8 +117,8 @@ def resumed() -> Iterator[Case]:
                     "the first two tickets name one key, the third another",
                     partial(key_of_tickets, name=name))
         yield alone(f"old-ticket-{name}", "RFC 5077 §5.5; RFC 8446 §4.6.1",
-                    f"the server has --ticket-lifetime 1; a client of TLS {name} comes back after "
-                    "more than one second, and after more than two",
+                    f"the server has --ticket-lifetime {LIFETIME_S}; a client of TLS {name} comes "
+                    "back after more than that, and after more than twice that",
                     "the first time it is resumed; the second it is served after a whole handshake",
                     partial(old_ticket, name=name))
     yield alone("one-ticket", "SSL_CTX_set_num_tickets(3)", "a client of TLS 1.3 has the page",
@@ -290,13 +291,15 @@ def key_of_tickets(server: Server, name: str) -> None:
 
 
 def old_ticket(server: Server, name: str) -> None:
-    hello = of(name)
-    with secured(server, "--ticket-lifetime", "1") as other:
+    """What takes too long on a busy machine tells nothing of a ticket that should still do."""
+    hello, started = of(name), time.monotonic()
+    with secured(server, "--ticket-lifetime", str(LIFETIME_S)) as other:
         first = visit(other, hello)
-        for pause_s, expected in ((1.2, True), (1.2, False)):
+        for pause_s, expected in ((1.2 * LIFETIME_S, True), (LIFETIME_S, False)):
             time.sleep(pause_s)
             found = visit(other, Hello(hello.how, session=first.session))
-            if found.resumed != expected:
+            late = time.monotonic() > started + 2 * LIFETIME_S
+            if found.resumed != expected and not (expected and late):
                 raise Unmet("it was resumed" if found.resumed else "it was not resumed")
 
 
