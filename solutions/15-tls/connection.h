@@ -87,8 +87,11 @@ public:
     /// for requests that waited were answered.
     bool sent(std::size_t count);
 
-    /// An answer has begun, and its end is still to come.
+    /// An answer has begun, whether or not its end is still to come.
     bool has_begun() const { return reply_ > Reply::later; }
+
+    /// It has begun, and its end is still to come.
+    bool owes_an_end() const { return has_begun() && reply_ != Reply::all; }
 
     bool holds_buffers() const { return input_ || output_; }
 

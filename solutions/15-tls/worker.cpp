@@ -276,7 +276,7 @@ void Worker::finish_sending(Client& client) {
 // RFC 8446 §6.1: the end, to whoever has all of his answers. Others see that theirs was cut off.
 void Worker::say_goodbye(Client& client) {
     const Connection& connection = client.connection;
-    const bool whole = !connection.has_output() && !connection.has_begun();
+    const bool whole = !connection.has_output() && !connection.owes_an_end();
     if (client.tls && whole) client.tls->say_goodbye(client.socket);
 }
 
