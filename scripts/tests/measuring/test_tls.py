@@ -11,6 +11,7 @@ import pytest
 from workbook.common.errors import UserError
 from workbook.experiments import flood, secured, tls
 from workbook.experiments.tools import solution
+from workbook.measure.crowd import SHORT
 from workbook.servers import certificates
 
 
@@ -52,3 +53,10 @@ def test_a_flood_is_answered_and_ends(start: secured.Start,
         assert time.monotonic() - begun < 5
         monkeypatch.setattr(flood, "MOST", 3)
         assert flood.flood(server.port, 0.5) == 3
+
+
+def test_nobody_looks_for_a_file_that_is_to_be_in_memory() -> None:
+    """As many calls as the chapters before say: one that opens a file each time makes more."""
+    start = secured.ours(secured.form("", "measure"))
+    assert tls._counted(start, SHORT, "")["syscalls"] == 3
+    assert tls._counted(start, tls.LARGE_REQUEST, "")["syscalls"] == 4

@@ -24,7 +24,6 @@ from workbook.servers.process import Server, running, running_other
 
 TLS = "15-tls"
 DIRECTORY = BUILD / "rivals-tls"
-SITE = DIRECTORY / "site"
 LARGE, LARGE_BYTES = "large.bin", 128 << 10
 
 NGINX = """\
@@ -151,14 +150,19 @@ def form(name: str, preset: str = "release") -> Path:
     return edited(f"tls-{name}-{preset}", TLS, FORMS[name], preset=preset)
 
 
-def site() -> Path:
-    """What all serve: the page, and a file of 128 KiB."""
-    SITE.mkdir(parents=True, exist_ok=True)
-    for folder in (DIRECTORY, SITE):
-        folder.chmod(0o755)
-    (SITE / "index.html").write_bytes(PAGE)
-    (SITE / LARGE).write_bytes(noise(LARGE_BYTES))
-    return SITE
+@cache
+def site(*more: str) -> Path:
+    """A folder with a file of 128 KiB that is old enough to be kept in memory; and the page as a
+    file of `more` names, for who has no other way to serve it.
+    """
+    folder = DIRECTORY / "-".join(("site", *more))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in {LARGE: noise(LARGE_BYTES), **dict.fromkeys(more, PAGE)}.items():
+        (folder / name).write_bytes(content)
+        os.utime(folder / name, (0, 0))
+    for each in (DIRECTORY, folder):
+        each.chmod(0o755)
+    return folder
 
 
 @cache
@@ -177,7 +181,7 @@ def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False) -> St
     def start(*arguments: str, wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
         held = ("env", f"OPENSSL_CONF={told(AT_MOST_12)}") if at_most_12 else ()
         return running(binary, "--threads", "1", "--root", str(site()), *secured, *arguments,
-                       wrapper=[*wrapper, *held])
+                       wrapper=[*held, *wrapper])
 
     return start
 
@@ -225,7 +229,7 @@ def _h2o(log: Path | None, port: int, pair: Pair | None) -> list[str]:
     """It doesn't stay root unless told to."""
     file = DIRECTORY / f"h2o-{port}.conf"
     file.write_text(H2O.format(user="user: root\n" if os.geteuid() == 0 else "", port=port,
-                               site=site(), log=f"access-log: {log}\n" if log else "",
+                               site=site("index.html"), log=f"access-log: {log}\n" if log else "",
                                tls=H2O_TLS.format(**_files(pair)) if pair else ""))
     return ["h2o", "-c", str(file)]
 

@@ -381,5 +381,5 @@ def kernel() -> Finding:
 
 
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
-    "tls-kept": kept, "tls-handshakes": handshakes, "tls-memory": memory,
+    "tls-kept": kept, "tls-counts": counts, "tls-handshakes": handshakes, "tls-memory": memory,
     "tls-neighbours": neighbours, "rivals-logs": rivals_logs, "tls-kernel": kernel}
