@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import re
 import shutil
+import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 
 import programs
@@ -20,6 +21,7 @@ from playwright.sync_api import sync_playwright
 
 from workbook.checks.behaviour.rows import MIB, noise
 from workbook.machine import setup
+from workbook.servers import certificates, tls
 from workbook.servers.process import Server, running
 
 PAGE = b"""<!doctype html>
@@ -139,10 +141,18 @@ def change(root: Path, rng: random.Random) -> None:
             known.truncate(0)
 
 
+def caller(server: Server) -> HTTPConnection:
+    """Python's, over TLS where the server speaks it."""
+    if not server.address.startswith("https"):
+        return HTTPConnection(server.host, server.port, timeout=30)
+    return HTTPSConnection(server.host, server.port, timeout=30,
+                           context=tls.context(certificates.localhost()))
+
+
 def read_files(server: Server, seed: int, until: float, wrong: list[str]) -> None:
     """Answers are whole, or cut off because their file was: never mixed, never too long."""
     rng = random.Random(seed)
-    client = HTTPConnection(server.host, server.port, timeout=30)
+    client = caller(server)
     while time.monotonic() < until and not wrong:
         method, name = rng.choice(["GET", "GET", "HEAD"]), rng.choice(NAMES)
         try:
@@ -162,7 +172,7 @@ def read_files(server: Server, seed: int, until: float, wrong: list[str]) -> Non
                 client.close()  # it was cut off, and so is the connection
         except (ConnectionError, OSError) as error:
             client.close()
-            if not isinstance(error, ConnectionError):
+            if not isinstance(error, (ConnectionError, ssl.SSLEOFError)):  # as TLS calls it
                 wrong.append(f"{name}: {error!r}")
     client.close()
 

@@ -1,6 +1,7 @@
 """Servers to keep, among clients of every kind, while their files change, their log rotates and
 memory is short: each client gets what it asked for, or is told that there is no place, or is let
-go; and what was held is given back. Half a minute for all of them; `test --long` takes minutes.
+go; and what was held is given back. The last one has all of it over TLS, and reads its certificate
+again with every rotation. Half a minute for all of them; `test --long` takes minutes.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ from workbook.checks.behaviour.rows import (
 )
 from workbook.common.paths import SOLUTIONS
 from workbook.measure.stress import raise_descriptor_limit
-from workbook.servers import build
+from workbook.servers import build, certificates
 from workbook.servers.client import Client, Pause, Vanish, exchange
 from workbook.servers.process import Server, running
 
 SOAK_S = seconds(5, 300)
 READERS = 2  # of files, beside the crowd
 BOUNDED = ("--max-clients", str(CROWD), "--max-buffered", str(4 * MIB))
-SERVERS = {"12-streaming": (), "13-overload": BOUNDED, "14-log": BOUNDED}
-LOGGING = "14-log"
+SERVERS = {"12-streaming": (), "13-overload": BOUNDED, "14-log": BOUNDED, "15-tls": BOUNDED}
+LOGGING = {"14-log", "15-tls"}
+ENCRYPTED = {"15-tls"}
 LOG_SIZE = 100_000
 ROOM_KB = 48 * 1024  # of addresses beside what it has at rest
 LEAST = 0.5  # of the clients that stay have all of their answers
@@ -180,8 +182,10 @@ def test_everything_at_once_leaves_nothing_behind(name: str, tmp_path: Path) -> 
         (root / path[1:]).write_bytes(body_of(random.choice(SIZES), 97))
     binary, seeds = build.build_server(SOLUTIONS / name), iter(range(10**9))
     arguments = ["--threads", "2", "--root", str(root), *SERVERS[name]]
-    if name == LOGGING:
+    if name in LOGGING:
         arguments += ["--access-log", str(log), "--log-size", str(LOG_SIZE)]
+    if name in ENCRYPTED:
+        arguments += certificates.localhost().options
     wrapper = short_of_memory(binary, arguments)
     with running(binary, *arguments, wrapper=wrapper) as server:
         memory = psutil.Process(server.pid).memory_info
@@ -201,6 +205,6 @@ def test_everything_at_once_leaves_nothing_behind(name: str, tmp_path: Path) -> 
     assert ended.exit_code == 0 and not ended.killed, ended
     assert all(TOLD.fullmatch(line) for line in ended.stderr.splitlines()), ended.stderr
     assert after - before < MARGIN, f"{before / MIB:.1f} MiB before, {after / MIB:.1f} MiB after"
-    if name == LOGGING:
+    if name in LOGGING:
         assert log_lines.read(sorted(log.parent.iterdir()))
         assert all(file.stat().st_size <= LOG_SIZE for file in log.parent.iterdir())
