@@ -126,7 +126,9 @@ def counts() -> Finding:
             start, LARGE_REQUEST, "large_")
     return Finding(
         f"Per <code>GET /</code> of {len(SHORT)} bytes, and for a file of 128 KiB, on a kept "
-        "connection, one at a time. Counted, not timed.",
+        "connection, one at a time. Counted, not timed, in whole numbers: whether the end of a "
+        "handshake comes with the first request is for the clock to say, and so are the calls that "
+        "a large answer takes, by who reads it when.",
         {"syscalls": "System calls", "instructions": "Instructions",
          "allocations": "Allocations", "large_syscalls": "128 KiB: system calls",
          "large_instructions": "Instructions"}, rows)
@@ -138,8 +140,8 @@ def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
     counted = costs.count_started(start, level=LEVEL, request=request, measures=measures)
     for measure, reason in counted.skipped.items():
         raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
-    return {f"{prefix}{name}": round(counted.figures[name], digits) for name, digits in (
-        ("syscalls", 2), ("instructions", 0), ("allocations", 2))}
+    return {f"{prefix}{name}": round(counted.figures[name])
+            for name in ("syscalls", "instructions", "allocations")}
 
 
 @dataclass(frozen=True)
