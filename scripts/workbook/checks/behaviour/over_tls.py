@@ -21,15 +21,23 @@ NAME = "behaviour.over-tls"
 LEVEL = 15
 PLACE = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
 OF_PLACES, OF_OTHERS, OF_ALONE = 40, 4, 8  # one of so many is asked
+CUT_OFF = "the answer is cut off, and over TLS that shows: tls/cut-in-an-answer"
 OTHERWISE = {
+    "chunked/half-close-in-an-echo": CUT_OFF,
+    "chunked/wrong-end-in-an-echo": CUT_OFF,
+    "chunked/wrong-size-in-an-echo": CUT_OFF,
+    "chunked/wrong-total-in-an-echo": CUT_OFF,
+    "chunked/wrong-trailer-in-an-echo": CUT_OFF,
     "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
     "log/ipv6": "its clients speak no TLS",
     "log/standard-output-unread": "its clients speak no TLS",
     "log/turned-away": "there is nothing to say before there is TLS",
     "overload/half-heads-in-little": "a session is larger than that",
+    "overload/small-heads-in-bounded-memory": "OpenSSL's buffers rest a second later, uncounted",
     "overload/turned-away-leave-nothing": "there is nothing to say before there is TLS",
     "root/out-of-descriptors": "who is not accepted has no handshake to wait behind",
     "root/unreadable-root": "who may read nothing cannot read a key",
+    "streaming/half-close-in-an-echo": CUT_OFF,
 }
 
 
