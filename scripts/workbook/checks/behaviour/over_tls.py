@@ -22,6 +22,7 @@ LEVEL = 15
 PLACE = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
 OF_PLACES, OF_OTHERS, OF_ALONE = 40, 4, 8  # one of so many is asked
 CUT_OFF = "the answer is cut off, and over TLS that shows: tls/cut-in-an-answer"
+UNCOUNTED = "sessions are beside the budget, and their buffers rest a second later"
 OTHERWISE = {
     "chunked/half-close-in-an-echo": CUT_OFF,
     "chunked/wrong-end-in-an-echo": CUT_OFF,
@@ -33,7 +34,8 @@ OTHERWISE = {
     "log/standard-output-unread": "its clients speak no TLS",
     "log/turned-away": "there is nothing to say before there is TLS",
     "overload/half-heads-in-little": "a session is larger than that",
-    "overload/small-heads-in-bounded-memory": "OpenSSL's buffers rest a second later, uncounted",
+    "overload/long-heads-in-bounded-memory": UNCOUNTED,
+    "overload/small-heads-in-bounded-memory": UNCOUNTED,
     "overload/turned-away-leave-nothing": "there is nothing to say before there is TLS",
     "root/out-of-descriptors": "who is not accepted has no handshake to wait behind",
     "root/unreadable-root": "who may read nothing cannot read a key",
