@@ -1,7 +1,6 @@
 #include "tls_channel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <string_view>
 #include <utility>
