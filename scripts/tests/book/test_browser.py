@@ -16,7 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from workbook.common.paths import BOOK
-from workbook.machine import network, setup
+from workbook.machine import needs, network
 
 pytestmark = pytest.mark.xdist_group("book")  # they share the site
 
@@ -180,7 +180,7 @@ def address(site: Path, loopback: None) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser(loopback: None) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=setup.chromium(), args=OPTIONS)
+        chromium = playwright.chromium.launch(executable_path=needs.chromium(), args=OPTIONS)
         yield chromium
         chromium.close()
 

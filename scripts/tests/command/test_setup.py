@@ -16,7 +16,7 @@ import pytest
 
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.machine import doctor, setup
+from workbook.machine import doctor, needs, setup
 
 Result = subprocess.CompletedProcess[str]
 
@@ -210,7 +210,7 @@ def test_a_release_without_a_new_enough_compiler_is_told_so(
         debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=True)
     (debian.parent / "bin" / "apt-cache").write_text("#!/bin/sh\necho clang-13 clang-15\n")
-    monkeypatch.setattr(setup, "compiler", lambda: None)
+    monkeypatch.setattr(needs, "compiler", lambda: None)
     with pytest.raises(UserError, match="no clang 18"):
         setup.ensure(["compiler"])
 
@@ -232,10 +232,10 @@ def test_processor_limits_of_both_kinds_of_control_groups(
 
 def test_doctor_has_a_row_for_whatever_setup_brings(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [finding.name for finding in doctor._needs()]
-    assert rows == ["C++ compiler", *setup.FOR_READERS[1:]]
+    assert rows == ["C++ compiler", *needs.FOR_READERS[1:]]
     nothing = {name: dataclasses.replace(need, is_here=lambda: False)
-               for name, need in setup.NEEDS.items()}
-    monkeypatch.setattr(setup, "NEEDS", nothing)
+               for name, need in needs.NEEDS.items()}
+    monkeypatch.setattr(needs, "NEEDS", nothing)
     found = {finding.name: finding for finding in doctor._needs()}
     assert found["patch"].state == found["strace"].state == doctor.MISSING
     monkeypatch.setattr(doctor, "_is_linux", lambda: False)
@@ -252,6 +252,6 @@ def test_a_thread_sanitizer_that_cannot_be_used_is_lacking(
     compiler = tmp_path / "compiler"
     compiler.write_text(f'#!/bin/sh\nfor last; do :; done\n{makes} && chmod +x "$last"\n')
     compiler.chmod(0o755)
-    monkeypatch.setattr(setup, "compiler", lambda: compiler)
-    monkeypatch.setattr(setup, "finds_races", setup.finds_races.__wrapped__)
-    assert "no program runs under the thread sanitizer" in setup.lacking(setup.THREAD_SANITIZER)
+    monkeypatch.setattr(needs, "compiler", lambda: compiler)
+    monkeypatch.setattr(needs, "finds_races", needs.finds_races.__wrapped__)
+    assert "no program runs under the thread sanitizer" in needs.lacking(needs.THREAD_SANITIZER)

@@ -22,7 +22,7 @@ from workbook.common.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUT
 from workbook.course import chapters
 from workbook.experiments import part3
 from workbook.figures import charts, recorded, report
-from workbook.machine import network, setup
+from workbook.machine import needs, network
 from workbook.measure import compare, ladder, load, stress
 from workbook.measure.load import Phase, PhaseResult
 from workbook.verbs import bench, record
@@ -128,8 +128,8 @@ def test_a_whole_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 @pytest.mark.alone
 def test_files_stand_beside_those_who_are_here(monkeypatch: pytest.MonkeyPatch,
                                                capsys: pytest.CaptureFixture[str]) -> None:
-    lacking = setup.lacking
-    monkeypatch.setattr(setup, "lacking", lambda program: (
+    lacking = needs.lacking
+    monkeypatch.setattr(needs, "lacking", lambda program: (
         "not here" if program in ("h2o", "lighttpd", "caddy") else lacking(program)))
     monkeypatch.setattr(part3, "SECONDS", 0.3)
     rows, remarks = part3.beside_rivals("09-files", 1)
@@ -203,7 +203,7 @@ def test_a_chart_of_one_server_without_a_floor(results: dict[str, Any]) -> None:
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    program = setup.chromium()
+    program = needs.chromium()
     if program is None:
         pytest.skip("no chromium here")
     with sync_playwright() as playwright:

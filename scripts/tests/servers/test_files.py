@@ -20,7 +20,7 @@ from lengths import seconds
 from playwright.sync_api import sync_playwright
 
 from workbook.checks.behaviour.rows import MIB, noise
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.servers import certificates, tls
 from workbook.servers.process import Server, running
 
@@ -102,7 +102,7 @@ def test_pythons_client_has_the_bytes(server: Server) -> None:
 def test_a_browser_shows_a_page_with_pictures_and_styles(server: Server) -> None:
     faults: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=setup.chromium(), args=[
+        browser = playwright.chromium.launch(executable_path=needs.chromium(), args=[
             "--no-sandbox", "--disable-gpu", "--disable-background-networking",
             "--disable-component-update", "--disable-sync"])
         page = browser.new_page()

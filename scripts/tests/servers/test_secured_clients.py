@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from workbook.checks.behaviour.rows import MIB, noise
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.servers import certificates, tls
 from workbook.servers.process import Server, running
 
@@ -148,7 +148,7 @@ def test_a_browser_shows_a_page(server: Server) -> None:
     """It trusts no certificate of ours, and is told not to mind."""
     faults: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=setup.chromium(), args=[
+        browser = playwright.chromium.launch(executable_path=needs.chromium(), args=[
             "--no-sandbox", "--disable-gpu", "--disable-background-networking",
             "--disable-component-update", "--disable-sync"])
         page = browser.new_context(ignore_https_errors=True).new_page()

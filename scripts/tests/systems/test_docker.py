@@ -26,7 +26,7 @@ import yaml
 
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS
-from workbook.machine import box, setup
+from workbook.machine import box, needs, setup
 
 from conftest import Hotpath, assert_refused
 
@@ -76,7 +76,7 @@ def test_the_images_share_their_stages() -> None:
 
 
 def test_a_reader_is_told_the_command() -> None:
-    assert setup.in_container("check 2") == "./scripts/hotpath check 2 --in linux"
+    assert needs.in_container("check 2") == "./scripts/hotpath check 2 --in linux"
 
 
 Fake = Callable[[str], dict[str, str]]

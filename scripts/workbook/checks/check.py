@@ -18,7 +18,7 @@ from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.course import chapters
 from workbook.course.chapters import Chapter
-from workbook.machine import network, setup
+from workbook.machine import needs, network
 from workbook.servers import build
 
 
@@ -136,7 +136,7 @@ def _reason(board: _Board, check: Check) -> str:
            for verdict in judged):
         because = f"{check.because}: " if check.because else ""
         return f"{because}waits until {check.after} passes"
-    return setup.lacking(check.tool) if check.tool else ""
+    return needs.lacking(check.tool) if check.tool else ""
 
 
 def _unmet(verdict: Verdict) -> bool:

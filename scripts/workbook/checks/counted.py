@@ -8,7 +8,7 @@ from itertools import product
 from workbook.checks import budgets
 from workbook.checks.model import MEASURE, Check, Subject, Verdict
 from workbook.common.errors import UserError
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure
 
@@ -24,7 +24,7 @@ def check(measure: Measure, level: int = 1, when: str = "", per: str = "request"
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     chapter = subject.chapter
-    if setup.emulates_kqueue() and (chapter.solution_dir / "poller.h").exists():
+    if needs.emulates_kqueue() and (chapter.solution_dir / "poller.h").exists():
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):

@@ -17,7 +17,7 @@ from workbook.common import children, stats
 from workbook.common.errors import UserError
 from workbook.common.paths import shown
 from workbook.course.chapters import LAB, Chapter
-from workbook.machine.setup import SANITIZERS
+from workbook.machine.needs import SANITIZERS
 from workbook.measure import labs
 from workbook.measure.costs import Costs, Measure
 

@@ -12,7 +12,7 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS, SOLUTIONS
 from workbook.course import chapters
 from workbook.experiments.tools import Finding, Rows
-from workbook.machine import setup
+from workbook.machine import needs, setup
 from workbook.measure import labs
 from workbook.servers import build
 
@@ -150,7 +150,7 @@ def packaged_tasks() -> Finding:
 
 
 def _compile(source: Path, program: Path, *options: str) -> None:
-    command = [str(setup.compiler()), "-std=c++23", "-O2", *options, str(source), "-o",
+    command = [str(needs.compiler()), "-std=c++23", "-O2", *options, str(source), "-o",
                str(program)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

@@ -27,7 +27,7 @@ from workbook.experiments.tools import (
     solution,
     variant,
 )
-from workbook.machine import facts, setup
+from workbook.machine import facts, needs, setup
 from workbook.machine.cores import Cores, cores
 from workbook.measure import load
 from workbook.measure.load import MIB, Phase, PhaseResult
@@ -354,7 +354,7 @@ def beside_rivals(ours: str, rounds: int = ROUNDS) -> tuple[Rows, list[str]]:
     """The µs a file that a checkpoint takes, and those of others that are here; and why others are
     not. Small files and large ones: enough to see where one stands.
     """
-    lacking = {other.command[0]: setup.lacking(other.command[0]) for other in OTHERS.values()}
+    lacking = {other.command[0]: needs.lacking(other.command[0]) for other in OTHERS.values()}
     CONFIGURED.mkdir(parents=True, exist_ok=True)
     start = _ours(solution(ours))
     known = {"ours": Rival(ours, start, start)} | {

@@ -26,7 +26,7 @@ from workbook.experiments.tools import (
     in_turn,
     solution,
 )
-from workbook.machine import facts, setup
+from workbook.machine import facts, needs, setup
 from workbook.measure import costs, load, stress
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase
@@ -189,7 +189,7 @@ def _uwebsockets() -> tuple[Path, str]:
     if not library.exists():
         _run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
               "--no-deps", "--require-hashes", "--target", str(packages), "-r", str(wanted)])
-    _run([str(setup.compiler()), "-std=c++20", "-O2", "-o", str(program),
+    _run([str(needs.compiler()), "-std=c++20", "-O2", "-o", str(program),
           str(SCRIPTS / "rivals" / "uwebsockets.cpp"), str(library),
           f"-Wl,-rpath,{library.parent}"])
     return program, wanted.read_text().partition("==")[2].partition(" ")[0]

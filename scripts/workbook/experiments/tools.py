@@ -20,7 +20,7 @@ import psutil
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS, shown
 from workbook.course import starters
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.machine.cores import Cores, cores
 from workbook.measure import costs, ladder, load, stress
 from workbook.measure.costs import SYSCALLS, Measure
@@ -148,7 +148,7 @@ def solution(checkpoint: str, preset: str = "release") -> Path:
 
 def compiled(source: Path, program: Path, *options: str) -> Path:
     """A program of a single source, made anew. UserError if it cannot be."""
-    output_of([str(setup.compiler()), "-std=c++23", "-O2", *options, str(source),
+    output_of([str(needs.compiler()), "-std=c++23", "-O2", *options, str(source),
                "-o", str(program)])
     return program
 

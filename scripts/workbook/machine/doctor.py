@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common.paths import COMMAND, ROOT
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.machine.cores import available_cpus
 
 OK, WARN, MISSING = "ok", "warn", "missing"
@@ -99,7 +99,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _compiler() -> Iterator[Finding]:
-    found = setup.compiler()
+    found = needs.compiler()
     if found is None:
         yield Finding("C++ compiler", MISSING, "no clang 18+ with libc++, no g++ 14+", SET_UP)
         return
@@ -158,8 +158,8 @@ def _strace() -> Iterator[Finding]:
 
 def _needs() -> Iterator[Finding]:
     """A row for each thing that `setup` brings to readers."""
-    for name in setup.FOR_READERS:
-        need = setup.NEEDS[name]
+    for name in needs.FOR_READERS:
+        need = needs.NEEDS[name]
         if name in LOOKED_INTO_ANYHOW or (name in LOOKED_INTO and need.is_here()):
             yield from {**LOOKED_INTO_ANYHOW, **LOOKED_INTO}[name]()
         elif need.is_here():
@@ -168,7 +168,7 @@ def _needs() -> Iterator[Finding]:
             yield Finding(name, MISSING, "none", SET_UP)
         else:
             yield Finding(name, WARN, f"not on this system: {need.without}",
-                          f"count them in a container: {setup.in_container('check 2')}")
+                          f"count them in a container: {needs.in_container('check 2')}")
 
 
 # Of some that are here more can be said; two say themselves what is missing of them.

@@ -1,179 +1,20 @@
-"""What the workbook needs from the system, and how to get it. Standard library only."""
+"""What is missing of what the workbook needs: installed. Standard library only."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
-
-MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-                 "/Applications/Chromium.app/Contents/MacOS/Chromium")
-LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
-KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
-FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
-               "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
-FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-format",
-               "chromium")
-
-
-@dataclass(frozen=True)
-class Need:
-    """Something the system provides. No `apt` or `brew` names: that system cannot have it."""
-
-    what: str  # as it is called in a message
-    is_here: Callable[[], bool]
-    apt: tuple[str, ...] = ()
-    brew: tuple[str, ...] = ()
-    without: str = ""  # what is not done where a system cannot have it
-
-
-def _program(name: str, brew: str = "", apt: str = "", what: str = "", without: str = "") -> Need:
-    return Need(what or name, lambda: shutil.which(name) is not None,
-                (apt or name,), (brew,) if brew else (), without)
-
-
-def compiler() -> Path | None:
-    """A C++ compiler that should meet the language floor; None if there is none.
-
-    Tells by name and by the presence of a new enough standard library, so that it costs nothing;
-    `hotpath doctor` really compiles.
-    """
-    if "CXX" in os.environ:
-        found = shutil.which(os.environ["CXX"].split()[0])
-        return Path(found) if found else None
-    for name in ("clang++-21", "clang++-20", "clang++-19", "clang++-18"):
-        found = shutil.which(name)
-        if found and (Path(found).resolve().parent.parent / "include/c++/v1/print").exists():
-            return Path(found)
-    for name in ("g++-15", "g++-14"):
-        if found := shutil.which(name):
-            return Path(found)
-    return _default_compiler()
-
-
-@cache
-def _default_compiler() -> Path | None:
-    """Plain g++ from version 14 on, or Apple's clang++."""
-    if sys.platform == "darwin":
-        found = shutil.which("clang++")
-        return Path(found) if found and _works([found, "--version"]) else None
-    found = shutil.which("g++")
-    if not found:
-        return None
-    version = subprocess.run([found, "-dumpversion"], capture_output=True, text=True).stdout
-    return Path(found) if re.match(r"1[4-9]|[2-9]\d", version) else None
-
-
-def _works(command: Sequence[str]) -> bool:
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
-
-
-def chromium() -> Path | None:
-    """The browser that the book's tests drive."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return Path(found)
-    return next((Path(path) for path in MACOS_CHROMES if Path(path).exists()), None)
-
-
-def _has_venv() -> bool:
-    try:
-        import ensurepip  # noqa: F401
-        import venv  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-def _has_sanitizers() -> bool:
-    if sys.platform == "darwin":
-        return True
-    return any(Path("/usr/lib").glob("llvm-*/lib/clang/*/lib/linux/libclang_rt.asan*"))
-
-
-def has_library(name: str) -> bool:
-    """Whether a program can be linked with it: the name without a version is there."""
-    return any(found for directory in LIBRARIES for ending in ("so", "dylib", "a")
-               for pattern in (f"lib{name}.{ending}", f"*-linux-*/lib{name}.{ending}")
-               for found in Path(directory).glob(pattern))
-
-
-def has_header(name: str) -> bool:
-    """Whether a program can include it, from where libraries put theirs."""
-    return any(Path(directory).with_name("include").joinpath(name).exists()
-               for directory in LIBRARIES)
-
-
-def _has_openssl() -> bool:
-    """The headers, where the compiler looks or Homebrew keeps them."""
-    return has_header("openssl/ssl.h") or any(
-        Path(directory, "openssl/ssl.h").exists() for directory in KEG_ONLY)
-
-
-SANITIZERS, THREAD_SANITIZER = "sanitizers", "thread sanitizer"
-NEEDS: dict[str, Need] = {
-    "venv": Need("Python's venv module", _has_venv, ("python3-venv",)),
-    "compiler": Need(
-        "a C++23 compiler (clang 18 or newer with libc++, or g++ 14 or newer)",
-        lambda: compiler() is not None,
-        ("clang-{llvm}", "lld-{llvm}", "llvm-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
-         "libclang-rt-{llvm}-dev"),
-        ("llvm",)),
-    SANITIZERS: Need("clang's sanitizers and fuzzer", _has_sanitizers,
-                       ("clang-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
-                        "libclang-rt-{llvm}-dev")),
-    "cmake": _program("cmake", brew="cmake"),
-    "ninja": _program("ninja", brew="ninja", apt="ninja-build"),
-    "jemalloc": Need("jemalloc, chapter 8's allocator", lambda: has_library("jemalloc"),
-                     ("libjemalloc-dev",), ("jemalloc",)),
-    "libssl": Need("OpenSSL's library, chapter 15's TLS", _has_openssl, ("libssl-dev",),
-                   ("openssl@3",)),
-    "openssl": _program("openssl", brew="openssl@3",
-                        what="openssl, which makes certificates for the checks"),
-    "googletest": Need("GoogleTest, which validates the labs", lambda: has_library("gtest"),
-                       ("libgtest-dev",), ("googletest",)),
-    "benchmark": Need("Google Benchmark, which times them", lambda: has_library("benchmark"),
-                      ("libbenchmark-dev",), ("google-benchmark",)),
-    "mimalloc": Need("mimalloc, which chapter 8 holds against it", lambda: has_library("mimalloc"),
-                     ("libmimalloc-dev",), ("mimalloc",)),
-    "boost": Need("Boost, whose queues a lab is held against",
-                  lambda: has_header("boost/lockfree/queue.hpp"), ("libboost-dev",), ("boost",)),
-    "wrk": _program("wrk", brew="wrk", what="wrk, the load generator"),
-    "strace": _program("strace", what="strace, which counts system calls",
-                       without="system calls are not counted"),
-    "ss": _program("ss", apt="iproute2", what="ss, which shows the kernel's sockets",
-                   without="chapter 0's sockets are not shown"),
-    "valgrind": Need("valgrind, which counts allocations and instructions",
-                     lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
-                     without="allocations are not counted"),
-    "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
-                      "it: systemctl disable --now nginx)"),
-    "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
-    "lighttpd": _program("lighttpd", what="lighttpd, for files (systemctl disable --now lighttpd)"),
-    "caddy": _program("caddy", what="Caddy, for files (systemctl disable --now caddy)"),
-    "git": _program("git", brew="git"),
-    "patch": _program("patch", brew="gpatch"),
-    "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),
-    "clang-format": Need(
-        "clang-format",
-        lambda: any(shutil.which(f"clang-format{tail}") for tail in ("-19", "-20", "-21", "")),
-        ("clang-format-{llvm}",), ("clang-format",)),
-    "debootstrap": _program("debootstrap"),
-    "chromium": Need("chromium, for the book's tests", lambda: chromium() is not None,
-                     ("chromium",), ("--cask", "chromium")),
-}
+from workbook.common.paths import TEST_REQUIREMENTS, VENV
+from workbook.machine.needs import NEEDS, Need, is_debian
 
 
 @dataclass
@@ -202,7 +43,7 @@ def ensure(names: Iterable[str]) -> None:
     elif sys.platform == "linux" or any(need.brew for need in missing):
         raise UserError("this needs what the system does not have:\n" + _listed(missing),
                         "install it with the system's own package manager, then run this again")
-    still = [need for need in missing if not need.is_here() and (need.brew or _is_debian())]
+    still = [need for need in missing if not need.is_here() and (need.brew or is_debian())]
     if still:
         raise UserError("still missing after the installation:\n" + _listed(still),
                         "see why with: ./scripts/hotpath doctor")
@@ -222,58 +63,6 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
             raise UserError("Python could not install the packages of the tests",
                             "mend what is said above (the network?), then run this again")
         stamp.write_text(wanted)
-
-
-def in_container(arguments: str) -> str:
-    """The command that runs `check N` or `trace N` where Linux's tools are."""
-    return f"{COMMAND} {arguments} --in linux"
-
-
-def emulates_kqueue() -> bool:
-    """Whether this is the system of docker/bsd.Dockerfile, where all is built for kqueue."""
-    return sys.platform == "linux" and os.environ.get("HOTPATH_POLLER") == "kqueue"
-
-
-def lacking(program: str) -> str:
-    """Why a program that counts, or the compiler's sanitizers, cannot be used here, with what would
-    help; empty if it can.
-    """
-    if program == SANITIZERS:
-        return "" if sanitizes() else f"this compiler has no sanitizers: {COMMAND} setup"
-    if program == THREAD_SANITIZER:
-        return "" if finds_races() else (
-            "no program runs under the thread sanitizer here: the compiler lacks it, or the system "
-            "refuses the memory layout that it needs")
-    if shutil.which(program):
-        return ""
-    if _is_debian():
-        return f"{program} is not installed: {COMMAND} setup"
-    return f"this system has no {program}; in a container: {in_container('check N')}"
-
-
-@cache
-def sanitizes() -> bool:
-    """Whether the compiler can link a program with the address sanitizer."""
-    command = [str(compiler() or "c++"), "-fsanitize=address,undefined", "-x", "c++", "-",
-               "-o", os.devnull]
-    return subprocess.run(command, input=b"int main() {}", capture_output=True).returncode == 0
-
-
-@cache
-def finds_races() -> bool:
-    """Whether a program can be linked with the thread sanitizer, and runs: it wants addresses that
-    some systems and containers do not give.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        program = str(Path(scratch, "program"))
-        command = [str(compiler() or "c++"), "-fsanitize=thread", "-x", "c++", "-", "-o", program]
-        made = subprocess.run(command, input=b"int main() {}", capture_output=True)
-        return made.returncode == 0 and subprocess.run(
-            [program], capture_output=True).returncode == 0
-
-
-def _is_debian() -> bool:
-    return shutil.which("apt-get") is not None
 
 
 def _listed(needs: Iterable[Need]) -> str:

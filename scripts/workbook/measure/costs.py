@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common.errors import UserError
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.machine.cores import available_cpus
 from workbook.servers import certificates
 from workbook.servers.client import answers, connect
@@ -139,7 +139,7 @@ def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = 
 def count_started(start: Callable[..., AbstractContextManager[Server]], *, level: int,
                   measures: Sequence[Measure], request: bytes | None = None) -> Costs:
     """The same for a server started otherwise; `start` takes the `wrapper` to put before it."""
-    lacking = {measure.name: setup.lacking(measure.tool.program) for measure in measures}
+    lacking = {measure.name: needs.lacking(measure.tool.program) for measure in measures}
     costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:

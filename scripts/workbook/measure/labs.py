@@ -26,7 +26,7 @@ from workbook.common.paths import BUILD, shown
 from workbook.common.stats import Judgement, Round
 from workbook.course import starters
 from workbook.course.chapters import Chapter
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.machine.cores import available_cpus
 from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure, Tool
@@ -77,7 +77,7 @@ def count(bench: Path, benchmark: str, measures: Sequence[Measure],
 
     UserError if the program fails.
     """
-    lacking = {measure.name: setup.lacking(measure.tool.program) for measure in measures}
+    lacking = {measure.name: needs.lacking(measure.tool.program) for measure in measures}
     found = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:

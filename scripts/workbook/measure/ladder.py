@@ -15,7 +15,7 @@ import psutil
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, SOLUTIONS
 from workbook.course import chapters, progress
-from workbook.machine import facts, setup
+from workbook.machine import facts, needs, setup
 from workbook.machine.cores import cores
 from workbook.measure import costs, load, stress
 from workbook.measure.load import Phase, PhaseResult
@@ -66,7 +66,7 @@ def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
 
 def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
     """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
-    setup.ensure(setup.FOR_READERS)
+    setup.ensure(needs.FOR_READERS)
     stress.raise_descriptor_limit()
     release = {server: server.build("release") for server in servers}
     counting = {server: server.build("measure") for server in servers}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common.errors import UserError
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.servers import process
 from workbook.servers.client import exchange
 
@@ -61,9 +61,9 @@ def trace(binary: Path, *args: str) -> list[Call]:
 
 def require_strace(verb: str) -> None:
     """UserError with the way round where the system has no strace."""
-    if shutil.which("strace") is None and not setup.NEEDS["strace"].is_here():
+    if shutil.which("strace") is None and not needs.NEEDS["strace"].is_here():
         raise UserError("there is no strace here, so system calls cannot be shown",
-                        f"in a container: {setup.in_container(verb)}")
+                        f"in a container: {needs.in_container(verb)}")
 
 
 def parse(lines: Iterable[str]) -> list[Call]:

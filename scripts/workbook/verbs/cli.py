@@ -444,10 +444,11 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
           for_authors: Annotated[bool, flag("--for-authors", "Also what the tests need.")] = False
           ) -> None:
     """Install what is missing here; asks before it does."""
+    from workbook.machine import needs
     from workbook.machine import setup as module
 
     module.consent.given = yes
-    module.ensure(module.FOR_AUTHORS if for_authors else module.FOR_READERS)
+    module.ensure(needs.FOR_AUTHORS if for_authors else needs.FOR_READERS)
     if for_authors:
         module.ensure_test_packages()
     print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
@@ -464,11 +465,11 @@ def test(context: typer.Context,
     What fails beside others is asked once more, alone.
     Further arguments go to pytest.
     """
-    from workbook.machine import setup as module
+    from workbook.machine import needs, setup
     from workbook.verbs import testing
 
-    module.ensure(module.FOR_AUTHORS)
-    module.ensure_test_packages()
+    setup.ensure(needs.FOR_AUTHORS)
+    setup.ensure_test_packages()
     if long:
         os.environ["HOTPATH_LONG"] = "1"
     raise typer.Exit(testing.run(context.args))

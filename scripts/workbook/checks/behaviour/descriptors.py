@@ -21,7 +21,7 @@ from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, get
 from workbook.checks.behaviour.visitors import OF_ALL, OF_KEPT, Visitor, page_still_comes, visit
 from workbook.common import children
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.servers.client import Await, Client, readable
 from workbook.servers.process import Server
 
@@ -102,7 +102,7 @@ def cannot_be_watched(server: Server) -> None:
 @contextmanager
 def failing_epoll_ctl(server: Server) -> Iterator[None]:
     """Meanwhile all its calls of it fail, without effect."""
-    if lacking := setup.lacking("strace"):
+    if lacking := needs.lacking("strace"):
         raise Unable(lacking)
     if b"kqueue" in Path(server.command[0]).read_bytes():
         raise Unable("a kqueue in front of epoll takes that for a queue that was closed")

@@ -34,7 +34,7 @@ from workbook.checks.behaviour.rows import (
     sunk,
 )
 from workbook.common.errors import UserError
-from workbook.machine import setup
+from workbook.machine import needs
 from workbook.servers.client import Await, exchange
 from workbook.servers.process import Server
 
@@ -164,7 +164,7 @@ def out_of_descriptors(server: Server) -> None:
 @contextmanager
 def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Server]:
     """Another of the same, all of whose calls of openat2 fail so."""
-    if lacking := setup.lacking("strace"):
+    if lacking := needs.lacking("strace"):
         raise Unable(lacking)
     wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2",
                "-e", f"inject=openat2:error={error}")
