@@ -24,19 +24,24 @@ def place(name: str) -> Path:
 
 
 def aside(name: str, tree: Tree, preset: str, program: str = "server",
-          like: str = "") -> Path:
+          like: str = "", lean: bool = False) -> Path:
     """Build these sources in a copy of their own; returns the program.
 
     `like` is a preset whose flags are taken instead, so that what both compile is compiled once.
-    What is built by the same name next builds only what differs. All copies are called alike, and
-    have their build directories in the same place below them, so that a cache of the compiler's
-    takes the object of one for that of another.
+    `lean` is for what is judged by its bytes alone: this program and no other, and not optimised
+    across its files. What is built by the same name next builds only what differs. All copies are
+    called alike, and have their build directories in the same place below them, so that a cache of
+    the compiler's takes the object of one for that of another.
     """
     write(tree, place(name))
     settings = build.preset_variables(preset)
     if like:
         settings |= build.preset_variables(like)
-    return build.isolated(place(name), preset, settings=settings, program=program)
+    if not lean:
+        return build.isolated(place(name), preset, settings=settings, program=program)
+    return build.isolated(place(name), preset, place(name) / "build" / f"{preset}-lean",
+                          settings | {"HOTPATH_LTO": "OFF"}, program,
+                          f"solutions-checkpoint-{program}")
 
 
 def solution(name: str, preset: str) -> Path:

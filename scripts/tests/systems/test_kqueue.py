@@ -177,8 +177,10 @@ def with_no_memory(fault: Fault) -> Path:
     layer, support, checkpoint = (copy / directory.relative_to(ROOT)
                                   for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
     with planted(NO_MEMORY, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
-        return build.isolated(checkpoint, "kqueue", copy / "build",
-                              {"HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF"})
+        settings = build.preset_variables("measure") | {
+            "HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF", "HOTPATH_POLLER": "kqueue"}
+        return build.isolated(checkpoint, "kqueue", copy / "build", settings,
+                              target=f"solutions-{checkpoint.name}-server")
 
 
 def ends_of_many(binary: Path) -> set[str]:

@@ -64,7 +64,8 @@ def floor(preset: str) -> Path:
 
 
 def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | None = None,
-             settings: Mapping[str, str] | None = None, program: str = "server") -> Path:
+             settings: Mapping[str, str] | None = None, program: str = "server",
+             target: str = "all") -> Path:
     """Build a checkpoint on its own, in the tree or a copy outside it; returns its program.
 
     `settings` are CMake variables beside those of the preset.
@@ -75,7 +76,7 @@ def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | No
     _run(["cmake", "-G", "Ninja", "-S", str(checkpoint_dir), "-B", str(directory),
           *(f"-D{name}={value}" for name, value in variables.items())],
          checkpoint_dir, f"configuring {preset}")
-    _make(directory, "all", checkpoint_dir.name)
+    _make(directory, target, checkpoint_dir.name)
     return directory / program
 
 
