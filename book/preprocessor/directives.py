@@ -401,7 +401,9 @@ def _parts(chapter: Chapter) -> list[str]:
 
 
 def _goal(chapter: Chapter) -> str:
-    """The budgets that are counted; of a lab with several benchmarks, each with its own."""
+    """The budgets that are new here, each with its check where there are several; of a lab with
+    several benchmarks, each with its own.
+    """
     if len(chapter.counted) > 1:
         return "for each iteration " + "; ".join(
             f"of <code>{escape(name)}</code> " + ", ".join(
@@ -410,20 +412,25 @@ def _goal(chapter: Chapter) -> str:
             for name, limits in chapter.counted.items())
     before = chapters.previous(chapter)
     known = before.cost if before else {}
-    budgets: dict[str, list[str]] = {}
-    for name, budget in chapter.cost.items():
-        if known.get(name) != budget:
-            check = registry.named(f"cost.{name}")
-            budgets.setdefault(check.per, []).append(_most(check, budget))
-    goals = [f"for each {per} {', '.join(costs)}" for per, costs in budgets.items()]
+    new = [(registry.named(f"cost.{name}"), budget) for name, budget in chapter.cost.items()
+           if known.get(name) != budget]
+    goals = [f"for each {check.per} {_most(check, budget)}" for check, budget in new]
+    if len(new) > 1:
+        goals = [f"<code>{check.name}</code>: {goal}"
+                 for (check, _), goal in zip(new, goals, strict=True)]
     if before and chapter.cost.keys() & known.keys():
         goals.append(f"{'otherwise ' if goals else ''}the budgets of chapter {before.number}")
+    if len(new) > 1:
+        return "<ul>" + "".join(f"<li>{goal}</li>" for goal in goals) + "</ul>"
     return "; ".join(goals) or "the checks pass"
 
 
 def _most(check: Check, budget: float) -> str:
     most = f"{budget:,.0f}" if float(budget).is_integer() else f"{budget:,g}"
-    return f"{f'at most {most}' if budget else 'no'} {check.words}"
+    words = check.words
+    if budget == 1 and words.startswith(check.unit):
+        words = check.unit.removesuffix("s") + words.removeprefix(check.unit)
+    return f"{f'at most {most}' if budget else 'no'} {words}"
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from fontTools.ttLib import TTFont
+from preprocessor import directives
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
@@ -310,6 +311,14 @@ def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: 
             "pieces; otherwise the budgets of chapter 1</dd>") in html
     assert ("<dd>bronze from 1.5 ×, silver from 3 × the starting point; our solution has no "
             "recorded figure</dd>") in html
+
+
+def test_several_goals_are_a_list_with_their_checks() -> None:
+    html = directives._goal(chapters.find("06-hot-path"))
+    assert html.startswith("<ul><li><code>cost.") and html.endswith(
+        "<li>otherwise the budgets of chapter 5</li></ul>")
+    assert ("<li><code>cost.closing-allocations</code>: for each client that asks once and leaves "
+            "at most 1 heap allocation</li>") in html
 
 
 @pytest.mark.parametrize(("name", "words"), [
