@@ -16,6 +16,15 @@ from workbook.common.paths import shown
 
 PROGRAM = "poller"
 SECONDS = 30  # it needs a fraction of one
+WORDS = {  # what the program's checks are about
+    "one-call": "the changes of a turn go with the wait",
+    "full-list": "more than 256 changes before one wait()",
+    "unwatched": "who cannot be watched is named after the wait",
+    "unwatched-all": "more of them than one call has room for",
+    "closed": "a change of who has closed meanwhile",
+    "number-used-again": "a change of a number that is somebody else's by now",
+    "removed": "nothing comes of who was removed",
+}
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
@@ -37,6 +46,7 @@ def _ask(program: Path) -> tuple[Status, str, str]:
         return "fail", f"a wait did not end within {SECONDS} s", f"again: {shown(program)}"
     if done.returncode == 0:
         return "pass", "changes that wait for the next call are neither lost nor misdirected", ""
-    failed = re.findall(r"^FAILED (.+?):", done.stderr, re.M)
-    summary = ", ".join(failed) or f"it ended with {done.returncode}"
+    failed = re.findall(rf"^FAILED ({'|'.join(WORDS)}):", done.stderr, re.M)
+    summary = ("; ".join(f"{name}: {WORDS[name]}" for name in failed)
+               or f"it ended with {done.returncode}")
     return "fail", summary, f"{done.stderr}again: {shown(program)}"
