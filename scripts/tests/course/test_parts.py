@@ -321,7 +321,9 @@ def test_a_hint_is_for_the_part_that_is_reached(hotpath: Hotpath, parted: Path) 
     assert "a hint for sums" in told("--part", "3")
     assert "a hint for five" in told("--part", "1", "--level", "1")
     (parted / ".hotpath/progress.json").write_text('{"04-d": {"part": 4}}')
-    assert "a hint for sums" in told()
+    done = told()
+    assert "All parts of 04-d hold" in done and "check 4\n" in done
+    assert "a hint for sums" in told("--level", "1")
 
 
 def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath,
@@ -340,6 +342,8 @@ def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath
     rows = json.loads(hotpath("list", "--json", root=parted).stdout)
     assert [(row["part"], row["parts"]) for row in rows if row["chapter"] in ("04-d", "05-e")] == [
         (None, 3), (2, 2)]
+    progress_file.write_text('{"05-e": {"part": 3}}')
+    assert "all 2 parts" in hotpath("list", root=parted).stdout
 
 
 @pytest.mark.parametrize("verb", ["reset", "diff", "solution", "hint"])

@@ -99,10 +99,12 @@ def _digest(chapter: Chapter) -> str:
 
 
 def part(chapter: Chapter) -> int | None:
-    """The part that the reader is in, where a chapter with parts is begun; else None."""
+    """The part that the reader is in, where a chapter with parts is begun, one more than there are
+    if all hold; else None.
+    """
     if not chapter.parts or status(chapter) != "begun":
         return None
-    return min(reached(chapter), len(chapter.parts))
+    return min(reached(chapter), len(chapter.parts) + 1)
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -120,7 +122,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         when = f" {row['passed']}" if row["status"] == "passed" else ""
         when += f", {row['medal']}" if when and row["medal"] else ""
-        status = f"part {row['part']} of {row['parts']}" if row["part"] else row["status"]
+        status = _place(row["part"], row["parts"]) if row["part"] else row["status"]
         table.add_row(row["chapter"], row["title"], str(row["minutes"]),
                       f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
     console = Console()
@@ -133,13 +135,23 @@ def show(rows: list[dict[str, Any]]) -> None:
         f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
 
 
+def _place(part: int, parts: int) -> str:
+    return f"part {part} of {parts}" if part <= parts else f"all {parts} parts; the check is left"
+
+
 def show_hint(chapter: Chapter, level: int | None, number: int | None = None) -> None:
     """Print one hint, by default the one after the last that was shown, and remember it. Where
-    there are parts, it is for the one with this number, by default the one that is reached.
+    there are parts, it is for the one with this number, by default the one that is reached. Who has
+    them all is told so.
     """
     from rich.console import Console
     from rich.markdown import Markdown
 
+    count = len(chapter.parts)
+    if number is None and level is None and 0 < count < reached(chapter):
+        print(f"All parts of {chapter.name} hold, as last judged: {COMMAND} check {chapter.tag}\n"
+              f"For a hint nevertheless: {COMMAND} hint {chapter.tag} --part {count}")
+        return
     part = _hinted(chapter, number)
     hints = part.hints if part else chapter.hints
     if not hints:
