@@ -146,6 +146,14 @@ def test_all_parts_are_the_chapter(chapter: Chapter, judged: Judged,
     assert progress.reached(chapter) == 4 and progress.passed(chapter)
 
 
+@pytest.mark.parametrize("word", ["PASS", "NOT YET", "INCONCLUSIVE"])
+def test_who_asks_only_the_clock_gets_its_word(chapter: Chapter, judged: Judged, word: str,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    judged(Verdict("speed", "info", "2 ×", figures={"verdict": word, "medal": None, "missed": []}))
+    assert verb.run(chapter, only=["speed"]) == 0
+    assert f"02-fewer-syscalls: what was asked for {word}" in capsys.readouterr().out
+
+
 def test_machines_are_told_too(chapter: Chapter, judged: Judged,
                                capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(8000))

@@ -14,6 +14,7 @@ from workbook.checks.behaviour import suite, wording
 from workbook.checks.behaviour.rows import CONTINUE, Case
 from workbook.checks.model import Status, Verdict
 from workbook.checks.stages import Stage
+from workbook.common import stats
 from workbook.common.paths import COMMAND, SITE, shown
 from workbook.course import chapters
 from workbook.course.chapters import Chapter, Part
@@ -106,6 +107,10 @@ def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
                     "checks fail", style="bold red")
     if whole and not counts["pass"]:
         return Text(f"{what}: NOT JUDGED, nothing could be", style="bold yellow")
+    clock = next((verdict.figures["verdict"] for verdict in verdicts
+                  if "medal" in verdict.figures), "")
+    if not whole and not counts["pass"] and clock not in ("", stats.PASS):
+        return Text(f"{what}: what was asked for {clock}", style="bold yellow")
     skipped = sum(verdict.status == "skip" and registry.named(verdict.name).decides
                   for verdict in verdicts)
     part = "" if whole else "what was asked for "
