@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from preprocessor import cpp
 from preprocessor.errors import DirectiveError, NotFound
+from workbook.course import starters
+from workbook.course.starters import Tree
 
 SOURCES = {".cmake", ".cpp", ".h", ".txt"}
+ALL = 1_000_000  # lines around a change, more than any file has
 
 
 @dataclass(frozen=True)
 class Diff:
-    """A unified diff without its two header lines."""
+    """A unified diff without what stands before its lines, as the verb `diff` shows it too."""
 
     file: str
     text: str
@@ -25,16 +28,17 @@ class Diff:
 
 def between(old: Path, new: Path) -> list[Diff]:
     """One Diff for each file that differs between two directories, in order of name."""
-    names = sorted({file.name for directory in (old, new) for file in _sources(directory)})
-    diffs = [_diff(name, _read(old / name), _read(new / name)) for name in names]
-    return _nonempty([diff for diff in diffs if diff.text], f"{old.name} and {new.name}")
+    before, after = ({file.name: file.read_bytes() for file in _sources(directory)}
+                     for directory in (old, new))
+    return _nonempty(_diffs(before, after), f"{old.name} and {new.name}")
 
 
 def of_file(old: Path, new: Path, name: str) -> Diff:
     if not (old / name).is_file() and not (new / name).is_file():
         raise DirectiveError(f"neither {old.name} nor {new.name} has a file {name}")
-    diff = _diff(name, _read(old / name), _read(new / name))
-    return _nonempty([diff] if diff.text else [], f"{name} in {old.name} and {new.name}")[0]
+    before, after = ({name: file.read_bytes()} if (file := directory / name).is_file() else {}
+                     for directory in (old, new))
+    return _nonempty(_diffs(before, after), f"{name} in {old.name} and {new.name}")[0]
 
 
 def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
@@ -42,8 +46,8 @@ def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
     before, after = (_cut_or_none(directory / name, function) for directory in (old, new))
     if before is None and after is None:
         raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
-    diff = _diff(name, before or "", after or "", whole=True)
-    return _nonempty([diff] if diff.text else [], f"{function} in {old.name} and {new.name}")[0]
+    found = _diffs(*({name: (text or "").encode()} for text in (before, after)), whole=True)
+    return _nonempty(found, f"{function} in {old.name} and {new.name}")[0]
 
 
 def of_step(old: Path, new: Path, wanted: str) -> list[Diff]:
@@ -92,10 +96,6 @@ def _nonempty(diffs: list[Diff], what: str) -> list[Diff]:
     return diffs
 
 
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-
 def _cut_or_none(path: Path, function: str) -> str | None:
     """None where the file or the name is missing; an ambiguous name is still an error."""
     if not path.is_file():
@@ -106,12 +106,21 @@ def _cut_or_none(path: Path, function: str) -> str | None:
         return None
 
 
-def _diff(name: str, old: str, new: str, whole: bool = False) -> Diff:
+def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
     """Three lines around every change, or all that there is."""
-    before, after = old.splitlines(), new.splitlines()
-    context = len(before) + len(after) if whole else 3
-    lines = list(difflib.unified_diff(before, after, lineterm="", n=context))
-    lines = lines[3 if whole else 2:]  # without the files' names, and the line numbers of a whole
+    said = starters.diff(old, new, f"-U{ALL if whole else 3}").decode()
+    files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", said,
+                       re.M | re.S)
+    return [_diff(name, text, whole) for name, text in files if "\n@@ " in text]
+
+
+def _diff(name: str, said: str, whole: bool) -> Diff:
+    """What git says of a file, without its names, the functions beside line numbers, and that no
+    line feed ends it; of a whole without the line numbers.
+    """
+    lines = said[said.index("\n@@ ") + 1:].rstrip("\n").split("\n")
+    lines = [re.sub(r"^(@@ .+? @@).*", r"\1", line) for line in lines]
+    lines = [line for line in lines[1 if whole else 0:] if not line.startswith("\\")]
     return Diff(
         file=name,
         text="\n".join(lines),

@@ -20,7 +20,7 @@ from workbook.checks import registry
 from workbook.checks.behaviour import cases
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
-from workbook.course import chapters
+from workbook.course import chapters, differences
 from workbook.experiments import (
     labs_in_server,
     log,
@@ -137,6 +137,14 @@ def test_failures_point_to_sections_that_exist(chapter: chapters.Chapter) -> Non
     names = [case.name for case in cases.select(chapter.level)]
     unknown = [pattern for pattern in chapter.case_sections if not fnmatch.filter(names, pattern)]
     assert not unknown
+
+
+def test_a_page_counts_lines_as_the_verb_does(capfd: pytest.CaptureFixture[str]) -> None:
+    chapter = next(c for c in chapters.all_chapters() if c.name == "06-hot-path")
+    differences.show(chapter, mine=False, stat=True)
+    found = diffs.between(SOLUTIONS / "05-event-loop", chapter.solution_dir)
+    assert (f"{len(found)} files changed, {sum(diff.added for diff in found)} insertions(+), "
+            f"{sum(diff.removed for diff in found)} deletions(-)") in capfd.readouterr().out
 
 
 def anchors(page: str) -> set[str]:
