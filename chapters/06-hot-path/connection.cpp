@@ -37,7 +37,7 @@ std::span<char> Connection::room() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return;
+    if (last_answered_) return input_.release();
     if (body_) {
         body_had_ += count;
         ++turn_;
@@ -71,6 +71,7 @@ bool Connection::sent(std::size_t count) {
     echo_.remove_prefix(count - from_output);
     if (has_output()) return false;
     if (!head_whole_) body_.reset();
+    if (last_answered_) input_.release();
     answer_requests();
     return true;
 }

@@ -40,10 +40,10 @@ std::span<char> Connection::room() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return return_empty(input_);
+    if (last_answered_) return pool_->give_back(std::move(input_));
     if (body_) {
         body_had_ += count;
-        ++turn_;
+        if (count > 0) ++turn_;
     } else {
         input_.commit(count);
     }
@@ -84,6 +84,7 @@ bool Connection::sent(std::size_t count) {
     pool_->give_back(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
     if (!head_whole_) body_.reset();
+    if (last_answered_) pool_->give_back(std::move(input_));
     if (input_) {
         answer_requests();
         return_empty(input_);

@@ -43,9 +43,9 @@ std::span<char> Connection::room() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return return_empty(input_);
+    if (last_answered_) return pool_->give_back(std::move(input_));
     input_.commit(count);
-    if (head_whole_) ++turn_;
+    if (head_whole_ && count > 0) ++turn_;
     answer_requests();
     return_empty(input_);
 }
@@ -85,6 +85,7 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->give_back(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
+    if (last_answered_) pool_->give_back(std::move(input_));
     if (input_ || head_whole_) {
         answer_requests();
         return_empty(input_);

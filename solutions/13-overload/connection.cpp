@@ -104,6 +104,7 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->give_back(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
+    if (last_answered_) return_input();
     if (input_ || head_whole_) {
         answer_requests();
         rest_input();

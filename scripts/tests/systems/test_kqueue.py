@@ -36,6 +36,7 @@ EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueu
 BATCHING = [path for path in EVENT_LOOPS if "changes_;" in (path / "poller.h").read_text()]
 WITH_THREADS = [path for path in EVENT_LOOPS if "std::thread" in (path / "server.cpp").read_text()]
 POLLER_TEST = SCRIPTS / "poller"
+MIRROR = SCRIPTS / "mirror"
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
@@ -172,7 +173,7 @@ def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
 def with_no_memory(fault: Fault) -> Path:
     """The last server with this fault, on a layer that refuses some clients."""
     copy = BUILD / "no-memory"
-    for directory in (LAYER, build.SUPPORT, POLLER_TEST, BATCHING[-1]):
+    for directory in (LAYER, build.SUPPORT, POLLER_TEST, MIRROR, BATCHING[-1]):
         shutil.copytree(directory, copy / directory.relative_to(ROOT), dirs_exist_ok=True)
     layer, support, checkpoint = (copy / directory.relative_to(ROOT)
                                   for directory in (LAYER, build.SUPPORT, BATCHING[-1]))

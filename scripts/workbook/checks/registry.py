@@ -177,7 +177,7 @@ CHECKS: tuple[Check, ...] = (
     Check("cost.resident-in-a-head", "resident bytes", resident.judge, unit="resident bytes",
           per="client that has stopped in a head", level=5),
     Check("cost.resident-lingering", "resident bytes", resident.judge, unit="resident bytes",
-          per="refused client that does not close", level=5),
+          per="client that has its last answer and does not close", level=5),
     Check("cost.resident-tls", "resident bytes", resident.judge, unit="resident bytes",
           per="silent client by TLS", level=15),
     Check("cost.kevents", "calls of kevent", kevents.judge, unit="calls of kevent",

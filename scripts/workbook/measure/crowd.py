@@ -21,6 +21,8 @@ from workbook.servers.process import Server, running
 
 SHORT = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n"
 POST = b"POST /sink HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Length: %d\r\n\r\n"
+REFUSED = b"GET / HTTP/1.1\r\n\r\n"
+LAST = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n" + b"more" * 4_000
 FEW, MANY = 100, 800
 
 
@@ -64,8 +66,10 @@ def stopped_in_a_head(connected: socket.socket) -> None:
 
 
 def lingers(connected: socket.socket) -> None:
-    """It was refused, has read that and the end, and does not close."""
-    connected.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    """One of two was refused, the other had its last answer and sent more behind. Each has read that
+    and the end, and does not close.
+    """
+    connected.sendall(LAST if connected.fileno() % 2 else REFUSED)
     while connected.recv(65_536):
         pass
 

@@ -11,8 +11,10 @@ from workbook.checks.behaviour.rows import (
     BAD,
     BYTES,
     CLOSES,
+    HOST,
     HTML,
     NOT_FOUND,
+    STAYS,
     TEXT,
     USUAL,
     Case,
@@ -230,6 +232,12 @@ def redirects() -> Iterator[Case]:
     ]:
         lower = to.replace("%3F", "%3f")
         yield row(what, get(target), tuple(dict.fromkeys((*moved(to), *moved(lower)))), reference)
+    query = "x" * 8_000
+    kept, last = (moved(f"/sub/?{query}", connection) for connection in (STAYS, CLOSES))
+    yield row("directory-with-long-queries-at-once",
+              get(f"/sub?{query}".encode(), HOST) * 19 + get(f"/sub?{query}".encode()),
+              tuple(once * 19 + end for once, end in zip(kept, last, strict=True)),
+              f"{reference}; RFC 9112 §3")
     for what, target in [
         ("two-slashes", b"//example.com"),
         ("two-slashes-and-up", b"//example.com/sub/.."),
