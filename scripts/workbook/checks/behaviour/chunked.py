@@ -249,6 +249,8 @@ def broken() -> Iterator[Case]:
                        ("data-end", b"5\r\nhello\r"), ("chunks", HELLO), ("last", b"0\r\n"),
                        ("trailers", b"0\r\nX: y\r\n"), ("end", b"0\r\n\r")]:
         yield row(f"half-close-in-{what}", (post(sent), HalfClose()), NO_ANSWER, stops)
+    yield row("wrong-size-first-in-an-echo", post(b"z\r\n", b"/echo") + NEXT, BAD,
+              "RFC 9112 §7.1; RFC 9110 §15.5.1")
     yield row("half-close-in-an-echo", (post(HELLO, b"/echo"), HalfClose()),
               echoed_in_chunks(b"hello", ended=False), stops)
     for what, wrong in [("size", b"z\r\n"), ("end", b"5\r\nhelloz"), ("trailer", b"0\r\nz\r\n"),
