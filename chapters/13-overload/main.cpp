@@ -85,8 +85,9 @@ std::string parse_root(const char* text) {
     return text;
 }
 
-// TODO(13): --timeout, --min-rate, --max-clients, --per-address, --max-buffered; --help tells of
-// them. A share of buffers in which a worker has no room for two is refused here, by name.
+// TODO(13): --timeout, --max-clients, --per-address, then --max-buffered and --min-rate; --help
+// tells of them. A worker's share below four buffers (two clients, each with one to receive into
+// and one to send from) is refused here, with the option's name.
 struct Options {
     web::ServerOptions server;
     std::string root;

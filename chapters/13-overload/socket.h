@@ -36,7 +36,8 @@ std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned 
 /// The port that a listening socket got.
 std::uint16_t local_port(const Fd& socket);
 
-// TODO(13): where it comes from, too: the same call can tell.
+// TODO(13): where it comes from, too: the same call can tell. An `Address` that can be compared
+// with <, for admission.h.
 std::expected<Fd, AcceptError> accept_client(const Fd& listener);
 
 /// Bytes received; 0 when the peer has finished sending.

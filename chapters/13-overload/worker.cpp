@@ -188,7 +188,8 @@ void Worker::serve(Client& client) {
 
 void Worker::wait_for(Client& client, const Wants& wants) {
     if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
-    // TODO(13): from body to body, or to room, only enough bytes deserve a new deadline.
+    // TODO(13): a transfer goes on while the client waits for the rest of the same body, or for
+    // room to send. Then only enough bytes deserve a new deadline.
     client.wants = wants;
     client.deadline = now_ + limits_.of(wants.wait);
 }
