@@ -3,6 +3,7 @@
 //   bytes, CRLF; the one of size 0 ends it, with perhaps trailers and an empty line (RFC 9112 §7.1)
 // - a size has at most 16 digits; that the body is too large is known before its bytes come
 // - a line ends with CRLF and nothing else; what else is no chunk is 400
-// - extensions and trailers are skipped, max_chunk_extras bytes of them: more is 400 or 431. A
+// - extensions and trailers are skipped, max_chunk_extras bytes of them: more extensions are 400,
+//   more trailers 431. Bytes taken in Place::space and in the places below it are counted. A
 //   trailer looks like a field; none is one.
 #include "body_parser.h"

@@ -14,8 +14,8 @@ class Handler {
 public:
     virtual ~Handler() = default;
 
-    // TODO(12): begin(): the response, and nobody; or a BodySinkPtr (body_sink.h), who answers
-    // later.
+    // TODO(12): instead of respond(): virtual BodySinkPtr begin(const Request&, Response&) = 0;
+    // It fills in the response and returns nobody; or it returns who answers later (body_sink.h).
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
 
