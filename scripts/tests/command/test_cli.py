@@ -95,7 +95,11 @@ def test_check_lists_its_cases(hotpath: Hotpath) -> None:
     said = hotpath("check", "5", "--list", "--case", "half-a-request*").stdout
     assert "behaviour.stop" in said and "stop/half-a-request-for-ever signal(7)" in said
     assert "behaviour.cuts" not in said and "cost.syscalls" not in said
-    assert "cost.syscalls" in hotpath("check", "5", "--list").stdout
+    checks = hotpath("check", "5", "--list").stdout
+    assert "cost.syscalls" in checks and "behaviour.stop" in checks
+    assert "stop/half-a-request-for-ever" not in checks and "--list --only CHECK" in checks
+    said = hotpath("check", "5", "--list", "--only", "behaviour.stop").stdout
+    assert "stop/half-a-request-for-ever" in said and "behaviour.cuts" not in said
     assert_refused(hotpath("check", "5", "--list", "--case", "nowhere"), "no case is called")
 
 

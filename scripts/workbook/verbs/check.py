@@ -13,6 +13,7 @@ from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases
 from workbook.checks.stages import Stage
 from workbook.checks.watch import Watch
+from workbook.common.paths import COMMAND
 from workbook.course import progress
 from workbook.course.chapters import Chapter
 from workbook.verbs import verdicts
@@ -54,18 +55,23 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
 
 
 def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
-    """Print what is looked at, in words, with the cases and where they come from. UserError if the
-    pattern names none of them. Cases that are asked again elsewhere are listed once.
+    """Print what is looked at, in words; with the cases, and where they come from, if some checks
+    or cases are named, for all of them fill a hundred screens. UserError if the pattern names none.
+    Cases that are asked again elsewhere are listed once.
     """
     console = Console(highlight=False, soft_wrap=True)
-    names = check.wanted(only)
+    only = list(only)
+    names, whole = check.wanted(only), pattern == "*" and not only
     found = cases.select(chapter.level, names, pattern)
     for entry in registry.of(chapter, names):
         mine = [case for case in found if case.check == entry.name and "@" not in case.name]
         if mine or pattern == "*":
             console.print(Text(entry.name, style="bold"), Text(entry.words))
-        for case in mine:
+        for case in () if whole else mine:
             console.print(Text(f"  {case.name}"), Text(case.reference, style="dim"))
+    if whole:
+        console.print()
+        console.print(Text(f"The cases of one: {COMMAND} check {chapter.tag} --list --only CHECK"))
 
 
 def _remember(chapter: Chapter, judged: list[Stage], passed: bool, whole: bool,

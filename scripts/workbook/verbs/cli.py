@@ -159,7 +159,8 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
           part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
                                                    help="What must hold at the end of this part.")]
           = None,
-          listed: Annotated[bool, flag("--list", "Only list the checks and their cases.")] = False,
+          listed: Annotated[bool, flag("--list", "Only list the checks; their cases, if named.")]
+          = False,
           system: InOption = None, as_json: JsonOption = False) -> None:
     """Judge your code: behaviour, counted costs, speed."""
     if system:
