@@ -94,7 +94,9 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
             case 't': options.threads = parse_number<unsigned>("--threads", optarg, 1); break;
             case 'l': options.limits = parse_limits(optarg); break;
             case 'r':
-                break;  // TODO(9): --root DIR, in the usage too; an empty one is a mistake: say so
+                // TODO(9): --root DIR, in the usage too; an empty one is a mistake: say so. Keep it
+                // beside the ServerOptions: serve() makes handlers with it.
+                break;
             case 'u': return std::nullopt;
             default: throw std::invalid_argument("see --help");
         }

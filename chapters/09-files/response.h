@@ -21,6 +21,8 @@ public:
     // TODO(9): the body may be a FileRange, which belongs to the connection that will send it: the
     // response is made with a reference to it. What a file's name says that it is comes from a
     // table, so content_type() takes a MediaType.
+    // TODO(9): a head has no fixed bound any more: Location is as long as the name and the query.
+    // max_head counts the rest, and has to grow with Opening. See who asks for room by it.
     /// The most bytes that a head can have.
     static constexpr std::size_t max_head = 256;
 
@@ -46,7 +48,8 @@ public:
         has_request_body_ = true;
     }
 
-    // TODO(9): a small HTML page now; 301 and 405 come with a field line more.
+    // TODO(9): a small HTML page now: text/html; charset=utf-8, from <!doctype html> on, at most
+    // 1 KiB, with code and reason in it. 301 and 405 come with a field line more.
     /// The answer to a request that is not served: the status as text.
     void error(Status status);
 

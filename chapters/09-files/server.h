@@ -24,6 +24,7 @@ struct ServerOptions {
 /// them.
 class Server {
 public:
+    // TODO(9): and if a handler finds no --root. A std::function is better taken by reference.
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
     Server(const ServerOptions& options, HandlerFactory make_handler, std::atomic<bool>& stopping);
 

@@ -73,7 +73,7 @@ private:
     const std::atomic<bool>& stopping_;
     Fd listener_;
     Poller poller_;
-    // TODO(9): an Opening, whose date is set once a second: now_ tells when.
+    // TODO(9): an Opening (opening_), and when its next date is due by now_ (next_date_).
     BufferPool pool_;
     std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch

@@ -8,9 +8,9 @@
 
 namespace web {
 
-/// Answers with the files beneath a directory; where there is none, and to methods that are not for
-/// files, with what the application answers. Throws std::system_error if there is no such
-/// directory.
+/// Answers GET and HEAD with the files beneath a directory; where there is none, and to what else
+/// the application knows, with its answer. Other methods on a file are 405. Throws
+/// std::system_error if there is no such directory.
 std::unique_ptr<Handler> serve_files(const std::string& root, const CacheBounds& bounds,
                                      std::unique_ptr<Handler> app);
 
