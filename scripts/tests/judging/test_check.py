@@ -27,6 +27,7 @@ from workbook.measure import compare, speed
 from workbook.measure.costs import Costs
 from workbook.verbs import check as verb
 from workbook.verbs import verdicts as printed
+from workbook.servers import heads
 from workbook.servers.client import Received
 
 from conftest import Hotpath, assert_refused
@@ -109,6 +110,20 @@ def test_a_failed_case_is_told_in_full(chapter: Chapter, verdicts: Callable[...,
                  "02-fewer-syscalls: NOT YET, 1 of 2 checks fail"):
         assert part in said, said
     assert "remembered" not in said
+
+
+def test_what_came_is_shown_as_it_came_and_as_it_is_compared(
+        verdicts: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    case = next(case for case in ROUTES if case.name == "requests/echo")
+    raw = rows.NOT_FOUND.replace(b"\r\n", b"\r\nDate: today\r\n", 1)
+    verdicts(Verdict("behaviour.requests", "fail", "67 of 68 cases", failures=[
+        suite.Failure(case, "it is wrong", Received(rows.NOT_FOUND, "closed", 0.1, raw))]))
+    assert verb.run(find("9")) == 1
+    said = capsys.readouterr().out
+    for part in (f", then the end; {heads.HOW_TOLD}",
+                 "got       HTTP/1.1 404 Not Found\\r\\nDate: ",
+                 "told so   HTTP/1.1 404 Not Found\\r\\nContent-Type: text/plain"):
+        assert part in said, said
 
 
 @pytest.mark.parametrize("built, page", [

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -422,10 +423,16 @@ def dated(answer: bytes) -> bytes:
     return answer.replace(b"\r\n", b"\r\n" + DATED, 1)
 
 
+ERROR_PAGE = b"<!doctype html>\n<title>404 Not Found</title>\n"
+
+
+def error_head(page: bytes = ERROR_PAGE) -> bytes:
+    return (b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n" + DATED
+            + b"Content-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(page))
+
+
 def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
-    page = b"<!doctype html>\n<title>404 Not Found</title>\n"
-    error = (b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n" + DATED
-             + b"Content-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(page))
+    page, error = ERROR_PAGE, error_head()
     for raw, told in [
         (dated(rows.PAGE_ANSWER), rows.PAGE_ANSWER),
         (dated(rows.PAGE_HEAD) + dated(rows.PAGE_ANSWER), rows.PAGE_HEAD + rows.PAGE_ANSWER),
@@ -448,15 +455,43 @@ def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
     (b"X-Content-Type-Options: nosniff\r\n", b"", 0, "nosniff"),
     (b"", b"", 60, "when it was Mon, 23 Nov 2026 07:01:00 GMT"),
     (b"", b"", -60, "when it was Mon, 23 Nov 2026 06:59:00 GMT"),
-    (b"200 OK", b"404 Not Found", 0, ""),
+    (b"200 OK", b"404 Not Found", 0, "says 404 Not Found, and is as long"),
     (b"200 OK\r\n" + DATED + b"Content-Type: text/html", b"404 Not Found\r\n" + DATED
-     + b"Content-Type: text/plain", 0, "no small HTML page"),
+     + b"Content-Type: text/plain", 0, "not Content-Type: text/html; charset=utf-8"),
 ])
 def test_what_an_answer_of_chapter_9_lacks_is_told(old: bytes, new: bytes, late_s: float,
                                                    problem: str) -> None:
     raw = dated(rows.PAGE_ANSWER).replace(old, new)
     said = heads.lacking(raw, THEN + late_s, THEN + late_s)
     assert problem in said and bool(problem) == bool(said)
+
+
+@pytest.fixture
+def then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite takes it to be that time."""
+    clock = SimpleNamespace(time=lambda: THEN, monotonic=time.monotonic)
+    monkeypatch.setattr(suite, "time", clock)
+
+
+@pytest.mark.parametrize("page, problem", [
+    (ERROR_PAGE, ""),
+    (ERROR_PAGE[16:], "begins with <!doctype html>, says 404 Not Found"),
+    (ERROR_PAGE.replace(b"404 ", b""), "begins with <!doctype html>, says 404 Not Found"),
+    (ERROR_PAGE + b" " * 1024, "more than 1024 bytes"),
+], ids=["right", "no-doctype", "no-code", "long"])
+@pytest.mark.usefixtures("then")
+def test_an_error_page_is_told_what_it_lacks_before_where_it_differs(
+        serve: Callable[[Serve], tuple[str, int]], page: bytes, problem: str) -> None:
+    case = rows.row("lost", rows.get(b"/lost"), rows.NOT_FOUND, "RFC", check=REQUESTS)
+    failure = suite.perform(case, serve(answers(error_head(page) + page)), level=9)
+    assert (problem in failure.problem) if failure else not problem
+
+
+@pytest.mark.usefixtures("then")
+def test_a_difference_is_counted_in_what_is_told(
+        serve: Callable[[Serve], tuple[str, int]]) -> None:
+    failure = suite.perform(page_case(), serve(answers(dated(rows.PAGE_ANSWER[:-1]))), level=9)
+    assert failure is not None and failure.problem.endswith(", told so")
 
 
 def test_an_answer_without_a_date_is_for_chapters_before_9(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+HOW_TOLD = "told without Date and X-Content-Type-Options, an error as text"
 START = b"HTTP/1.1 "
 HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) ([^\r\n]*)\r\n((?:[^\r\n]+\r\n)*)\r\n")
 DATE = re.compile(rb"^Date: (\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)\r\n", re.M)
@@ -61,7 +62,7 @@ def lacking(data: bytes, since: float, until: float) -> str:
     for head in _heads(data):
         if head.status < 200 or head.start < done:  # within a body that looks like an answer
             continue
-        if what := _lacks(head, since, until):
+        if what := _lacks(head, since, until) or _no_page(data, head):
             return f"the answer {head.status} {what}"
         done = head.end + _length(head)
         if CHUNKED in head.fields:
@@ -164,6 +165,16 @@ def _lacks(head: Head, since: float, until: float) -> str:
     if not since - CLOCK_S <= then.timestamp() <= until + 1:
         now = time.strftime(IMF_FIXDATE, time.gmtime(until))
         return f"has the Date {dates[0].decode()}, when it was {now}"
-    if head.status >= 400 and b"Content-Type: " + PAGE_TYPE not in head.fields:
-        return "is no small HTML page"
     return ""
+
+
+def _no_page(data: bytes, head: Head) -> str:
+    """What an error's page is not."""
+    if head.status < 400 or _error_page(data, head):
+        return ""
+    if b"Content-Type: " + PAGE_TYPE not in head.fields:
+        return f"is no small HTML page: it is not Content-Type: {PAGE_TYPE.decode()}"
+    if _length(head) > MOST_OF_A_PAGE:
+        return f"is no small HTML page: it has more than {MOST_OF_A_PAGE} bytes"
+    return ("is no page that begins with <!doctype html>, says "
+            f"{head.status} {head.reason.decode('latin-1')}, and is as long as its Content-Length")

@@ -18,6 +18,7 @@ from workbook.common import stats
 from workbook.common.paths import COMMAND, SITE, shown
 from workbook.course import chapters
 from workbook.course.chapters import Chapter, Part
+from workbook.servers import heads
 
 SHOWN_FAILURES = 3
 MARKS: dict[Status, Text] = {
@@ -203,7 +204,13 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
                                                       ", only the end")
     if any(CONTINUE + expected in case.expect for expected in case.expect):
         rows["expected"] += ", with or without 100 Continue before it"
-    rows["got"] = wording.around(data, nearest)
+    if chapter.level >= suite.DATED_LEVEL and nearest:
+        rows["expected"] += f"; {heads.HOW_TOLD}"
+    if received and suite.is_told(received):
+        rows["got"] = wording.around(received.raw, b"")
+        rows["told so"] = wording.around(data, nearest)
+    else:
+        rows["got"] = wording.around(data, nearest)
     rows["so"] = failure.problem
     rows["again"] = _again(chapter, solution, case)
     if "@" not in case.name and (line := wording.one_liner(case)):  # `run` is another build

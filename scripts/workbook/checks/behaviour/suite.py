@@ -379,6 +379,9 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
     if len(answers) - len(wrong) >= case.enough:
         return _judge_heads(case, answers) if level >= DATED_LEVEL else None
     problem = _problem(case, wrong[0])
+    whole = wrong[0].end == "closed" and wrong[0].data
+    if whole and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
+        problem = lack.problem  # what makes it differ, if it says more than where
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
                    f"at least {case.enough} must be; the first other: {problem}")
@@ -444,7 +447,12 @@ def _problem(case: Case, received: Received) -> str:
     if case.expect == (b"",):
         return "an answer came where the connection should just have been closed"
     at = first_difference(nearest(case, received.data), received.data)
-    return f"the answer differs from byte {at} on"
+    return f"the answer differs from byte {at} on" + (", told so" if is_told(received) else "")
+
+
+def is_told(received: Received) -> bool:
+    """Whether something was taken away before it was compared."""
+    return received.raw not in (b"", received.data)
 
 
 def nearest(case: Case, data: bytes) -> bytes:
