@@ -188,6 +188,10 @@ def budgets() -> Iterator[Case]:
                     f"that send {unread}; after each, another asks, and reads",
                     "each of the others is served", served_beside,
                     arguments=limited(lent * BUFFER))
+    yield alone("half-heads-beside-each-of-them", STATUS,
+                f"the server may lend 4 buffers; one after another come {FEW} clients that send "
+                f"{unread}; after each two of them, another sends half of a head, and then the rest",
+                "each of the others is served", half_heads_beside, arguments=limited(4 * BUFFER))
     yield alone("those-without-progress-go", STATUS,
                 f"{sixteen}; {STALE + 1} clients, one after another, send {unread}; the first then "
                 "reads some; more come, until some are cut off",
@@ -264,6 +268,21 @@ def served_beside(server: Server) -> None:
         for client in clients:
             client.offer(UNREAD, LOOK_S)
             asks_and_reads(server)
+
+
+def half_heads_beside(server: Server) -> None:
+    """What can be held lies idle then, in large buffers, and half a head wants a small one."""
+    half = len(LAST[0]) // 2
+    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+        for number, client in enumerate(clients):
+            client.offer(UNREAD, LOOK_S)
+            if number % 2 == 0:
+                continue
+            received = exchange((server.host, server.port),
+                                (LAST[0][:half], HAS_SEEN_IT, LAST[0][half:]), PATIENCE_S)
+            if received.data != LAST[1]:
+                raise Unmet(f"one had {received.data[:40]!r}, and its connection was "
+                            f"{received.end}")
 
 
 def those_without_progress(server: Server) -> None:
