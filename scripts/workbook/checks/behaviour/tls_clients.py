@@ -141,6 +141,8 @@ def in_records(client: Client, pieces: Sequence[bytes], keep: int = 0) -> bytes:
     ciphertext, which are returned.
     """
     assert client.secure
+    if client.ended:
+        raise Unmet("the connection ended before it was secured")
     sealed = client.secure.sealed(pieces)
     client.secure.send_sealed(sealed[:len(sealed) - keep], time.monotonic() + PATIENCE_S)
     return sealed[len(sealed) - keep:]
