@@ -70,7 +70,7 @@ class Program:
 
 
 SYSTEMS = [
-    System("FreeBSD", "x86_64-freebsd", "FreeBSD", "x86_64"),
+    System("FreeBSD", "x86_64-freebsd", "FreeBSD", "x86_64", (*SOLVED, "floor")),
     System("macOS", "aarch64-macos", "Darwin", "arm64", (*ENDS, "floor")),
     System("NetBSD", "x86_64-netbsd", "NetBSD", "x86_64", (*FIRST_AND_LAST, "floor")),
     System("OpenBSD", "x86_64-openbsd", "OpenBSD", "x86_64", (*FIRST_AND_LAST, "floor")),
