@@ -119,7 +119,7 @@ def test_a_program_that_lacks_something_is_noticed(zig: list[str], tmp_path: Pat
 def configure(system: System, zig: list[str]) -> None:
     """Have CMake's own build directory for a system."""
     system.directory.mkdir(parents=True, exist_ok=True)
-    clang = " ".join([*zig, "c++", "-target", system.target, FLAGS])
+    clang = " ".join(["nice", "-n", "10", *zig, "c++", "-target", system.target, FLAGS])
     without = '' if LONG else "-nostdlib++"
     compiler = _script(system.directory / "c++", f'case " $* " in *" -c "*) exec {clang} "$@"; esac'
                                                  f'\nexec {clang} {without} "$@"')
