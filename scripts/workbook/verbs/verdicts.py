@@ -109,7 +109,7 @@ def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
     if whole and not counts["pass"]:
         return Text(f"{what}: NOT JUDGED, nothing could be", style="bold yellow")
     clock = next((verdict.figures["verdict"] for verdict in verdicts
-                  if "medal" in verdict.figures), "")
+                  if "verdict" in verdict.figures), "")
     if not whole and not counts["pass"] and clock not in ("", stats.PASS):
         return Text(f"{what}: what was asked for {clock}", style="bold yellow")
     skipped = sum(verdict.status == "skip" and registry.named(verdict.name).decides
