@@ -1,4 +1,5 @@
-"""Which tests follow each other in one process, and which run while no other does.
+"""Which tests follow each other in one process, which run while no other does, and how many judge a
+whole chapter at once.
 
 Four processes take groups of tests, the long ones first. A group is a file, for its tests share
 what they build; where chapters share nothing, it is a chapter (`of_chapter`). What judges by the
@@ -8,13 +9,15 @@ clock is marked `alone`: it comes last, and runs while the other processes wait.
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any
 
 import pytest
 from workbook.common.paths import BUILD
 from workbook.course.chapters import Chapter
+from workbook.machine.cores import available_cpus
 
 LONG_FIRST = ("systems", "gate", "servers")  # folders; the others as they come
 
@@ -62,6 +65,29 @@ def _turn(alone: bool) -> Iterator[None]:
         fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(door, fcntl.LOCK_UN)
         yield
+
+
+@contextmanager
+def judging() -> Iterator[None]:
+    """As many judge all of a server at once as there are processors: each keeps one busy, and with
+    more of them clients wait longer than a case has patience.
+    """
+    BUILD.mkdir(exist_ok=True)
+    with ExitStack() as stack:
+        places = [stack.enter_context((BUILD / f".tests.judging.{number}").open("w"))
+                  for number in range(available_cpus())]
+        while not any(_taken(place) for place in places):
+            time.sleep(0.2)
+        yield
+
+
+def _taken(place: IO[str]) -> bool:
+    """Whether it is ours now, until it is closed."""
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import programs
 import pytest
 from sample import sampled
-from turns import of_chapter
+from turns import judging, of_chapter
 
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases, suite
@@ -95,14 +95,16 @@ def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
     of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}") for tree in TREES])
 def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
     subject = built(tree.chapter, tree.sources(), AT_HOME)
-    found = stages.stages(tree.chapter, check.judge(subject, AT_HOME))
+    with judging():
+        found = stages.stages(tree.chapter, check.judge(subject, AT_HOME))
     assert stages.unmet(found) == sorted(tree.fails)
 
 
 @each_chapter
 def test_the_solution_passes(chapter: Chapter) -> None:
     subject = built(chapter, starters.sources(chapter.solution_dir), JUDGED)
-    verdicts = list(check.judge(subject, JUDGED))
+    with judging():
+        verdicts = list(check.judge(subject, JUDGED))
     assert not [verdict for verdict in verdicts if verdict.status == "fail"]
     assert [verdict.name for verdict in verdicts] == [
         found.name for found in registry.of(chapter, JUDGED)]
@@ -115,7 +117,8 @@ def test_the_solution_has_no_data_race(chapter: Chapter) -> None:
 
 def behaves(chapter: Chapter, preset: str) -> None:
     server = programs.solution(chapter.name, preset)
-    result = suite.run(server, sampled(cases.select(chapter.level)), chapter.level)
+    with judging():
+        result = suite.run(server, sampled(cases.select(chapter.level)), chapter.level)
     assert result.ok, [failure.problem for failure in result.failures] or result
 
 

@@ -38,6 +38,26 @@ def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
         thread.join()
 
 
+def test_no_more_judge_at_once_than_there_are_processors(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "BUILD", tmp_path)
+    monkeypatch.setattr(turns, "available_cpus", lambda: 2)
+    third = threading.Event()
+
+    def judge() -> None:
+        with turns.judging():
+            third.set()
+
+    with turns.judging():
+        with turns.judging():
+            thread = threading.Thread(target=judge)
+            thread.start()
+            assert not third.wait(0.5)
+        assert third.wait(20)
+    thread.join()
+
+
+
 def test_the_table_adds_up() -> None:
     files = {"scripts/tests/a/test_x.py": timetable.Row(2, 30.0, 5.0),
              "scripts/tests/a/test_y.py": timetable.Row(1, 50.0, 5.0),

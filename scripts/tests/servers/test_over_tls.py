@@ -15,6 +15,7 @@ from threading import Thread
 
 import programs
 import pytest
+from turns import judging
 
 from workbook.checks import registry
 from workbook.checks.behaviour import over_tls, suite
@@ -138,6 +139,7 @@ def must_hold(server: Path, cases: Sequence[Case], level: int) -> None:
     parts = [alone[i:i + AT_A_TIME] for i in range(0, len(alone), AT_A_TIME)]
     for part in ([case for case in cases if not case.alone], *parts):
         options = certificates.localhost().options if part[0].check == over_tls.NAME else ()
-        result = suite.run(server, part, level, options)
+        with judging():
+            result = suite.run(server, part, level, options)
         assert result.ok, [(failure.case.name, failure.problem)
                            for failure in result.failures] or result

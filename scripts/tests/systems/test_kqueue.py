@@ -21,6 +21,7 @@ import programs
 import pytest
 from lengths import LONG
 from sample import sampled
+from turns import judging
 
 from workbook.checks import labs, poller
 from workbook.checks.behaviour import cases, suite
@@ -223,7 +224,9 @@ def test_event_loops_have_no_data_race(solution: Path) -> None:
 
 def behaves(solution: Path, preset: str) -> None:
     level = int(solution.name[:2])
-    result = suite.run(programs.solution(solution.name, preset), sampled(cases.select(level)), level)
+    server = programs.solution(solution.name, preset)
+    with judging():
+        result = suite.run(server, sampled(cases.select(level)), level)
     assert result.ok, [(failure.case.name, failure.problem) for failure in result.failures] or [
         group.stopped for group in result.groups.values()]
 
