@@ -29,6 +29,8 @@ from workbook.servers.process import Ended, Server, running
 
 BLAMED = "behaviour.connections"  # for an end that is not well
 SERVERS = 4  # share the cases: nearly all of a case is waiting
+ALONE = 16  # cases at a time that have one of their own: all clients are threads of ours
+
 NEIGHBOUR_S = 0.01  # for each more time, of all together
 MAX_HANGS = 8
 END_S = 5.0  # for a process that has begun to end, on a busy machine
@@ -128,7 +130,7 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
              on_case: Callable[[Case], None] = lambda case: None,
              patient: bool = True, arguments: Sequence[str] = ()) -> Iterator[Group]:
     """Each group, in their order, as soon as it is known how it went. A few servers share the
-    cases; afterwards those that have a server of their own are run, all at the same time. Who is
+    cases; afterwards those that have a server of their own are run, some at a time. Who is
     not patient asks no more after the first that does not hold. All servers have the arguments.
     """
     raise_descriptor_limit()
@@ -136,7 +138,7 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
     work = _Work(cases, on_case, level, patient)
     alone = [case for case in cases if case.alone]
     with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
-          ThreadPoolExecutor(len(alone) + 1) as own):
+          ThreadPoolExecutor(ALONE) as own):
         try:
             rooted = (*command, "--root", str(site.make(Path(folder)))) if work.rooted else ()
             serving = [shared.submit(_serve, how, waiting, work)
