@@ -28,7 +28,7 @@ SECURED = [name for name in sorted(path.name for path in SOLUTIONS.glob("[0-9]*"
            if (SOLUTIONS / name / "tls.h").exists()]
 AT_A_TIME = 12  # cases with a server of their own, whose clients all are Python's
 
-pytestmark = [pytest.mark.usefixtures("nothing_left"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.usefixtures("nothing_left"), pytest.mark.timeout(1800)]
 
 
 @contextmanager
@@ -137,9 +137,9 @@ def must_hold(server: Path, cases: Sequence[Case], level: int) -> None:
     """Those with a server of their own a few at a time, for their clients are Python's."""
     alone = [case for case in cases if case.alone]
     parts = [alone[i:i + AT_A_TIME] for i in range(0, len(alone), AT_A_TIME)]
-    for part in ([case for case in cases if not case.alone], *parts):
-        options = certificates.localhost().options if part[0].check == over_tls.NAME else ()
-        with judging():
+    with judging():
+        for part in ([case for case in cases if not case.alone], *parts):
+            options = certificates.localhost().options if part[0].check == over_tls.NAME else ()
             result = suite.run(server, part, level, options)
-        assert result.ok, [(failure.case.name, failure.problem)
-                           for failure in result.failures] or result
+            assert result.ok, [(failure.case.name, failure.problem)
+                               for failure in result.failures] or result

@@ -46,7 +46,7 @@ MIRROR = SCRIPTS / "mirror"
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1800),  # beside others it waits for its turn to judge
 ]
 
 def once(solutions: list[Path], *files: str, preset: str = "") -> pytest.MarkDecorator:
