@@ -1,8 +1,8 @@
 #!/bin/sh
 # CMake's compiler launcher for the tests. Most of the time that a source takes goes into the headers
-# of the standard library: clang reads them once for each set of flags. What has been compiled before
-# comes out of ccache, where there is one. What is built as readers build it, with -O3, is compiled
-# without either's help with headers, so that an #include that is missing is missed.
+# of the standard library: clang reads them once for each set of flags, and what has been compiled
+# before comes out of ccache, where there is one. What is built with -O3, as readers build it, reads
+# its headers itself: so an #include that is missing is missed.
 # usage: precompiling.sh DIRECTORY COMPILER ARGUMENT…
 set -u
 directory=$1

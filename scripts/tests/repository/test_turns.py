@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,6 +13,9 @@ import sample
 import timetable
 import turns
 from workbook.checks.behaviour.cases import select
+from workbook.machine import needs
+
+from conftest import PRECOMPILING
 
 
 def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
@@ -106,3 +111,21 @@ def test_a_sample_leaves_only_cuts_out(capsys: pytest.CaptureFixture[str]) -> No
     left_out = {case.name for case in cases} - {case.name for case in kept}
     assert left_out and all("-at-" in name for name in left_out)
     assert {case.check for case in kept} == {case.check for case in cases}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="headers are read once on Linux alone")
+def test_a_missing_include_is_missed_where_readers_build(tmp_path: Path) -> None:
+    """Elsewhere the headers are there already, so that most of the tests compile faster."""
+    compiler = needs.compiler()
+    if compiler is None or "clang" not in compiler.name:
+        pytest.skip("this compiler reads its headers each time")
+    source = tmp_path / "source.cpp"
+    source.write_text("std::string text() { return {}; }\n")
+
+    def compiles(optimised: str) -> bool:
+        command = [PRECOMPILING, tmp_path / "headers", compiler, "-stdlib=libc++", "-std=c++23",
+                   "-Werror", optimised, "-o", tmp_path / "object", "-c", source]
+        return subprocess.run(command, capture_output=True).returncode == 0
+
+    assert compiles("-O2") and len(list((tmp_path / "headers").glob("*.pch"))) == 1
+    assert not compiles("-O3")
