@@ -17,6 +17,7 @@ from pathlib import Path
 
 import programs
 import pytest
+from conftest import PRECOMPILING
 from lengths import LONG
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.machine.cores import available_cpus
@@ -59,6 +60,11 @@ class System:
     @property
     def directory(self) -> Path:
         return PORTABLE / self.name
+
+    @property
+    def compiler(self) -> Path:
+        """A script; precompiling.sh knows clang by this name."""
+        return self.directory / "clang++"
 
 
 @dataclass(frozen=True)
@@ -120,15 +126,16 @@ def configure(system: System, zig: list[str]) -> None:
     """Have CMake's own build directory for a system."""
     system.directory.mkdir(parents=True, exist_ok=True)
     clang = " ".join(["nice", "-n", "10", *zig, "c++", "-target", system.target, FLAGS])
-    without = '' if LONG else "-nostdlib++"
-    compiler = _script(system.directory / "c++", f'case " $* " in *" -c "*) exec {clang} "$@"; esac'
-                                                 f'\nexec {clang} {without} "$@"')
+    without = "" if LONG else "-nostdlib++"
+    compiler = _script(system.compiler,
+                       f'case " $* " in *" -c "* | *" c++-header "*) exec {clang} "$@"; esac\n'
+                       f'exec {clang} {without} "$@"')
     archiver = _script(system.directory / "ar", f'exec {" ".join(zig)} ar "$@"')
     done = _run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(system.directory),
                  f"-DCMAKE_SYSTEM_NAME={system.cmake}",
                  f"-DCMAKE_SYSTEM_PROCESSOR={system.processor}",
                  f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_AR={archiver}",
-                 "-DCMAKE_CXX_COMPILER_LAUNCHER=",  # Zig has a cache of its own
+                 f"-DCMAKE_CXX_COMPILER_LAUNCHER={PRECOMPILING};{system.directory / 'precompiled'}",
                  "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
                  "-DHOTPATH_ALLOCATOR=system"])
     assert done.returncode == 0, _last_lines(done)
@@ -153,7 +160,7 @@ def compile_all(system: System, objects: set[str]) -> None:
 
 def linked(system: System, program: Program) -> subprocess.CompletedProcess[str]:
     """The program of its objects; without the C++ library unless there is time for that."""
-    return _run([str(system.directory / "c++"), *program.objects, "-o", f"{program.name}.linked"],
+    return _run([str(system.compiler), *program.objects, "-o", f"{program.name}.linked"],
                 system.directory)
 
 
@@ -179,6 +186,7 @@ def _script(path: Path, text: str) -> Path:
 def _run(command: list[str], directory: Path = ROOT) -> subprocess.CompletedProcess[str]:
     caches = {name: str(PORTABLE / "zig") for name in
               ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+    caches["CCACHE_DISABLE"] = "1"  # Zig has a cache of its own
     return subprocess.run(command, env={**os.environ, **caches}, stdin=subprocess.DEVNULL,
                           cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True)
