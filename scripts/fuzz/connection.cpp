@@ -132,14 +132,17 @@ std::string with_joined_chunks(std::string answers) {
     constexpr std::string_view coded = "\r\nTransfer-Encoding: chunked\r\n";
     constexpr std::string_view head_end = "\r\n\r\n";
     for (std::size_t at = 0; (at = answers.find(coded, at)) != std::string::npos;) {
-        at = std::min(answers.find(head_end, at) + head_end.size(), answers.size());
+        at = answers.find(head_end, at);
+        if (at == std::string::npos) break;  // an echo that only looks like such a head
+        at += head_end.size();
         for (std::size_t size = 1; size > 0; at += size) {
-            const auto [end, error] =
-                std::from_chars(&answers[at], answers.data() + answers.size(), size, 16);
-            if (error != std::errc{}) break;
+            const char* const last = answers.data() + answers.size();
+            const auto [end, error] = std::from_chars(&answers[at], last, size, 16);
+            if (error != std::errc{} || size > static_cast<std::size_t>(last - end)) break;
             const auto line = static_cast<std::size_t>(end - &answers[at]) + 2;
             answers.erase(at, line);
             if (size == 0) answers.insert(at, "(end)");
+            if (at + size > answers.size()) return answers;
             answers.erase(at + size, 2);
         }
     }

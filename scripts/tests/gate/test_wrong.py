@@ -28,7 +28,7 @@ def test_the_case_that_the_page_names_catches_each_defect() -> None:
     missed = []
     for name, case in wrong.CAUGHT_BY.items():
         preset = "asan" if name in UNDER_SANITIZERS else "measure"
-        server = programs.aside("wrong", wrong.sources(name), preset)
+        server = programs.aside("wrong", wrong.sources(name), preset, lean=True)
         if suite.run(server, [known[case]], LEVEL).ok:
             missed.append(name)
     assert not missed

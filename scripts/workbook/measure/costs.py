@@ -223,16 +223,21 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
 
 
 def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_alive: bool) -> None:
-    """The same requests, `depth` at once, answered before the next are sent."""
+    """The same requests, `depth` at once, answered before the next are sent. The server has gone
+    to sleep behind a client that came or went before it is asked: what of that it sees together
+    would differ from run to run.
+    """
     if not keep_alive:
         for _ in range(times):
             with connect((server.host, server.port), PATIENCE_S) as client:
                 _send(server, [client], request, measure.piece)
                 _judge(server, b"".join(iter(lambda: client.recv(65_536), b"")))
+            server.sleeps(PATIENCE_S)
         return
     with ExitStack() as stack:
         clients = [stack.enter_context(connect((server.host, server.port), PATIENCE_S))
                    for _ in range(measure.clients)]
+        server.sleeps(PATIENCE_S)
         for _ in range(times):
             _send(server, clients, request * measure.depth, measure.piece)
             for client in clients:
