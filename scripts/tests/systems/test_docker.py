@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -25,8 +26,9 @@ import pytest
 import yaml
 
 from workbook.common.errors import UserError
-from workbook.common.paths import ROOT, SCRIPTS
+from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS
 from workbook.machine import box, needs, setup
+from workbook.servers import certificates
 
 from conftest import Hotpath, assert_refused
 
@@ -252,26 +254,35 @@ def test_a_server_image_serves(images: dict[str, int], project: str, system: str
 
 def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], project: str,
                                                   tmp_path: Path) -> None:
-    """As chapter 9's page starts it: a folder of the host's, nothing else of it, and as nobody."""
+    """As the pages of chapters 9 and 15 start it: a folder of the host's, nothing else of it, and
+    as nobody; by TLS, with the libraries which that needs.
+    """
     tmp_path.chmod(0o755)
-    (tmp_path / "page.html").write_bytes(b"<p>mounted</p>")
-    (tmp_path / "secret.txt").touch(mode=0o600)
-    (tmp_path / "way-out").symlink_to("/server")
-    image = f"hotpath-linux-server:{box.ensure_server('linux', FILES)['HOTPATH_SERVER_TAG']}"
+    site, tls = tmp_path / "site", tmp_path / "tls"
+    site.mkdir(), tls.mkdir()
+    (site / "page.html").write_bytes(b"<p>mounted</p>")
+    (site / "secret.txt").touch(mode=0o600)
+    (site / "way-out").symlink_to("/server")
+    pair = certificates.localhost()
+    for file in (pair.cert, pair.key):
+        shutil.copy(file, tls / file.name)
+        (tls / file.name).chmod(0o644)
+    image = f"hotpath-linux-server:{box.ensure_server('linux', LAST)['HOTPATH_SERVER_TAG']}"
     started = box._engine(
         "run", "-d", "--read-only", "--cap-drop", "ALL", "-p", "127.0.0.1::8080",
-        "-v", f"{tmp_path}:/site:ro", f"--label=com.docker.compose.project={project}",
-        image, "--root", "/site")
+        "-v", f"{site}:/site:ro", "-v", f"{tls}:/tls:ro",
+        f"--label=com.docker.compose.project={project}",
+        image, "--root", "/site", "--cert", f"/tls/{pair.cert.name}", "--key", f"/tls/{pair.key.name}")
     assert started.returncode == 0, started.stderr
     container = started.stdout.strip()
     try:
         until(lambda: box._inspected(container, ".State")["Health"]["Status"] == "healthy")
         ports = box._inspected(container, ".NetworkSettings.Ports")
-        at = f"http://127.0.0.1:{ports['8080/tcp'][0]['HostPort']}"
+        at = f"https://localhost:{ports['8080/tcp'][0]['HostPort']}"
         assert fetched(f"{at}/page.html") == (200, b"<p>mounted</p>")
         assert fetched(f"{at}/secret.txt")[0] == 404
         assert fetched(f"{at}/way-out")[0] == 404
-        (tmp_path / "later.txt").write_bytes(b"put there while it ran")
+        (site / "later.txt").write_bytes(b"put there while it ran")
         assert fetched(f"{at}/later.txt") == (200, b"put there while it ran")
         assert box._engine("stop", "-t", "60", container).returncode == 0
         assert box._inspected(container, ".State")["ExitCode"] == 0
@@ -279,7 +290,7 @@ def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], projec
         box._engine("rm", "-f", container)
 
 
-FILES = "solutions/09-files"
+LAST = f"solutions/{max(path.name for path in SOLUTIONS.glob('[0-9]*'))}"
 
 
 def until(holds: Callable[[], bool], seconds: float = 60) -> None:
@@ -291,7 +302,8 @@ def until(holds: Callable[[], bool], seconds: float = 60) -> None:
 
 def fetched(url: str) -> tuple[int, bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
+        trusted = ssl.create_default_context(cafile=certificates.localhost().cert)
+        with urllib.request.urlopen(url, timeout=60, context=trusted) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.read()
