@@ -1,8 +1,8 @@
-"""Some of the places where a request can be cut or spoilt, for runs beside the one that tries them
-all.
+"""Some of what could be asked, others each time, beside a run that asks all. HOTPATH_SEED asks the
+same again.
 
 The gate judges each solution with the whole table; under a sanitizer or on another kernel interface
-a few dozen of each kind are tried, others each time. HOTPATH_SEED tries the same again.
+a few dozen are tried of each kind of place where a request can be cut or spoilt.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ def sampled(cases: Sequence[Case]) -> list[Case]:
     left_out = {case.name for kind, alike in kinds.items()
                 for case in _left_out(kind, alike)}
     return [case for case in cases if case.name not in left_out]
+
+
+def some(all_of_them: Sequence[str], count: int, what: str) -> list[str]:
+    """So many of these; says how to have the same again. `what` they are of tells samples apart."""
+    print(f"some of the checks; the same again: HOTPATH_SEED={SEED}")
+    return random.Random(f"{SEED} {what}").sample(all_of_them, count)
 
 
 def _left_out(kind: str, alike: list[Case]) -> list[Case]:

@@ -203,8 +203,10 @@ def test_a_server_that_dies_during_a_check(hotpath: Hotpath, copy: Path) -> None
 
 
 def test_a_server_that_hangs_during_a_check(hotpath: Hotpath, copy: Path) -> None:
-    edit(copy / "chapters/04-threads/app.cpp", "    const bool get = ",
-         "    for (volatile bool on = true; on;) {}\n    const bool get = ")
+    app = copy / "chapters/04-threads/app.cpp"
+    edit(app, '#include "app.h"\n', '#include "app.h"\n\n#include <unistd.h>\n')
+    edit(app, "    const bool get = ",
+         "    for (volatile bool on = true; on;) ::pause();\n    const bool get = ")
     told = hotpath("check", "4", "--only", "behaviour", root=copy)
     assert told.returncode == 1
     assert "Traceback" not in told.stderr

@@ -22,7 +22,7 @@ from workbook.measure import labs
 from workbook.measure.costs import Costs, Measure
 
 PROGRAM = "validate"
-PATIENCE_S = 90.0  # for one step, which takes a second or two
+PATIENCE_S = 30.0  # for one step, which takes a second or two
 SECONDS = 4.0
 SAID = 25  # lines of a validation that failed
 
