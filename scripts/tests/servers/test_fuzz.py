@@ -28,7 +28,7 @@ from workbook.machine.cores import available_cpus
 from workbook.servers import build
 
 FUZZ = SCRIPTS / "fuzz"
-SECONDS = int(seconds(5, 600))
+SECONDS = int(seconds(3, 600))
 PLANTED_SECONDS = 60  # far more than it takes
 CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
 KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
