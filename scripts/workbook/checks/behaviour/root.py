@@ -59,8 +59,8 @@ def cases() -> Iterator[Case]:
     for what, done in [("missing", "a folder that is not there"), ("file", "a file"),
                        ("unreadable", "a folder that it may not read"), ("empty", "no name")]:
         yield alone(f"{what}-root", "openat(2)", f"the server is started again with {done} as "
-                    "--root", "it names --root and the folder on stderr, says nothing on stdout, "
-                    "and ends with 1", partial(refused, what=what), site=make)
+                    "--root, on a port that is taken", "it asks for no port, names --root and the "
+                    "folder on stderr, says nothing on stdout, and ends with 1", partial(refused, what=what), site=make)
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
@@ -93,7 +93,8 @@ def refused(server: Server, what: str) -> None:
             name.mkdir(mode=0)
             wrapper = without_rights(server)
         named = "" if what == "empty" else str(name)
-        code, out, err = start.started_in_vain(server, "--root", named, wrapper=wrapper)
+        code, out, err = start.started_in_vain(server, "--port", str(server.port), "--root", named,
+                                               wrapper=wrapper)
     if code is None:
         raise Unmet("it was started" if out else "it did not end")
     if code != 1 or out or "--root" not in err or named not in err:
