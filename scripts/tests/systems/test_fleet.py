@@ -13,6 +13,7 @@ import kubernetes_validate
 import programs
 import pytest
 import yaml
+from lengths import LONG
 
 from workbook.checks.model import RELEASE
 from workbook.common.errors import UserError
@@ -25,7 +26,8 @@ GENTLE = 0.25  # of a processor for each generator: the engine, too, has somethi
 LONG_S = 150
 MANIFESTS = list(yaml.safe_load_all((ROOT / "docker/kubernetes.yaml").read_text()))
 
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("fleet")]
+# Behind those who make the base image.
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("test_docker")]
 
 
 def printed(histogram: list[list[int]], seconds: float = 1.0, **errors: int) -> str:
@@ -97,7 +99,13 @@ def left() -> dict[str, str]:
             "swarm": fleet.docker("info", "--format", "{{.Swarm.LocalNodeState}}")}
 
 
+def needs_minutes() -> None:
+    if not LONG:
+        pytest.skip("an update of a fleet under load takes minutes: test --long")
+
+
 def test_no_request_fails_while_servers_are_replaced_and_one_is_killed() -> None:
+    needs_minutes()
     needs_engine()
     before = left()
     plan = Plan(replicas=2, seconds=LONG_S, generator_cpus=GENTLE, cpus=0.5)
@@ -110,6 +118,7 @@ def test_no_request_fails_while_servers_are_replaced_and_one_is_killed() -> None
 
 
 def test_requests_fail_when_nobody_is_told_and_nothing_is_tried_again() -> None:
+    needs_minutes()
     needs_engine()
     plan = Plan(replicas=2, seconds=LONG_S, generator_cpus=GENTLE, stop_signal="SIGKILL",
                 retries=False, told=False)
