@@ -19,7 +19,7 @@ from tree_sitter import Language, Node, Parser
 
 from workbook.common.paths import RESULTS, ROOT, SOLUTIONS
 from workbook.course.chapters import Chapter, all_chapters
-from workbook.figures import picture, recorded
+from workbook.figures import colours, picture, recorded
 from workbook.verbs import cli
 
 PARSER = Parser(Language(tree_sitter_cpp.language()))
@@ -207,7 +207,15 @@ def test_what_the_readme_links_to_is_here() -> None:
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 
-@pytest.mark.parametrize("theme", picture.THEMES)
+@pytest.mark.parametrize("theme, classes", [("light", "html.light"), ("dark", "html.navy")])
+def test_what_is_drawn_has_the_colours_of_the_book(theme: str, classes: str) -> None:
+    css = (ROOT / "book" / "theme" / "hotpath.css").read_text(encoding="utf-8")
+    rules = css.partition(f"{classes},")[2].partition("}")[0]
+    of_the_book = dict(re.findall(r"--([\w-]+): (#\w+);", rules))
+    assert colours.THEMES[theme].items() <= of_the_book.items()
+
+
+@pytest.mark.parametrize("theme", colours.THEMES)
 def test_the_readmes_picture_shows_what_was_recorded(theme: str) -> None:
     drawn = picture.file(RESULTS, theme).read_text(encoding="utf-8")
     assert drawn == picture.draw(recorded.load(), theme), (

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbook.figures import colours
+
 LEAST = 0.001  # of all: what is narrower nobody can see
 TEMPLATE = Path(__file__).parent / "templates" / "flame.html"
 
@@ -39,7 +41,8 @@ def page(stacks: Mapping[tuple[str, ...], int], title: str, unit: str) -> str:
     root = grow(stacks)
     frames = json.dumps(_plain(root, root.count * LEAST)).replace("<", "\\u003c")
     template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
-    return template.render(title=title, unit=unit, total=f"{root.count:,}", frames=frames)
+    return template.render(title=title, unit=unit, total=f"{root.count:,}", frames=frames,
+                           colours=colours.css("light"))
 
 
 def _plain(frame: Frame, least: float) -> list[object]:

@@ -6,17 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common.paths import write_atomically
-from workbook.figures import charts, recorded
+from workbook.figures import charts, colours, recorded
 
 FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', Helvetica, Arial, sans-serif"
-
-# The book's own colours (theme/hotpath.css), light and dark.
-THEMES = {
-    "light": {"fg": "#2b2b2f", "muted": "#5e5d61", "line": "#e1dbcf", "accent": "#9c3a0e",
-              "cool": "#1d5b86"},
-    "dark": {"fg": "#d8d5ce", "muted": "#a3a19b", "line": "#363840", "accent": "#f2a67d",
-             "cool": "#8cc3e6"},
-}
 
 
 def file(directory: Path, theme: str) -> Path:
@@ -25,17 +17,17 @@ def file(directory: Path, theme: str) -> Path:
 
 def draw(results: dict[str, Any], theme: str) -> str:
     """The book's chart as a document of its own, with colours and a font of its own."""
-    colours = "; ".join(f"--{name}: {value}" for name, value in THEMES[theme].items())
     opening, rest = charts.ladder(results).split(">", 1)
     opening = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
-    opening = opening.replace('style="', f'style="{colours}; color: var(--fg); ')
+    drawn = colours.css(theme, colours.DRAWN)
+    opening = opening.replace('style="', f'style="{drawn}; color: var(--fg); ')
     opening = opening.replace("font-family: inherit", f"font-family: {FONT}")
     return f"{opening}>{rest}\n"
 
 
 def write(results: dict[str, Any], directory: Path) -> None:
     """Draw both pictures anew; raises OSError if one cannot be written."""
-    for theme in THEMES:
+    for theme in colours.THEMES:
         write_atomically(file(directory, theme), draw(results, theme))
 
 

@@ -38,7 +38,7 @@ def html(results: dict[str, Any]) -> str:
     """The page: chart, tables, machine and method. Asks for nothing over the network."""
     import jinja2
 
-    from workbook.figures import charts
+    from workbook.figures import charts, colours
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
@@ -47,6 +47,7 @@ def html(results: dict[str, Any]) -> str:
     phases = list(results["method"]["phases"])
     return environment.get_template("report.html.j2").render(
         results=results, phases=phases, costs=costs.LABELS, what=charts.WHAT,
+        light=colours.css("light"), dark=colours.css("dark"),
         charts={phase: jinja2.utils.markupsafe.Markup(charts.ladder(results, phase))
                 for phase in phases if phase != "warm-up"},
         ratios={name: {phase: _ratios(results, name, phase) for phase in phases}
