@@ -245,7 +245,7 @@ def test_atomic_writing_replaces(tmp_path: Path) -> None:
 @pytest.mark.timeout(500)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ending_a_bench_leaves_nothing(number: int) -> None:
-    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench"],
+    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench", "1", "2"],
                                env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True)
@@ -257,7 +257,7 @@ def test_ending_a_bench_leaves_nothing(number: int) -> None:
 
 
 def _wait_for_a_server(process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 400  # every checkpoint is built first, perhaps on a busy machine
+    deadline = time.monotonic() + 400  # what is measured is built first, perhaps on a busy machine
     us = psutil.Process(process.pid)
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(psutil.NoSuchProcess):  # a compiler that ended while we looked

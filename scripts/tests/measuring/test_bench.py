@@ -359,7 +359,7 @@ def test_a_server_with_errors_is_not_compared(tmp_path: Path) -> None:
 def test_a_bench_that_is_stopped_writes_nothing() -> None:
     page = BUILD / "report" / "index.html"
     before = page.stat().st_mtime_ns if page.exists() else None
-    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench"],
+    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench", "1", "2"],
                                env={**os.environ, "PYTHONPATH": str(SCRIPTS)}, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, start_new_session=True)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import programs
 import psutil
 import pytest
 
@@ -188,7 +189,7 @@ def test_every_checkpoint_gets_through_every_phase(name: str) -> None:
     build.build_target("floor")
     binary = BUILD / "release/scripts/floor/floor"
     if name != "floor":
-        binary = build.build_server(SOLUTIONS / name)
+        binary = programs.served(name)
     for seconds in 0.7, 7:  # beside others the slowest has not answered anything in the first
         phases = [Phase(p.name, p.script, p.connections, seconds, p.threads)
                   for p in stress.short_form()]

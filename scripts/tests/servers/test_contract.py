@@ -19,7 +19,7 @@ from workbook.checks.behaviour.rows import PAGE_ANSWER, get
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.course.starters import sources
-from workbook.servers.build import build_server, build_target
+from workbook.servers.build import build_target
 from workbook.servers.client import exchange
 from workbook.servers.process import Server, running, running_other
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("nothing_left")
 @pytest.fixture(scope="module", params=[*CHECKPOINTS, FLOOR])
 def binary(request: pytest.FixtureRequest) -> Path:
     if request.param != FLOOR:
-        return build_server(SOLUTIONS / request.param)
+        return programs.served(request.param)
     build_target(FLOOR)
     return BUILD / "release" / "scripts" / "floor" / "floor"
 
@@ -41,7 +41,7 @@ def binary(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="module", params=CHECKPOINTS)
 def checkpoint(request: pytest.FixtureRequest) -> Path:
     """A server with routes, which the floor has not."""
-    return build_server(SOLUTIONS / request.param)
+    return programs.served(request.param)
 
 
 def run(binary: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ def test_a_bad_option_is_refused(binary: Path, arguments: tuple[str, ...]) -> No
                                     "-1,2,3,4,5", "1,2,3,4,-5", "1, 2,3,4,5", "4294967296,2,3,4,5"])
 @pytest.mark.parametrize("name", [name for name in CHECKPOINTS if name >= "05"])
 def test_limits_are_five_numbers(name: str, limits: str) -> None:
-    refused = run(build_server(SOLUTIONS / name), "--port", "0", "--limits", limits)
+    refused = run(programs.served(name), "--port", "0", "--limits", limits)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"--limits {limits}: not five numbers" in refused.stderr
 
@@ -98,9 +98,9 @@ def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
 def test_it_starts_a_worker_for_each_core_it_may_use(name: str) -> None:
     allowed = os.sched_getaffinity(0)
     core = min(allowed)
-    with running(build_server(SOLUTIONS / name), wrapper=["taskset", "-c", str(core)]) as server:
+    with running(programs.served(name), wrapper=["taskset", "-c", str(core)]) as server:
         assert comes_to(server, 1)
-    with running(build_server(SOLUTIONS / name)) as server:
+    with running(programs.served(name)) as server:
         assert comes_to(server, len(allowed))
 
 

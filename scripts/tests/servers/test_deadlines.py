@@ -14,12 +14,13 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import programs
 import pytest
 
 from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import HOST, MAX_BODY, noise, post
 from workbook.course.chapters import Chapter, all_chapters
-from workbook.servers import build, heads
+from workbook.servers import heads
 from workbook.servers.process import Server, running
 
 CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
@@ -149,7 +150,7 @@ def behaviours(chapter: Chapter) -> list[Behaviour]:
 
 
 def of_solutions() -> list[Watch]:
-    return [Watch(chapter.name, build.build_server(chapter.solution_dir), behaviour,
+    return [Watch(chapter.name, programs.served(chapter.name), behaviour,
                   (chapter.number or 0) >= FIRST_WITH_A_RATE)
             for chapter in CLIMB for behaviour in behaviours(chapter)]
 

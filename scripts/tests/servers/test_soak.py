@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import programs
 import psutil
 import pytest
 from lengths import seconds
@@ -111,7 +112,7 @@ def settled(server: Server, at_rest: int) -> int:
 @pytest.mark.parametrize("name", MOMENTS)
 def test_a_crowd_leaves_nothing_behind(name: str) -> None:
     raise_descriptor_limit()
-    binary = build.build_server(SOLUTIONS / name)
+    binary = programs.served(name)
     seeds = iter(range(10**9))
     with running(binary, "--threads", "1" if name == "05-event-loop" else "2") as server:
         memory = psutil.Process(server.pid).memory_info

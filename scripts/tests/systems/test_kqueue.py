@@ -265,7 +265,7 @@ def planted(fault: Fault, original: Path, copy: Path) -> Iterator[None]:
         shutil.copy(original / fault.file, copy / fault.file)
 
 
-@once(TRIED, "worker.cpp", "poller_kqueue.cpp")
+@once(TRIED if LONG else TRIED[-1:], "worker.cpp", "poller_kqueue.cpp")
 def test_no_phase_of_the_stress_test_has_an_error(solution: Path, many_descriptors: int) -> None:
     """The four at half their size and a quarter of their time: judged by count, not by speed."""
     phases = [replace(phase, connections=min(phase.connections, 5000, many_descriptors - 200),
