@@ -109,10 +109,10 @@ def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
 @pytest.mark.parametrize("tree", [
     of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}") for tree in TREES])
 def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
+    """It waits for its turn with nobody: what is red is mostly waited for."""
     asked = some_of(tree)
     subject = built(tree.chapter, tree.sources(), asked)
-    with judging():
-        found = stages.stages(tree.chapter, check.judge(subject, asked))
+    found = stages.stages(tree.chapter, check.judge(subject, asked))
     assert stages.unmet(found) == sorted(tree.fails)
 
 
