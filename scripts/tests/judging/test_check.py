@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course import chapters, progress
 from workbook.course.chapters import Chapter, find
-from workbook.measure import compare, speed
+from workbook.measure import compare, costs, speed
 from workbook.measure.costs import Costs
 from workbook.verbs import check as verb
 from workbook.verbs import verdicts as printed
@@ -180,6 +180,22 @@ def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Ca
     assert said.count("✗ requests/") == 3
     assert f"also failing: behaviour.requests {len(ROUTES) - 3}\n" in said
     assert f"check 2 --solution --case '{ROUTES[3].name}'" in said
+
+
+@pytest.mark.parametrize("refused", ["logged", "secured", "turned_away"])
+def test_a_server_without_an_option_is_counted_without_it(
+        refused: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that does not know --access-log ends at once: that is no other cost's fault."""
+    def count(*_: object, measures: Sequence[costs.Measure], **__: object) -> Costs:
+        if any(getattr(measure, refused) for measure in measures):
+            raise UserError("server ended before it was ready", "see --help")
+        return Costs({name: 0.0 for measure in measures for name in measure.figures})
+
+    monkeypatch.setattr(counted.costs, "count", count)
+    last = find("15")
+    wanted = [check for check in registry.of(last) if check.measure]
+    fails = {found.name for found in counted.judge(subject(last), wanted) if found.status == "fail"}
+    assert fails == {check.name for check in wanted if getattr(check.measure, refused)}
 
 
 def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Callable[..., None],

@@ -28,9 +28,14 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):
-        for options in product((False, True), repeat=2):  # who has no such option ends at once
-            yield from _judge(subject, [check for check in wanted if check.measure and options
-                                        == (check.measure.turned_away, check.measure.secured)])
+        for options in product((False, True), repeat=3):  # who has no such option ends at once
+            yield from _judge(subject, [check for check in wanted
+                                        if check.measure and _options(check.measure) == options])
+
+
+def _options(measure: Measure) -> tuple[bool, bool, bool]:
+    """What the server is asked for beside its folder."""
+    return measure.turned_away, measure.secured, measure.logged
 
 
 def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
