@@ -138,11 +138,11 @@ std::string with_joined_chunks(std::string answers) {
         for (std::size_t size = 1; size > 0; at += size) {
             const char* const last = answers.data() + answers.size();
             const auto [end, error] = std::from_chars(&answers[at], last, size, 16);
-            if (error != std::errc{} || size > static_cast<std::size_t>(last - end)) break;
+            const auto left = static_cast<std::size_t>(last - end);
+            if (error != std::errc{} || left < 2 || size > left - 2) break;
             const auto line = static_cast<std::size_t>(end - &answers[at]) + 2;
             answers.erase(at, line);
             if (size == 0) answers.insert(at, "(end)");
-            if (at + size > answers.size()) return answers;
             answers.erase(at + size, 2);
         }
     }

@@ -2,7 +2,8 @@
 
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
-the other, which builds only what that changes. A chapter is a group of its own (see turns.py).
+the other, which builds only what that changes. All is asked of every solution; of trees, mutants
+and other builds a sample, unless there is time. A chapter is a group of its own (see turns.py).
 """
 
 from __future__ import annotations

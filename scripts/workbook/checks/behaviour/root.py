@@ -60,7 +60,8 @@ def cases() -> Iterator[Case]:
                        ("unreadable", "a folder that it may not read"), ("empty", "no name")]:
         yield alone(f"{what}-root", "openat(2)", f"the server is started again with {done} as "
                     "--root, on a port that is taken", "it asks for no port, names --root and the "
-                    "folder on stderr, says nothing on stdout, and ends with 1", partial(refused, what=what), site=make)
+                    "folder on stderr, says nothing on stdout, and ends with 1",
+                    partial(refused, what=what), site=make)
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
