@@ -12,10 +12,12 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TypeVar
 
 from workbook.checks.behaviour.rows import Case
 
 KEPT = 24  # of each kind of place
+T = TypeVar("T")
 SEED = int(os.environ.get("HOTPATH_SEED") or random.SystemRandom().randrange(10**6))
 
 
@@ -31,10 +33,13 @@ def sampled(cases: Sequence[Case]) -> list[Case]:
     return [case for case in cases if case.name not in left_out]
 
 
-def some(all_of_them: Sequence[str], count: int, what: str) -> list[str]:
-    """So many of these; says how to have the same again. `what` they are of tells samples apart."""
-    print(f"some of the checks; the same again: HOTPATH_SEED={SEED}")
-    return random.Random(f"{SEED} {what}").sample(all_of_them, count)
+def some(items: Sequence[T], count: int, what: str) -> list[T]:
+    """So many of these in their order; says how to have the same again. `what` they are of tells
+    samples apart.
+    """
+    print(f"a sample; the same again: HOTPATH_SEED={SEED}")
+    places = random.Random(f"{SEED} {what}").sample(range(len(items)), count)
+    return [items[place] for place in sorted(places)]
 
 
 def _left_out(kind: str, alike: list[Case]) -> list[Case]:

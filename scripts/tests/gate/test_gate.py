@@ -8,7 +8,6 @@ and other builds a sample, unless there is time. A chapter is a group of its own
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from pathlib import Path
 import programs
 import pytest
 from lengths import LONG
-from sample import SEED, sampled, some
+from sample import sampled, some
 from turns import judging, of_chapter
 
 from workbook.checks import check, registry, stages
@@ -40,8 +39,7 @@ RACED = THREADED if LONG else [THREADED[0], THREADED[-1]]
 MUTANTS = [mutant for chapter in all_chapters() for mutant in mutants.of(chapter)
            if not mutant.check.startswith("fuzz")]
 # Half of them, others each time; all, if there is time. That each still fits is asked of all.
-PLANTED = MUTANTS if LONG else [MUTANTS[at] for at in sorted(
-    random.Random(f"{SEED} mutants").sample(range(len(MUTANTS)), len(MUTANTS) // 2))]
+PLANTED = MUTANTS if LONG else some(MUTANTS, len(MUTANTS) // 2, "mutants")
 
 
 @dataclass(frozen=True)
@@ -133,12 +131,14 @@ def test_the_solution_passes(chapter: Chapter) -> None:
 
 
 def elsewhere(chapter: Chapter) -> list[str]:
-    """Under sanitizers, on kqueue, by TLS: the last server and the first is asked in each of these
-    builds, others in one, if there is no time for all.
+    """Under sanitizers, on kqueue, by TLS: the last server is asked in each of these builds, others
+    in one, which is a new one where there is; all in all, if there is time.
     """
     fitting = [found.name for found in registry.of(chapter, ELSEWHERE)]
-    whole = LONG or chapter in (SERVERS[0], SERVERS[-1]) or not fitting
-    return fitting if whole else some(fitting, 1, f"{chapter.name} elsewhere")
+    if LONG or chapter == SERVERS[-1] or not fitting:
+        return fitting
+    new = [name for name in fitting if registry.named(name).level == chapter.level]
+    return new or some(fitting, 1, f"{chapter.name} elsewhere")
 
 
 @once(RACED, "tsan")

@@ -36,9 +36,8 @@ LAYER = ROOT / "docker" / "bsd" / "kqueue"
 LAYER_BUILD = BUILD / "kqueue-layer"
 EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
 BATCHING = [path for path in EVENT_LOOPS if "changes_;" in (path / "poller.h").read_text()]
-# The gate asks every loop on kqueue. Under its sanitizers, and with thousands of clients, the first,
-# the first that batches and the last are asked, which has what all before it have: all, if there is
-# time.
+# Under kqueue's sanitizers the first, the first that batches and the last are asked, which has what
+# all before it have, and with thousands of clients only that: all, if there is time.
 TRIED = EVENT_LOOPS if LONG else [EVENT_LOOPS[0], BATCHING[0], EVENT_LOOPS[-1]]
 WITH_THREADS = [path for path in TRIED if "std::thread" in (path / "server.cpp").read_text()]
 POLLER_TEST = SCRIPTS / "poller"
