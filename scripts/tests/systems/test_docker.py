@@ -22,11 +22,12 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import programs
 import pytest
 import yaml
 
 from workbook.common.errors import UserError
-from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS
+from workbook.common.paths import ROOT, SCRIPTS
 from workbook.machine import box, needs, setup
 from workbook.servers import certificates
 
@@ -259,7 +260,8 @@ def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], projec
     """
     tmp_path.chmod(0o755)
     site, tls = tmp_path / "site", tmp_path / "tls"
-    site.mkdir(), tls.mkdir()
+    for folder in (site, tls):
+        folder.mkdir()
     (site / "page.html").write_bytes(b"<p>mounted</p>")
     (site / "secret.txt").touch(mode=0o600)
     (site / "way-out").symlink_to("/server")
@@ -272,7 +274,8 @@ def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], projec
         "run", "-d", "--read-only", "--cap-drop", "ALL", "-p", "127.0.0.1::8080",
         "-v", f"{site}:/site:ro", "-v", f"{tls}:/tls:ro",
         f"--label=com.docker.compose.project={project}",
-        image, "--root", "/site", "--cert", f"/tls/{pair.cert.name}", "--key", f"/tls/{pair.key.name}")
+        image, "--root", "/site",
+        "--cert", f"/tls/{pair.cert.name}", "--key", f"/tls/{pair.key.name}")
     assert started.returncode == 0, started.stderr
     container = started.stdout.strip()
     try:
@@ -290,7 +293,7 @@ def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], projec
         box._engine("rm", "-f", container)
 
 
-LAST = f"solutions/{max(path.name for path in SOLUTIONS.glob('[0-9]*'))}"
+LAST = f"solutions/{programs.CLIMB[-1]}"
 
 
 def until(holds: Callable[[], bool], seconds: float = 60) -> None:

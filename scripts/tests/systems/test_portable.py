@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 import programs
@@ -128,6 +129,7 @@ def configure(system: System, zig: list[str]) -> None:
     clang = " ".join(["nice", "-n", "10", *zig, "c++", "-target", system.target, FLAGS])
     without = "" if LONG else "-nostdlib++"
     compiler = _script(system.compiler,
+                       f"# Zig {metadata.version('ziglang')}: another reads the headers anew\n"
                        f'case " $* " in *" -c "* | *" c++-header "*) exec {clang} "$@"; esac\n'
                        f'exec {clang} {without} "$@"')
     archiver = _script(system.directory / "ar", f'exec {" ".join(zig)} ar "$@"')
