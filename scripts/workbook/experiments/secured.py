@@ -174,13 +174,15 @@ def told(what: str) -> Path:
     return file
 
 
-def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False) -> Start:
-    """With one thread; with TLS if it has a certificate."""
+def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False,
+         rooted: bool = True) -> Start:
+    """With one thread; with TLS if it has a certificate; with files, or with its page alone."""
     secured = pair.options if pair else ()
+    files = ("--root", str(site())) if rooted else ()
 
     def start(*arguments: str, wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
         held = ("env", f"OPENSSL_CONF={told(AT_MOST_12)}") if at_most_12 else ()
-        return running(binary, "--threads", "1", "--root", str(site()), *secured, *arguments,
+        return running(binary, "--threads", "1", *files, *secured, *arguments,
                        wrapper=[*held, *wrapper])
 
     return start
