@@ -27,9 +27,13 @@ from workbook.experiments.tools import (
     solution,
     variant,
 )
+from workbook.measure.load import MIB
 
 OPENING, KEEPING = "10-validators", "11-hot-files"
-IN_MEMORY = "most_in_memory = 64 * 1024;"
+IN_MEMORY, EVERYTHING = "most_in_memory = 64 * 1024;", "most_in_memory = 16 * 1024 * 1024;"
+IN_PIECES, IN_ONE = "file_piece = 1024 * 1024;", "file_piece = 1024 * 1024 * 1024;"
+LARGE_ROUNDS = 9  # few large files end within a round, so that rounds differ by more
+SMALL, LARGE = ([size for size in OF_RIVALS if (size >= MIB) is large] for large in (False, True))
 RIVALS = ("nginx-cache", "h2o", "lighttpd")
 POLICIES = {"fifo": "first come, first gone (FIFO)", "lru": "least recently asked for (LRU)",
             "sieve": "SIEVE, the server’s own", "s3-fifo": "S3-FIFO"}
@@ -62,32 +66,44 @@ def hot_files() -> Finding:
             "open": Rival("11, descriptors only", *[part3._ours(stack.enter_context(variant(
                 KEEPING, "hot_files.h", IN_MEMORY, "most_in_memory = 0;")))] * 2),
             "memory": Rival("11, everything in memory", *[part3._ours(stack.enter_context(variant(
-                KEEPING, "hot_files.h", IN_MEMORY, "most_in_memory = 16 * 1024 * 1024;")))] * 2),
+                KEEPING, "hot_files.h", IN_MEMORY, EVERYTHING)))] * 2),
+            "whole": Rival("11, a file in one call", *[part3._ours(stack.enter_context(variant(
+                KEEPING, "worker.cpp", IN_PIECES, IN_ONE)))] * 2),
             **{key: known[key] for key in RIVALS},
         }
-        found = in_turn({(key, size): part3._way(f"{way.label}, {SIZES[size]}", way.timed,
-                                                 part3.asks_for(size))
-                         for size in OF_RIVALS for key, way in ways.items()}, ROUNDS)
-    rows: Rows = {}
-    for key, way in ways.items():
-        rows[key] = {"label": way.label} | {
-            f"{size}_us": part3._figures(found[key, size])[1] for size in OF_RIVALS}
-    nginx = {size: rows["nginx-cache"][f"{size}_us"] for size in OF_RIVALS}
-    rows["ratio"] = {"label": "11 ÷ nginx"} | {
-        f"{size}_us": round(rows["ours"][f"{size}_us"] / nginx[size], 2) for size in OF_RIVALS}
+        found = {}
+        for sizes, rounds in ((SMALL, ROUNDS), (LARGE, LARGE_ROUNDS)):
+            found |= in_turn({(key, size): part3._way(f"{way.label}, {SIZES[size]}", way.timed,
+                                                      part3.asks_for(size))
+                              for size in sizes for key, way in ways.items()}, rounds)
+    us = {way: [result.cpu_us_per_request or 0 for result in results]
+          for way, results in found.items()}
+    rows: Rows = {key: {"label": way.label} | {
+        f"{size}_us": round(median(us[key, size]), 2) for size in OF_RIVALS}
+        for key, way in ways.items()}
+    for key in ("nginx-cache", "lighttpd"):
+        row = rows[f"to-{key}"] = {"label": f"11 ÷ {ways[key].label}"}
+        for size in OF_RIVALS:
+            ratios = [ours / theirs for ours, theirs in zip(us["ours", size], us[key, size],
+                                                            strict=True)]
+            row |= {f"{size}_us": round(median(ratios), 2), f"{size}_least": round(min(ratios), 2),
+                    f"{size}_most": round(max(ratios), 2)}
     return Finding(
         f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB on, "
-        f"one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn; settings "
-        "as in <em>An answer may be a file</em>, nginx with open_file_cache.",
+        "one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn, "
+        f"{LARGE_ROUNDS} from 1 MiB on; ratios are those of the same round. Settings as in <em>An "
+        "answer may be a file</em>, nginx with open_file_cache.",
         {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)
 
 
 def hot_neighbours() -> Finding:
     """How long do small requests wait beside large downloads?"""
     rows: Rows = {}
-    with variant(KEEPING, "hot_files.h", IN_MEMORY, "most_in_memory = 16 * 1024 * 1024;") as memory:
+    with (variant(KEEPING, "hot_files.h", IN_MEMORY, EVERYTHING) as memory,
+          variant(KEEPING, "worker.cpp", IN_PIECES, IN_ONE) as whole):
         for key, label, binary in [("opening", "10", solution(OPENING)),
                                    ("ours", "11", solution(KEEPING)),
+                                   ("whole", "11, a file in one call", whole),
                                    ("memory", "11, everything in memory", memory)]:
             small, large = zip(*[part3._beside_downloads(binary) for _ in range(ROUNDS)],
                                strict=True)

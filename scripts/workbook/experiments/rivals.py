@@ -19,6 +19,7 @@ from workbook.common.paths import BUILD, SCRIPTS
 from workbook.experiments.tools import (
     LOOP,
     OPTIMISED,
+    TLS,
     Finding,
     Rows,
     Way,
@@ -137,7 +138,7 @@ def rivals_counts() -> Finding:
 
 
 def _known() -> dict[str, Rival]:
-    """The floor, two of ours and those of others, ready to be started."""
+    """The floor, three of ours and those of others, ready to be started."""
     setup.ensure(["nginx", "h2o"])
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     INDEX.write_bytes(PAGE)
@@ -145,6 +146,7 @@ def _known() -> dict[str, Rival]:
     h2o = facts.first_line(["h2o", "--version"]).rpartition(" ")[2]
     program, version = _uwebsockets()
     return {"floor": _ours("the floor", *map(build.floor, ("release", "measure"))),
+            "last": _ours("15", *(solution(TLS, p) for p in ("release", "measure"))),
             "top": _ours("08", *(solution(OPTIMISED, p) for p in ("release", "measure"))),
             "loop": _ours("05", *(solution(LOOP, p) for p in ("release", "measure"))),
             "nginx": _other(f"nginx {nginx}", _nginx),

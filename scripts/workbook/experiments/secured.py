@@ -16,13 +16,12 @@ from workbook.checks.behaviour.rows import PAGE, noise
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD
 from workbook.experiments.rivals import Start
-from workbook.experiments.tools import edited, solution
+from workbook.experiments.tools import TLS, edited, solution
 from workbook.machine import facts, setup
 from workbook.servers import certificates, tls
 from workbook.servers.certificates import Pair
 from workbook.servers.process import Server, running, running_other
 
-TLS = "15-tls"
 DIRECTORY = BUILD / "rivals-tls"
 LARGE, LARGE_BYTES = "large.bin", 128 << 10
 

@@ -23,8 +23,8 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.experiments import secured
 from workbook.experiments.rivals import Start
-from workbook.experiments.secured import LARGE, TLS, form, h2o, nginx, ours
-from workbook.experiments.tools import Finding, Rows, Way, address_of, in_turn, solution
+from workbook.experiments.secured import LARGE, form, h2o, nginx, ours
+from workbook.experiments.tools import TLS, Finding, Rows, Way, address_of, in_turn, solution
 from workbook.machine import network
 from workbook.machine.cores import cores
 from workbook.measure import costs, crowd, ladder, load
