@@ -42,7 +42,7 @@ RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
 IDLE_CLIENTS = 8000
 FIELD_SIZES = (0, 100, 1000, 10_000, 60_000)
 STREAMING = 12  # the chapter that the later ones are held against
-LATER_ROUNDS = 15
+LATER_ROUNDS = 45
 LATER_LOADS = {key: LOADS[key] for key in ("clients", "pipelined")}
 SHARED_LOADS = {"plain": LOADS["clients"][1], "header": LOADS["header"][1]}
 
