@@ -39,7 +39,7 @@ Start = Callable[..., AbstractContextManager[Server]]
 
 DIRECTORY = BUILD / "rivals"
 INDEX = DIRECTORY / "index.html"
-ROUNDS = 3
+ROUNDS = 9
 LOADS = {
     "clients": ("64 clients", Phase("64 clients", "plain", 64, 1)),
     "many": ("1,000", Phase("1,000 clients", "plain", 1000, 1)),
