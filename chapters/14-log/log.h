@@ -34,8 +34,9 @@ struct LogOptions {
 /// hundred lines of the access log, or for one message of the error log.
 class Log {
 public:
-    /// Throws std::system_error naming the option whose file cannot be opened. `reopening` is set
-    /// when the files have been renamed by somebody else; it must outlive the log.
+    /// Throws std::system_error naming the option whose file cannot be opened, and
+    /// std::invalid_argument if both would write to one, which neither could rename. `reopening` is
+    /// set when the files have been renamed by somebody else; it must outlive the log.
     Log(const LogOptions& options, std::atomic<bool>& reopening);
 
     /// Tells how many lines were lost.

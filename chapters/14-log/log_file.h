@@ -40,6 +40,9 @@ public:
     /// Goes on in the file that has the name now. If there can be none, in the old one, and false.
     bool reopen();
 
+    /// Whether both write to one file, whatever it was called. What is no file may be shared.
+    bool is_same_file(const LogFile& other) const;
+
     /// Why something was not done; errno(3).
     int error() const { return error_; }
 

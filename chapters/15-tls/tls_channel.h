@@ -31,11 +31,11 @@ public:
     std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> bytes,
                                              const FileRange* file);
 
-    /// Says that nothing more will come; receiving goes on, but what comes is only counted.
-    void finish_sending(const Fd& socket);
-
-    /// The same, to whoever is about to be closed.
+    /// Says that all has been said (RFC 8446 §6.1).
     void say_goodbye(const Fd& socket);
+
+    /// As half_close(). Receiving goes on, but what comes is only counted.
+    void finish_sending(const Fd& socket);
 
     bool is_open() const { return session_->is_open(); }
     bool has_ended() const { return session_->has_ended(); }

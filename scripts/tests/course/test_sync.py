@@ -151,6 +151,13 @@ def test_every_starter_marks_all_that_it_changes(chapter: Chapter) -> None:
     assert [str(breach) for breach in starters.check_rule(chapter)] == []
 
 
+@pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
+def test_what_a_starter_gives_is_what_the_solution_has(chapter: Chapter) -> None:
+    tree, solution = starters.starter(chapter), starters.sources(chapter.solution_dir)
+    for name in starters.given(chapter) & solution.keys():
+        assert tree[name].split(b"\n", 1)[1] == solution[name], name
+
+
 def test_the_real_chapters_carry_a_change_of_the_application(tmp_path: Path) -> None:
     for tree in (CHAPTERS, SOLUTIONS):
         shutil.copytree(tree, tmp_path / tree.relative_to(ROOT))
