@@ -90,7 +90,7 @@ def hot_files() -> Finding:
                     f"{size}_most": round(max(ratios), 2)}
     return Finding(
         f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB on, "
-        "one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn, "
+        f"one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn, "
         f"{LARGE_ROUNDS} from 1 MiB on; ratios are those of the same round. Settings as in <em>An "
         "answer may be a file</em>, nginx with open_file_cache.",
         {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)

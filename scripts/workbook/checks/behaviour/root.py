@@ -72,11 +72,14 @@ def cases() -> Iterator[Case]:
                 "one of them asks for a file; the others leave, and somebody asks again",
                 "503 to that client; while it can only wait it uses no processor; then the file",
                 out_of_descriptors, FEW_DESCRIPTORS, site=make)
-    for error in ("EMFILE", "ENFILE", "ENOMEM"):
+    for error in ("EMFILE", "ENFILE", "ENOMEM", "EIO", "EINTR"):
         yield alone(f"openat2-says-{error.lower()}", f"openat2(2), {error}; RFC 9110 §15.6.4",
                     f"every openat2 fails with {error}; a client asks for a file, another for "
                     "the sink", "503 to the one, an answer to the other",
                     partial(unavailable, error=error), site=make)
+    yield alone("openat2-says-eacces", "openat2(2), EACCES; RFC 9110 §15.5.4",
+                "every openat2 fails with EACCES; a client asks for a file",
+                "404, as if it were not there", forbidden, site=make)
     for error in ("ENOSYS", "EPERM", "EAGAIN"):
         yield alone(f"openat2-says-{error.lower()}", f"openat2(2), {error}; openat(2), O_NOFOLLOW",
                     f"every openat2 fails with {error}; then all that is asked of paths, and of "
@@ -181,13 +184,23 @@ def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Ser
 
 def unavailable(server: Server, error: str) -> None:
     with failing_openat2(server, error) as other:
-        received = ask(other, get(b"/small.bin"))
-        if received == SMALL_ANSWER:
-            raise Unable("this server does not open files by openat2")
-        if not received.startswith(UNAVAILABLE):
-            raise Unmet(f"{received[:60]!r} came")
+        must_say(other, UNAVAILABLE)
         if ask(other, post(b"hello", b"/sink")) != sunk(5):
             raise Unmet("who asked for something else was not answered")
+
+
+def forbidden(server: Server) -> None:
+    with failing_openat2(server, "EACCES") as other:
+        must_say(other, b"HTTP/1.1 404 ")
+
+
+def must_say(server: Server, status: bytes) -> None:
+    """Asked for a file that it cannot open."""
+    received = ask(server, get(b"/small.bin"))
+    if received == SMALL_ANSWER:
+        raise Unable("this server does not open files by openat2")
+    if not received.startswith(status):
+        raise Unmet(f"{received[:60]!r} came")
 
 
 def walked(server: Server, error: str) -> None:

@@ -60,6 +60,10 @@ TOLD: tuple[tuple[str, str, str, int, str], ...] = (
     ("modified-since-a-number", "GET", "If-Modified-Since: 2000000000", 200, "RFC 9110 §13.1.3"),
     ("modified-since-no-such-day", "GET", "If-Modified-Since: Sun, 36 Nov 2094 08:49:37 GMT", 200,
      "RFC 9110 §13.1.3"),
+    *((f"modified-since-with-{what}", "GET", f"If-Modified-Since: {date}", 200, "RFC 9110 §5.6.7")
+      for what, date in [("another-day-of-the-week", LATER.replace("Sun", "Mon")),
+                         ("names-in-small-letters", LATER.lower().replace("gmt", "GMT")),
+                         ("two-spaces", LATER.replace(", ", ",  "))]),
     ("match-this", "GET", "If-Match: {tag}", 200, "RFC 9110 §13.1.1"),
     ("match-one-of-a-list", "GET", 'If-Match: "x", {tag}', 200, "RFC 9110 §13.1.1"),
     ("match-any", "GET", "If-Match: *", 200, "RFC 9110 §13.1.1"),
