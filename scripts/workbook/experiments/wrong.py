@@ -41,9 +41,9 @@ SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
          PADDING + _length(20_000) + b"Connection: close\r\n\r\n", Pause(AT_ONCE_S),
          b"b" * 20_000]),
     "limit-of-everything": (
-        "a head of 64 kB, and a body of 20 kB behind it",
-        [_sink(b"X: " + b"x" * 65_400 + b"\r\n" + _length(20_000) + b"Connection: close\r\n",
-               b"b" * 20_000)]),
+        "a head that is nearly too large, and a body behind it",
+        [_sink(b"X: " + b"x" * 65_470 + b"\r\n" + _length(70_000) + b"Connection: close\r\n",
+               b"b" * 70_000)]),
     "body-becomes-a-request": (
         "a body that is too large, and looks like a request",
         [_sink(_length(20_000_000), b""), Pause(AT_ONCE_S), LAST]),
