@@ -54,7 +54,7 @@ SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
                  [_sink(b"Content-Length: 5abc\r\nConnection: close\r\n", b"hello")]),
     "names-with-a-case": (
         "<code>content-length: 5</code>, five bytes, and the page",
-        [_sink(b"content-length: 5\r\n", b"hello") + LAST]),
+        [b"POST /echo HTTP/1.1\r\n" + HOST + b"content-length: 5\r\n\r\nfive\n" + LAST]),
     "path-found-by-its-text": (
         "<code>GET T HTTP/1.1</code>",
         [b"GET T HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"]),
