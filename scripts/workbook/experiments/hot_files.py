@@ -22,8 +22,10 @@ from workbook.experiments.tools import (
     Finding,
     Rows,
     compiled,
+    cpu_us,
     in_turn,
     output_of,
+    ratios,
     solution,
     variant,
 )
@@ -76,18 +78,16 @@ def hot_files() -> Finding:
             found |= in_turn({(key, size): part3._way(f"{way.label}, {SIZES[size]}", way.timed,
                                                       part3.asks_for(size))
                               for size in sizes for key, way in ways.items()}, rounds)
-    us = {way: [result.cpu_us_per_request or 0 for result in results]
-          for way, results in found.items()}
+    us = cpu_us(found)
     rows: Rows = {key: {"label": way.label} | {
         f"{size}_us": round(median(us[key, size]), 2) for size in OF_RIVALS}
         for key, way in ways.items()}
     for key in ("nginx-cache", "lighttpd"):
         row = rows[f"to-{key}"] = {"label": f"11 ÷ {ways[key].label}"}
         for size in OF_RIVALS:
-            ratios = [ours / theirs for ours, theirs in zip(us["ours", size], us[key, size],
-                                                            strict=True)]
-            row |= {f"{size}_us": round(median(ratios), 2), f"{size}_least": round(min(ratios), 2),
-                    f"{size}_most": round(max(ratios), 2)}
+            to = ratios(us["ours", size], us[key, size])
+            row |= {f"{size}_us": round(median(to), 2), f"{size}_least": round(min(to), 2),
+                    f"{size}_most": round(max(to), 2)}
     return Finding(
         f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB on, "
         f"one thread on one processor and wrk on another, median of {ROUNDS} rounds in turn, "

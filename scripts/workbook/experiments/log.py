@@ -12,7 +12,17 @@ from workbook.common import stats
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.experiments import thread_pool
-from workbook.experiments.tools import Finding, Rows, Way, edited, in_turn, solution, variant
+from workbook.experiments.tools import (
+    Finding,
+    Rows,
+    Way,
+    cpu_us,
+    edited,
+    in_turn,
+    ratios,
+    solution,
+    variant,
+)
 from workbook.experiments.top import LOADS
 from workbook.measure import ladder, load, stress
 
@@ -56,16 +66,13 @@ def lines() -> Finding:
             load.serving, binary, "--threads", "1", *arguments), LOADS[of][1])
             for of in ("clients", "pipelined")
             for key, (label, binary, arguments) in forms.items()}, ROUNDS)
-    us = {way: [result.cpu_us_per_request or 0 for result in results]
-          for way, results in found.items()}
+    us = cpu_us(found)
     rows: Rows = {}
     for key, (label, *_) in forms.items():
         rows[key] = {"label": label}
         for of in ("clients", "pipelined"):
-            ratios = [ours / least for ours, least in zip(us[key, of], us["before", of],
-                                                          strict=True)]
-            rows[key] |= {f"{of}_us": round(median(us[key, of]), 2),
-                          f"{of}_ratio": round(median(ratios), 2)}
+            rows[key] |= {f"{of}_us": round(median(us[key, of]), 2), f"{of}_ratio": round(
+                median(ratios(us[key, of], us["before", of])), 2)}
     return Finding(
         "<code>GET /</code>, 64 clients, one at a time and 16 pipelined; one worker on one "
         "processor and wrk on another, a file on the disk that begins anew at 256 MiB. The "
@@ -123,8 +130,7 @@ def _time(forms: dict[str, tuple[str, Path, tuple[str, ...]]], rows: Rows, of: s
             us[key].append(result.cpu_us_per_request or 0)
             waits[key].append(switched / result.requests)
     for key, row in rows.items():
-        ratio = stats.interval([logarithm(ours / least)
-                                for ours, least in zip(us[key], us["off"], strict=True)])
+        ratio = stats.interval([logarithm(each) for each in ratios(us[key], us["off"])])
         row |= {f"{of}_us": round(median(us[key]), 2), f"{of}_ratio": round(ratio.ratio, 2),
                 f"{of}_low": round(ratio.low, 2), f"{of}_high": round(ratio.high, 2),
                 f"{of}_switches": round(median(waits[key]), 2)}

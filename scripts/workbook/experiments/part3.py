@@ -15,7 +15,7 @@ from statistics import median
 from workbook.checks.behaviour.rows import noise
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.experiments.rivals import Rival, Start
+from workbook.experiments.rivals import NGINX, NGINX_FILES, Rival, Start
 from workbook.experiments.tools import (
     FILES,
     LOOP,
@@ -219,28 +219,6 @@ def file_sizes() -> Finding:
          "ratio": "sendfile ÷ copy"}, rows)
 
 
-NGINX = """\
-daemon off;
-master_process off;
-pid {directory}/nginx-{port}.pid;
-error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
-    access_log off;
-    default_type application/octet-stream;
-    sendfile on;
-    tcp_nopush on;
-    {cache}
-    keepalive_requests 1000000000;
-    keepalive_timeout 1h;
-    client_body_temp_path {directory}/nginx;
-    proxy_temp_path {directory}/nginx;
-    fastcgi_temp_path {directory}/nginx;
-    uwsgi_temp_path {directory}/nginx;
-    scgi_temp_path {directory}/nginx;
-    server {{ listen 127.0.0.1:{port} backlog=4096; root {root}; }}
-}}
-"""
 OPEN_FILE_CACHE = "open_file_cache max=1000 inactive=60s; open_file_cache_valid 1s;"
 H2O = """\
 {user}num-threads: 1
@@ -285,19 +263,24 @@ class Other:
     label: str
     version: tuple[str, ...]
     command: tuple[str, ...]
-    config: str
+    config: Callable[..., str]
+
+
+def _nginx(directory: Path, root: Path, port: int, cache: str = "", **_: str) -> str:
+    files = f"default_type application/octet-stream; {NGINX_FILES.format(root=root)} {cache}"
+    return NGINX.format(directory=directory, port=port, page="", files=files, log="off", tls="")
 
 
 OTHERS = {
     "nginx": Other("nginx {}", ("nginx", "-v"), ("nginx", "-e", "stderr", "-c"),
-                   NGINX.replace("{cache}", "")),
+                   _nginx),
     "nginx-cache": Other("nginx {}, open_file_cache", ("nginx", "-v"),
                          ("nginx", "-e", "stderr", "-c"),
-                         NGINX.replace("{cache}", OPEN_FILE_CACHE)),
-    "h2o": Other("h2o {}", ("h2o", "--version"), ("h2o", "-c"), H2O),
-    "lighttpd": Other("lighttpd {}", ("lighttpd", "-v"), ("lighttpd", "-D", "-f"), LIGHTTPD),
+                         partial(_nginx, cache=OPEN_FILE_CACHE)),
+    "h2o": Other("h2o {}", ("h2o", "--version"), ("h2o", "-c"), H2O.format),
+    "lighttpd": Other("lighttpd {}", ("lighttpd", "-v"), ("lighttpd", "-D", "-f"), LIGHTTPD.format),
     "caddy": Other("Caddy {}", ("caddy", "version"),
-                   ("caddy", "run", "--adapter", "caddyfile", "--config"), CADDY),
+                   ("caddy", "run", "--adapter", "caddyfile", "--config"), CADDY.format),
 }
 
 
@@ -323,8 +306,7 @@ def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
         port = probe.getsockname()[1]
     file = CONFIGURED / f"{key}-{port}.conf"
     user = "user: root\n" if os.geteuid() == 0 else ""
-    file.write_text(other.config.format(directory=CONFIGURED, root=root or site(), port=port,
-                                        user=user))
+    file.write_text(other.config(directory=CONFIGURED, root=root or site(), port=port, user=user))
     of_go = ("env", "GOMAXPROCS=1", f"HOME={CONFIGURED}") if key == "caddy" else ()
     return running_other([*other.command, str(file)], port, wrapper=[*wrapper, *of_go])
 

@@ -56,7 +56,7 @@ pid {directory}/nginx-{port}.pid;
 error_log stderr crit;
 events {{ worker_connections 4096; }}
 http {{
-    access_log off;
+    access_log {log};
     server_tokens off;
     keepalive_requests 1000000000;
     keepalive_timeout 1h;
@@ -65,15 +65,19 @@ http {{
     fastcgi_temp_path {directory}/nginx;
     uwsgi_temp_path {directory}/nginx;
     scgi_temp_path {directory}/nginx;
+    {files}
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
-        location = / {{
-            default_type "text/html; charset=utf-8";
-            return 200 '{page}';
-        }}
+        listen 127.0.0.1:{port} backlog=4096{tls};
+        {page}
     }}
 }}
 """
+NGINX_FILES = "sendfile on; tcp_nopush on; root {root};"
+NGINX_PAGE = f"""\
+location = / {{
+            default_type "text/html; charset=utf-8";
+            return 200 '{PAGE.decode()}';
+        }}"""
 H2O = """\
 num-threads: 1
 max-connections: 4096
@@ -142,14 +146,14 @@ def _known() -> dict[str, Rival]:
     setup.ensure(["nginx", "h2o"])
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     INDEX.write_bytes(PAGE)
-    nginx = facts.first_line(["nginx", "-v"]).rpartition("/")[2]
+    version_of_nginx = facts.first_line(["nginx", "-v"]).rpartition("/")[2]
     h2o = facts.first_line(["h2o", "--version"]).rpartition(" ")[2]
     program, version = _uwebsockets()
     return {"floor": _ours("the floor", *map(build.floor, ("release", "measure"))),
             "last": _ours("15", *(solution(TLS, p) for p in ("release", "measure"))),
             "top": _ours("08", *(solution(OPTIMISED, p) for p in ("release", "measure"))),
             "loop": _ours("05", *(solution(LOOP, p) for p in ("release", "measure"))),
-            "nginx": _other(f"nginx {nginx}", _nginx),
+            "nginx": _other(f"nginx {version_of_nginx}", partial(nginx, DIRECTORY, page=NGINX_PAGE)),
             "h2o": _other(f"h2o {h2o}", _h2o),
             "uwebsockets": _other(f"uWebSockets, from socketify {version}",
                                   lambda port: [str(program), str(port), str(INDEX)])}
@@ -169,9 +173,12 @@ def _other(label: str, command: Callable[[int], Sequence[str]]) -> Rival:
     return Rival(label, start, start)
 
 
-def _nginx(port: int) -> list[str]:
-    file = DIRECTORY / f"nginx-{port}.conf"
-    file.write_text(NGINX.format(directory=DIRECTORY, port=port, page=PAGE.decode()))
+def nginx(directory: Path, port: int, *, page: str = "", files: str = "", log: str = "off",
+          tls: str = "") -> list[str]:
+    """The command that starts it, with all that is alike wherever it is asked in its settings."""
+    file = directory / f"nginx-{port}.conf"
+    file.write_text(NGINX.format(directory=directory, port=port, page=page, files=files, log=log,
+                                 tls=tls))
     return ["nginx", "-e", "stderr", "-c", str(file)]
 
 

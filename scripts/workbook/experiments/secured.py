@@ -15,7 +15,8 @@ from pathlib import Path
 from workbook.checks.behaviour.rows import PAGE, noise
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD
-from workbook.experiments.rivals import Start
+from workbook.experiments import rivals
+from workbook.experiments.rivals import NGINX_FILES, NGINX_PAGE, Start
 from workbook.experiments.tools import TLS, edited, solution
 from workbook.machine import facts, setup
 from workbook.servers import certificates, tls
@@ -25,34 +26,6 @@ from workbook.servers.process import Server, running, running_other
 DIRECTORY = BUILD / "rivals-tls"
 LARGE, LARGE_BYTES = "large.bin", 128 << 10
 
-NGINX = """\
-daemon off;
-master_process off;
-pid {directory}/nginx-{port}.pid;
-error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
-    access_log {log};
-    server_tokens off;
-    sendfile on;
-    tcp_nopush on;
-    keepalive_requests 1000000000;
-    keepalive_timeout 1h;
-    client_body_temp_path {directory}/nginx;
-    proxy_temp_path {directory}/nginx;
-    fastcgi_temp_path {directory}/nginx;
-    uwsgi_temp_path {directory}/nginx;
-    scgi_temp_path {directory}/nginx;
-    server {{
-        listen 127.0.0.1:{port} backlog=4096{tls};
-        root {site};
-        location = / {{
-            default_type "text/html; charset=utf-8";
-            return 200 '{page}';
-        }}
-    }}
-}}
-"""
 NGINX_TLS = """\
  ssl;
         ssl_certificate {cert};
@@ -142,11 +115,11 @@ FORMS = {"set-fd": BY_ITSELF + NO_READ_AHEAD, "set-fd-ahead": BY_ITSELF, "kept":
 EDITS = tuple((TLS, file, old) for edits in FORMS.values() for file, old, _ in edits)
 
 
-def form(name: str, preset: str = "release") -> Path:
+def form(name: str) -> Path:
     """15, or an edited form of it."""
     if name not in FORMS:
-        return solution(TLS, preset)
-    return edited(f"tls-{name}-{preset}", TLS, FORMS[name], preset=preset)
+        return solution(TLS)
+    return edited(f"tls-{name}", TLS, FORMS[name], preset="release")
 
 
 @cache
@@ -220,10 +193,8 @@ def _files(pair: Pair) -> dict[str, Path]:
 
 
 def _nginx(log: str, port: int, pair: Pair | None) -> list[str]:
-    file = DIRECTORY / f"nginx-{port}.conf"
-    file.write_text(NGINX.format(directory=DIRECTORY, port=port, site=site(), page=PAGE.decode(),
-                                 log=log, tls=NGINX_TLS.format(**_files(pair)) if pair else ""))
-    return ["nginx", "-e", "stderr", "-c", str(file)]
+    return rivals.nginx(DIRECTORY, port, page=NGINX_PAGE, files=NGINX_FILES.format(root=site()),
+                        log=log, tls=NGINX_TLS.format(**_files(pair)) if pair else "")
 
 
 def _h2o(log: Path | None, port: int, pair: Pair | None) -> list[str]:

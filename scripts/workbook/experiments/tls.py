@@ -24,7 +24,17 @@ from workbook.common.paths import SCRIPTS
 from workbook.experiments import secured
 from workbook.experiments.rivals import Start
 from workbook.experiments.secured import LARGE, form, h2o, nginx, ours
-from workbook.experiments.tools import TLS, Finding, Rows, Way, address_of, in_turn, solution
+from workbook.experiments.tools import (
+    TLS,
+    Finding,
+    Rows,
+    Way,
+    address_of,
+    cpu_us,
+    in_turn,
+    ratios,
+    solution,
+)
 from workbook.machine import network
 from workbook.machine.cores import cores
 from workbook.measure import costs, crowd, ladder, load
@@ -84,8 +94,7 @@ def kept() -> Finding:
                                     phase)
                      for of, (label, phase) in LOADS.items() for key, server in known.items()},
                     ROUNDS)
-    us = {way: [result.cpu_us_per_request or 0 for result in results]
-          for way, results in found.items()}
+    us = cpu_us(found)
     rows: Rows = {}
     for key, server in known.items():
         rows[key] = {"label": server.label}
@@ -109,7 +118,7 @@ def _digits(us: float) -> float:
 
 
 def _ratio(these: Sequence[float], those: Sequence[float]) -> float:
-    return round(median(a / b for a, b in zip(these, those, strict=True)), 2)
+    return round(median(ratios(these, those)), 2)
 
 
 def counts() -> Finding:
@@ -338,8 +347,7 @@ def rivals_logs() -> Finding:
         known = _logging(names, log)
         found = in_turn({key: Way(label, partial(load.placed, start), Phase(
             "64 clients", "plain", 64, 1)) for key, (label, _, start) in known.items()}, ROUNDS)
-    us = {key: [result.cpu_us_per_request or 0 for result in results]
-          for key, results in found.items()}
+    us = cpu_us(found)
     rows: Rows = {key: {"label": label, "us": round(median(us[key]), 2),
                         "ratio": _ratio(us[key], us[without]),
                         "more": round(median(a - b for a, b in zip(

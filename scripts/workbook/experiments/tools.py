@@ -81,6 +81,17 @@ def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]
     return found
 
 
+def cpu_us(found: Mapping[Key, Sequence[PhaseResult]]) -> dict[Key, list[float]]:
+    """The server’s own µs a request, round by round."""
+    return {key: [result.cpu_us_per_request or 0 for result in results]
+            for key, results in found.items()}
+
+
+def ratios(these: Sequence[float], those: Sequence[float]) -> list[float]:
+    """Each to the other of the same round."""
+    return [a / b for a, b in zip(these, those, strict=True)]
+
+
 @dataclass(frozen=True)
 class Rush:
     """What some phases have left of one worker: µs a request of the last, MiB at each one's peak,

@@ -19,8 +19,10 @@ from workbook.experiments.tools import (
     Rows,
     Way,
     count,
+    cpu_us,
     in_turn,
     one_worker,
+    ratios,
     rush,
     solution,
 )
@@ -73,15 +75,12 @@ def floor() -> Finding:
     found = in_turn({(key, side): Way(f"{label}, {side}", one_worker(binary), phase)
                      for key, (label, phase) in LOADS.items() for side, binary in sides.items()},
                     ROUNDS)
-    us = {way: [result.cpu_us_per_request or 0 for result in results]
-          for way, results in found.items()}
+    us = cpu_us(found)
     rows: Rows = {}
     for key, (label, _) in LOADS.items():
-        ratios = [ours / least for ours, least in zip(us[key, "top"], us[key, "floor"],
-                                                      strict=True)]
+        to = ratios(us[key, "top"], us[key, "floor"])
         rows[key] = {"label": label} | {side: round(median(us[key, side]), 2) for side in sides} | {
-            "ratio": round(median(ratios), 2), "least": round(min(ratios), 2),
-            "most": round(max(ratios), 2)}
+            "ratio": round(median(to), 2), "least": round(min(to), 2), "most": round(max(to), 2)}
     return Finding(
         f"<code>GET /</code>, one worker on one processor and wrk on another. The server’s own "
         f"processor time a request, the median of {ROUNDS} rounds in turn; the ratio is that of "
@@ -140,13 +139,12 @@ def beside_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
     """A row for each of `names`, whose first is the floor and whose second is 12."""
     floor, first, *_ = names
     rows: Rows = {name: {"label": "the floor" if name == floor else name[:2]} for name in names}
+    us = cpu_us(found)
     for load in dict.fromkeys(load for load, _ in found):
-        us = {name: [r.cpu_us_per_request or 0 for r in found[load, name]] for name in names}
         for name in names:
-            to_floor, to_first = (
-                [ours / theirs for ours, theirs in zip(us[name], us[other], strict=True)]
-                for other in (floor, first))
-            rows[name] |= {f"{load}_us": round(median(us[name]), 2),
+            to_floor, to_first = (ratios(us[load, name], us[load, other])
+                                  for other in (floor, first))
+            rows[name] |= {f"{load}_us": round(median(us[load, name]), 2),
                            f"{load}_ratio": round(median(to_floor), 2),
                            f"{load}_least": round(min(to_floor), 2),
                            f"{load}_most": round(max(to_floor), 2),
@@ -211,13 +209,12 @@ def shares() -> Finding:
             pairs = list(zip(found[kind, name], found[kind, "floor"], strict=True))
             whole = [one.cpu_us_per_request or 0 for one, _ in pairs]
             kernel = [one.kernel_us_per_request or 0 for one, _ in pairs]
-            ratios = [us / (floor.cpu_us_per_request or 1)
-                      for us, (_, floor) in zip(whole, pairs, strict=True)]
+            to_floor = ratios(whole, [floor.cpu_us_per_request or 1 for _, floor in pairs])
             rows[name] |= {f"{kind}_us": round(median(whole), 2),
                            f"{kind}_kernel": round(100 * sum(kernel) / sum(whole), 1),
-                           f"{kind}_ratio": round(median(ratios), 2),
-                           f"{kind}_least": round(min(ratios), 2),
-                           f"{kind}_most": round(max(ratios), 2)}
+                           f"{kind}_ratio": round(median(to_floor), 2),
+                           f"{kind}_least": round(min(to_floor), 2),
+                           f"{kind}_most": round(max(to_floor), 2)}
     return Finding(
         f"<code>GET /</code> from 64 clients, short and with a field of 30 kB, one worker on one "
         f"processor and wrk on another: the server’s own processor time a request, the median of "
