@@ -57,6 +57,6 @@ def test_a_flood_is_answered_and_ends(start: secured.Start,
 
 def test_nobody_looks_for_a_file_that_is_to_be_in_memory() -> None:
     """As many calls as the chapters before say: one that opens a file each time makes more."""
-    start = secured.ours(secured.form("", "measure"))
+    start = secured.ours(solution(secured.TLS, "measure"))
     assert tls._counted(start, SHORT, "")["syscalls"] == 3
     assert tls._counted(start, tls.LARGE_REQUEST, "")["syscalls"] == 4
