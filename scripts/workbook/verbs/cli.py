@@ -409,7 +409,7 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
           system: InOption = None, as_json: JsonOption = False) -> None:
     """Measure every solution, and write a report.
 
-    This is the main job; it takes about eight minutes.
+    This is the main job; it takes about twelve minutes.
     Of a lab, which is named alone: its starter and its solution, side by side.
     """
     from workbook.course.chapters import LAB, find
