@@ -68,8 +68,11 @@ public:
     /// Where received bytes go. Valid until the next call of any other function.
     std::span<char> room();
 
-    /// That many bytes were received there, perhaps none. Answers every request that is whole.
+    /// That many bytes were received there. Answers every request that is whole.
     void received(std::size_t count);
+
+    /// Nothing was received there.
+    void received_nothing() { rest_input(); }
 
     /// The peer will send no more: what is whole is answered, then nothing is wanted.
     void end_of_input();

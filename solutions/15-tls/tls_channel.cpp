@@ -52,8 +52,14 @@ std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket, std::span
     return told;
 }
 
-// As much as the wire has room for. A file that ends too early ends the connection.
+// As much as the wire has room for. A file that ends too early ends the connection. Most answers
+// lie in one place and fit into one record: they need not be cut.
 bool TlsChannel::encrypt(const Output& output) {
+    const auto& parts = output.bytes;
+    if (parts.size() == 1 && !output.file && parts[0].iov_len <= TlsWire::max_plain) {
+        owed_ = parts[0].iov_len;
+        return session_->write({static_cast<const char*>(parts[0].iov_base), owed_});
+    }
     PlainText plain(output, wire_.plain(), TlsWire::max_plain, TlsWire::most_plain);
     for (auto bytes = plain.next(); !bytes.empty(); bytes = plain.next()) {
         if (!session_->write(bytes)) return false;

@@ -26,46 +26,6 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-std::expected<std::size_t, IoError> receive(const Fd& socket, TlsChannel* tls,
-                                            std::span<char> into) {
-    if (tls) [[unlikely]]
-        return tls->receive(socket, into);
-    return receive(socket, into);
-}
-
-std::expected<std::size_t, IoError> send(const Fd& socket, TlsChannel* tls, const Output& output) {
-    if (tls) [[unlikely]]
-        return tls->send(socket, output.bytes, output.file);
-    return output.file ? send(socket, output.bytes, *output.file, file_piece)
-                       : send(socket, output.bytes);
-}
-
-// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
-// client only: there is something else to send.
-std::expected<void, IoError> exchange(const Fd& socket, TlsChannel* tls, Connection& connection,
-                                      Interest wanted) try {
-    if (wanted == Interest::receive) {
-        const auto got = receive(socket, tls, connection.room());
-        if (got == 0) {
-            connection.end_of_input();
-        } else {
-            connection.received(got.value_or(0));
-        }
-        if (!got) return std::unexpected(got.error());
-        if (tls && tls->has_ended()) [[unlikely]]
-            connection.end_of_input();
-    }
-    while (connection.has_output()) {
-        const auto took = send(socket, tls, connection.output());
-        if (!took) return std::unexpected(took.error());
-        if (!connection.sent(*took)) break;
-    }
-    return {};
-} catch (const std::bad_alloc&) {
-    connection.out_of_memory();
-    return std::unexpected(IoError::wants_send);
-}
-
 // Each thread's own, to ask when memory runs out.
 thread_local Handler* gives_way = nullptr;
 
@@ -146,8 +106,7 @@ void Worker::run_once() {
         if (fd == listener_.number()) {
             accept_clients();
         } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-            // The poller tells again of whoever has to wait for the next turn.
-            if (client->is_open() || handshakes_-- > 0) serve(*client);
+            serve(*client);
         }
         if (pool_.is_short()) make_way();
         if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
@@ -248,14 +207,57 @@ void Worker::give_up(int fd) {
 }
 
 void Worker::serve(Client& client) {
-    const auto exchanged =
-        exchange(client.socket, client.tls.get(), client.connection, client.wants.interest);
+    const auto exchanged = exchange(client);
     if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
+    if (client.tls && client.tls->has_ended()) [[unlikely]]
+        client.connection.end_of_input();
     const Wants wants = client.connection.wants();
     if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
-    if (wants != client.wants && client.is_open()) wait_for(client, wants);
-    if (client.tls && client.tls->has_unsent()) return watch(client, Interest::send);
-    watch(client, exchanged ? wants.interest : interest_for(exchanged.error()));
+    if (wants != client.wants && (exchanged || client.is_open())) wait_for(client, wants);
+    const Interest next = exchanged ? wants.interest : interest_for(exchanged.error());
+    watch(client, client.tls && client.tls->has_unsent() ? Interest::send : next);
+}
+
+// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
+// client only: there is something else to send.
+std::expected<void, IoError> Worker::exchange(Client& client) try {
+    Connection& connection = client.connection;
+    if (client.wants.interest == Interest::receive) {
+        const auto got = receive(client, connection.room());
+        if (!got) {
+            connection.received_nothing();
+            return std::unexpected(got.error());
+        }
+        if (*got == 0) {
+            connection.end_of_input();
+        } else {
+            connection.received(*got);
+        }
+    }
+    while (connection.has_output()) {
+        const auto took = send(client, connection.output());
+        if (!took) return std::unexpected(took.error());
+        if (!connection.sent(*took)) break;
+    }
+    return {};
+} catch (const std::bad_alloc&) {
+    client.connection.out_of_memory();
+    return std::unexpected(IoError::wants_send);
+}
+
+// The poller tells again of whoever has to wait for the next turn with a handshake.
+std::expected<std::size_t, IoError> Worker::receive(Client& client, std::span<char> into) {
+    if (!client.tls) [[likely]]
+        return web::receive(client.socket, into);
+    if (!client.is_open() && handshakes_-- <= 0) return std::unexpected(IoError::wants_receive);
+    return client.tls->receive(client.socket, into);
+}
+
+std::expected<std::size_t, IoError> Worker::send(Client& client, const Output& output) {
+    if (client.tls) [[unlikely]]
+        return client.tls->send(client.socket, output.bytes, output.file);
+    return output.file ? web::send(client.socket, output.bytes, *output.file, file_piece)
+                       : web::send(client.socket, output.bytes);
 }
 
 void Worker::wait_for(Client& client, const Wants& wants) {

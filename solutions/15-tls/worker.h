@@ -3,7 +3,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <expected>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "admission.h"
@@ -82,6 +84,9 @@ private:
     void resume_accepting();
     void give_up(int fd);
     void serve(Client& client);
+    std::expected<void, IoError> exchange(Client& client);
+    std::expected<std::size_t, IoError> receive(Client& client, std::span<char> into);
+    std::expected<std::size_t, IoError> send(Client& client, const Output& output);
     void wait_for(Client& client, const Wants& wants);
     void finish_sending(Client& client);
     void say_goodbye(Client& client);
