@@ -139,6 +139,8 @@ def accepted_fields() -> Iterator[Case]:
         ("name-of-one-character", b"X: y\r\nContent-Length: 5\r\n"),
         ("repeated-unknown-field", b"X: 1\r\nX: 2\r\nX: 3\r\nContent-Length: 5\r\n"),
         ("name-that-starts-like-another", b"Content-Length-X: 9\r\nContent-Length: 5\r\n"),
+        ("names-that-start-like-host",
+         b"Hosts: x\r\nHost-X: <>\r\nContent-Length: 5\r\n"),
         ("name-that-ends-like-another", b"X-Content-Length: 9\r\nContent-Length: 5\r\n"),
         ("value-that-looks-like-a-field", b"X: Content-Length: 9\r\nContent-Length: 5\r\n"),
         ("underscore-is-not-a-dash",
