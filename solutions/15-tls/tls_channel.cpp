@@ -57,8 +57,10 @@ std::expected<std::size_t, IoError> TlsChannel::send(const Fd& socket, std::span
 bool TlsChannel::encrypt(const Output& output) {
     const auto& parts = output.bytes;
     if (parts.size() == 1 && !output.file && parts[0].iov_len <= TlsWire::max_plain) {
-        owed_ = parts[0].iov_len;
-        return session_->write({static_cast<const char*>(parts[0].iov_base), owed_});
+        const std::string_view all{static_cast<const char*>(parts[0].iov_base), parts[0].iov_len};
+        if (!session_->write(all)) return false;
+        owed_ = all.size();
+        return true;
     }
     PlainText plain(output, wire_.plain(), TlsWire::max_plain, TlsWire::most_plain);
     for (auto bytes = plain.next(); !bytes.empty(); bytes = plain.next()) {

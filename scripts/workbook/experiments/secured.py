@@ -110,8 +110,18 @@ RELEASED_BUFFERS = KEPT_BUFFERS + (
     ("certificates.cpp", _READ_AHEAD,
      f"{_READ_AHEAD}\n    SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);"),)
 UNBOUNDED = (("worker.cpp", "handshakes_a_turn = 8;", "handshakes_a_turn = 1'000'000;"),)
+# Whether there is TLS is asked before the loop that sends, and not in it.
+ASKED_BEFORE = (
+    ("worker.cpp", "    while (connection.has_output()) {\n",
+     "    TlsChannel* const tls = client.tls.get();\n    while (connection.has_output()) {\n"),
+    ("worker.cpp", "        const auto took = send(client, connection.output());\n", """\
+        const Output output = connection.output();
+        const auto took = tls ? tls->send(client.socket, output.bytes, output.file)
+                              : send(client, output);
+"""),
+)
 FORMS = {"set-fd": BY_ITSELF + NO_READ_AHEAD, "set-fd-ahead": BY_ITSELF, "kept": KEPT_BUFFERS,
-         "released": RELEASED_BUFFERS, "unbounded": UNBOUNDED}
+         "released": RELEASED_BUFFERS, "unbounded": UNBOUNDED, "asked-before": ASKED_BEFORE}
 EDITS = tuple((TLS, file, old) for edits in FORMS.values() for file, old, _ in edits)
 
 

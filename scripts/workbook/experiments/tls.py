@@ -129,6 +129,8 @@ def counts() -> Finding:
     forms: dict[str, tuple[str, Callable[..., Start]]] = {
         "before": ("14", partial(ours, solution("14-log"))),
         "plain": ("15 without TLS", partial(ours, form(""))),
+        "asked-before": ("the same, which asks before the loop", partial(
+            ours, form("asked-before"))),
         "tls": ("15, TLS 1.3", partial(ours, form(""), pair)),
         "tls12": ("15, TLS 1.2", partial(ours, form(""), pair, at_most_12=True))} | {
         name: (label, partial(ours, form(name), pair)) for name, label in EDITED.items()}
@@ -139,16 +141,16 @@ def counts() -> Finding:
     return Finding(
         f"Per <code>GET /</code> of {len(SHORT)} bytes to a server without files, and for a file "
         "of 128 KiB, on a kept connection, one at a time. Counted in the build that is timed, in "
-        f"whole numbers, the median of {COUNTS}: whether the end of a handshake comes with the first "
-        "request is for the clock to say, and so are the calls that a large answer takes, by who "
-        "reads it when.",
+        f"whole numbers, the median of {COUNTS}: whether the end of a handshake comes with the "
+        "first request is for the clock to say, and so are the calls that a large answer takes, by "
+        "who reads it when.",
         {"syscalls": "System calls", "instructions": "Instructions",
          "allocations": "Allocations", "large_syscalls": "128 KiB: system calls",
          "large_instructions": "Instructions"}, rows)
 
 
 def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
-    """A second that begins, or a client that is slow to read, is in some counts and not in others."""
+    """The median: a second that begins, or a client that is slow to read, is in some only."""
     measures = (costs.SYSCALLS, costs.INSTRUCTIONS, replace(
         costs.ALLOCATIONS, tool=replace(costs.MEMCHECK, stray=STRAY)))
     found = [costs.count_started(start, level=LEVEL, request=request, measures=measures)
@@ -202,8 +204,8 @@ def handshakes() -> Finding:
                                                            else "ecdsa"])}
     return Finding(
         f"The server’s own processor time a client, µs, who connects, asks for the page, is "
-        f"answered and closed: {VISITS}, {VISITORS} at a time, median of {ROUNDS} rounds in turn, one "
-        "thread. TLS 1.3 but where 1.2 is said. The client offers X25519 first; h2o takes P-256 "
+        f"answered and closed: {VISITS}, {VISITORS} at a time, median of {ROUNDS} rounds in turn, "
+        "one thread. TLS 1.3 but where 1.2 is said. The client offers X25519 first; h2o takes P-256 "
         "with TLS 1.2.",
         {f"{kind}_us": visit.title for kind, visit in VISIT_KINDS.items()}, rows)
 
@@ -361,8 +363,8 @@ def rivals_logs() -> Finding:
     return Finding(
         "<code>GET /</code> on 64 kept connections, without TLS, one worker on one processor and "
         "wrk on another; the log, where there is one, a file in the combined form. The server’s "
-        f"own processor time a request, median of {LOG_ROUNDS} rounds in turn; ratio and difference "
-        "are those to the same without a log, in the same round.",
+        f"own processor time a request, median of {LOG_ROUNDS} rounds in turn; ratio and "
+        "difference are those to the same without a log, in the same round.",
         {"us": "µs", "ratio": "÷ without", "more": "µs more"}, rows)
 
 
