@@ -27,8 +27,8 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-// TODO(15): through the channel, where a client has one. What came may be all that comes: the end
-// stands behind it.
+// TODO(15): through the channel, where a client has one. Ask for it at each receive and each send:
+// asked before the loop, it makes two loops, and the one without TLS slower.
 // Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
 // client only: there is something else to send.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
@@ -224,8 +224,9 @@ void Worker::give_up(int fd) {
     }
 }
 
-// TODO(15): without its handshake a client has no wants; and what the channel still has to send
-// waits for room. Only some clients go on with their handshakes in a turn.
+// TODO(15): what came may be all that comes: the end stands behind it. Without its handshake a
+// client has no wants; and what the channel still has to send waits for room. Only some clients go
+// on with their handshakes in a turn.
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.wants.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
