@@ -2,8 +2,9 @@
 whole chapter at once.
 
 Four processes take groups of tests, the long ones first. A group is a file, for its tests share
-what they build; where chapters share nothing, it is a chapter (`of_chapter`). What judges by the
-clock is marked `alone`: it comes last, and runs while the other processes wait.
+what they build; where chapters share nothing, it is a chapter (`of_chapter`). What need not be
+asked in each run is marked `late`. What judges by the clock is marked `alone`: it comes last, and
+runs while the other processes wait.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from workbook.machine.cores import available_cpus
 LONG_FIRST = ("systems", "gate", "servers")  # folders; the others as they come
 
 
-def of_chapter(chapter: Chapter, *values: Any, id: str = "") -> Any:
-    """A test's parameter: this chapter, or what is given of it; its group is the chapter's."""
+def of_chapter(chapter: Chapter, *values: Any, id: str = "", late: bool = False) -> Any:
+    """A test's parameter: this chapter, or what is given of it; its group is the chapter's. Those
+    that are late are another group, which must not build where the first does.
+    """
+    group = pytest.mark.xdist_group(f"{'late' if late else 'gate'} {chapter.name}")
     return pytest.param(*values or (chapter,), id=id or chapter.name,
-                        marks=pytest.mark.xdist_group(f"gate {chapter.name}"))
+                        marks=[group, pytest.mark.late] if late else group)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -38,9 +42,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_rank)  # within a rank they stay as they were
 
 
-def _rank(item: pytest.Item) -> tuple[bool, int]:
+def _rank(item: pytest.Item) -> tuple[bool, bool, int]:
     folder = item.path.parent.name
-    return _is_alone(item), LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
+    place = LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
+    return _is_alone(item), item.get_closest_marker("late") is not None, place
 
 
 def _is_alone(item: pytest.Item) -> bool:

@@ -2,8 +2,9 @@
 
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
-the other, which builds only what that changes. All is asked of every solution; of trees, mutants
-and other builds a sample, unless there is time. A chapter is a group of its own (see turns.py).
+the other, which builds only what that changes. All is asked of every solution, and every mutant is
+tried, half of them last and as long as there is time; of trees and other builds a sample is asked,
+unless the run is long. A chapter is a group of its own (see turns.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import programs
 import pytest
-from lengths import LONG
+from lengths import ENOUGH_S, LONG, is_enough
 from sample import sampled, some
 from turns import judging, of_chapter
 
@@ -38,8 +39,9 @@ THREADED = [chapter for chapter in SERVERS if any(
 RACED = THREADED if LONG else [THREADED[0], THREADED[-1]]
 MUTANTS = [mutant for chapter in all_chapters() for mutant in mutants.of(chapter)
            if not mutant.check.startswith("fuzz")]
-# Half of them, others each time; all, if there is time. That each still fits is asked of all.
-PLANTED = MUTANTS if LONG else some(MUTANTS, len(MUTANTS) // 2, "mutants")
+# Half of them, others each time. The rest is tried last.
+EARLY = some(MUTANTS, len(MUTANTS) // 2, "mutants")
+LATE = [mutant for mutant in MUTANTS if mutant not in EARLY]
 
 
 @dataclass(frozen=True)
@@ -87,20 +89,22 @@ def once(chapters: list[Chapter], preset: str) -> pytest.MarkDecorator:
         if chapter.name in found])
 
 
-def built(chapter: Chapter, tree: starters.Tree, wanted: list[str]) -> Subject:
+def built(chapter: Chapter, tree: starters.Tree, wanted: list[str], place: str = "") -> Subject:
     """A copy of a checkpoint with these sources, built as these checks need it: once for both
     behaviour and counting, and with the same flags on kqueue; faster where only behaviour is judged.
+    The copies' place is called like the chapter if it is not given.
     """
+    place = place or chapter.name
     needed = {preset for found in registry.of(chapter, wanted) for preset in found.builds}
     stands_in = {RELEASE: MEASURE}
     lean = all(name.startswith("behaviour.") for name in wanted)
 
     def make(preset: str) -> Path:
-        return programs.aside(chapter.name, tree, preset, chapter.program,
+        return programs.aside(place, tree, preset, chapter.program,
                               like=MEASURE if preset == KQUEUE else "", lean=lean)
 
     made = {preset: make(preset) for preset in {stands_in.get(one, one) for one in needed}}
-    return Subject(chapter, programs.place(chapter.name),
+    return Subject(chapter, programs.place(place),
                    {preset: made[stands_in.get(preset, preset)] for preset in needed}, make=make)
 
 
@@ -153,12 +157,27 @@ def behaves(chapter: Chapter, preset: str) -> None:
     assert result.ok, [failure.problem for failure in result.failures] or result
 
 
-@pytest.mark.parametrize("mutant", [
-    of_chapter(mutant.chapter, mutant,
-               id=f"{mutant.chapter.tag}-{mutant.check}.{mutant.what}") for mutant in PLANTED])
+def planted(these: list[mutants.Mutant], late: bool = False) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("mutant", [
+        of_chapter(mutant.chapter, mutant, late=late,
+                   id=f"{mutant.chapter.tag}-{mutant.check}.{mutant.what}") for mutant in these])
+
+
+@planted(EARLY)
 def test_the_check_catches(mutant: mutants.Mutant) -> None:
+    catches(mutant)
+
+
+@planted(LATE, late=True)
+def test_the_check_catches_this_too(mutant: mutants.Mutant) -> None:
+    if is_enough():
+        pytest.skip(f"{ENOUGH_S / 60:.0f} minutes are over; test --long tries it in any case")
+    catches(mutant, f"{mutant.chapter.name}-late")
+
+
+def catches(mutant: mutants.Mutant, place: str = "") -> None:
     assert mutant.check in JUDGED
-    subject = built(mutant.chapter, mutants.sources(mutant), [mutant.check])
+    subject = built(mutant.chapter, mutants.sources(mutant), [mutant.check], place)
     if not caught_at_once(mutant, subject):
         found = {verdict.name: verdict for verdict in check.judge(subject, [mutant.check])}
         if mutant.case and f"{mutant.case} was skipped" in found[mutant.check].summary:
