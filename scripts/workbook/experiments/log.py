@@ -27,7 +27,7 @@ from workbook.experiments.top import LOADS
 from workbook.measure import ladder, load, stress
 
 BOUNDED, LOGGED = "13-overload", "14-log"
-ROUNDS = 7
+ROUNDS = 15
 
 # Each line is handed to a thread, in the place of a buffer that the worker writes itself.
 QUEUED = (
