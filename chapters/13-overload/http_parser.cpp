@@ -291,8 +291,7 @@ ParseResult HttpParser::end_request_line(std::string_view line, Request& request
 
 // RFC 9112 §5: name, colon, optional space, value, optional space.
 bool HttpParser::parse_field(const char* line, const char* end, Request& request) {
-    const bool is_host = std::string_view(line, end).starts_with("Host:");  // in every request
-    const char* const colon = is_host ? line + 4 : skip(line, token_byte);
+    const char* const colon = skip(line, token_byte);
     if (colon == line || *colon != ':') return false;
     const char* value = colon + 1;
     while (is_space(*value))
@@ -300,7 +299,7 @@ bool HttpParser::parse_field(const char* line, const char* end, Request& request
     while (end > value && is_space(end[-1]))
         --end;
     const std::string_view name(line, colon);
-    if (!is_host && !is_same<"host">(name)) return judge_field(name, {value, end}, request);
+    if (!is_same<"host">(name)) return judge_field(name, {value, end}, request);
     framing_.host.add(skip_host(value) == end || value == end);
     return true;
 }
