@@ -206,16 +206,20 @@ void Worker::give_up(int fd) {
     }
 }
 
+// Over TLS the end that the peer has told of stands behind what was received, and records wait that
+// are no answer.
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client);
     if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
-    if (client.tls && client.tls->has_ended()) [[unlikely]]
-        client.connection.end_of_input();
     const Wants wants = client.connection.wants();
     if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
     if (wants != client.wants && (exchanged || client.is_open())) wait_for(client, wants);
-    const Interest next = exchanged ? wants.interest : interest_for(exchanged.error());
-    watch(client, client.tls && client.tls->has_unsent() ? Interest::send : next);
+    Interest next = exchanged ? wants.interest : interest_for(exchanged.error());
+    if (client.tls) [[unlikely]] {
+        if (client.tls->has_ended() && !client.connection.has_output()) return drop(client);
+        if (client.tls->has_unsent()) next = Interest::send;
+    }
+    watch(client, next);
 }
 
 // Receives once, if that is wanted, and sends what there is. What memory runs out for costs this

@@ -11,6 +11,7 @@ import pytest
 from workbook.common.errors import UserError
 from workbook.experiments import flood, secured, tls
 from workbook.experiments.tools import solution
+from workbook.measure import costs
 from workbook.measure.crowd import SHORT
 from workbook.servers import certificates
 
@@ -53,6 +54,19 @@ def test_a_flood_is_answered_and_ends(start: secured.Start,
         assert time.monotonic() - begun < 5
         monkeypatch.setattr(flood, "MOST", 3)
         assert flood.flood(server.port, 0.5) == 3
+
+
+@pytest.mark.timeout(900)
+def test_a_server_without_tls_pays_ten_instructions_for_it(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the build that is timed, of so many requests that a second which begins is nothing. The
+    form that asks before its loop pays more: see secured.ASKED_BEFORE.
+    """
+    monkeypatch.setattr(costs, "REQUESTS", 400)
+    before, after = (costs.count_started(
+        secured.ours(solution(name), rooted=False), level=tls.LEVEL, request=SHORT,
+        measures=(costs.INSTRUCTIONS,)).figures["instructions"] for name in ("14-log", secured.TLS))
+    assert after <= before + 10
 
 
 def test_nobody_looks_for_a_file_that_is_to_be_in_memory() -> None:

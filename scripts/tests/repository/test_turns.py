@@ -5,8 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import lengths
 import programs
 import pytest
 import sample
@@ -61,6 +64,32 @@ def test_no_more_judge_at_once_than_there_are_processors(
         assert third.wait(20)
     thread.join()
 
+
+@dataclass(frozen=True)
+class Item:
+    """As much of a pytest.Item as its rank asks for."""
+
+    path: Path
+    mark: str = ""
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return self.mark if self.mark == name else None
+
+
+def test_what_is_late_comes_behind_all_but_who_is_alone() -> None:
+    order = [Item(Path("gate/test_a.py")), Item(Path("book/test_b.py")),
+             Item(Path("gate/test_a.py"), "late"), Item(Path("servers/test_c.py"), "alone")]
+    assert sorted(reversed(order), key=turns._rank) == order
+
+
+def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lengths, "LONG", False)
+    monkeypatch.setattr(lengths, "BEGAN", time.time())
+    assert not lengths.is_enough()
+    monkeypatch.setattr(lengths, "BEGAN", time.time() - lengths.ENOUGH_S - 1)
+    assert lengths.is_enough()
+    monkeypatch.setattr(lengths, "LONG", True)
+    assert not lengths.is_enough()
 
 
 def test_the_table_adds_up() -> None:
