@@ -113,6 +113,9 @@ def ends() -> Iterator[Case]:
     yield alone("goodbye-before-reading", "RFC 8446 §6.1; RFC 9112 §9.6",
                 "a client asks for an echo of 1 MiB, says close_notify, rests, and reads",
                 f"all of the echo, {tells}", goodbye_before_reading)
+    yield alone("goodbye-with-the-request", "RFC 8446 §6.1; RFC 9112 §9.6",
+                "a client asks for a file of 3 MiB and says close_notify, both at once, rests, and "
+                "reads", f"all of the file, {tells}", goodbye_with_the_request)
     yield alone("truncated-in-a-head", "RFC 8446 §6.1; RFC 9112 §9.8",
                 "a client closes its side in a head, without close_notify",
                 "the end without a word; the log tells of no answer", truncated_in_a_head)
@@ -283,6 +286,16 @@ def goodbye_before_reading(server: Server) -> None:
         client.secure.say_goodbye()
         client.perform((Pause(QUIET_S),))
         must_be(client, client.finish(), echoed(body, ""))
+
+
+def goodbye_with_the_request(server: Server) -> None:
+    with serving_files(server) as (other, _), a_client(other, narrow=True) as client:
+        assert client.secure
+        client.secure.tls.write(get(b"/large.bin", HOST))  # goes out with the goodbye
+        client.secure.say_goodbye()
+        client.perform((Pause(QUIET_S),))
+        expect = file_of(SITE_FILES["large.bin"]).replace(b"Connection: close\r\n", b"")
+        must_be(client, client.finish(), expect)
 
 
 def cut_off(client: Client) -> None:
