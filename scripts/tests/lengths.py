@@ -9,7 +9,7 @@ import time
 
 LONG = os.environ.get("HOTPATH_LONG") == "1"
 BEGAN = float(os.environ.get("HOTPATH_BEGAN") or time.time())  # seconds since 1970, of the run
-ENOUGH_S = 53 * 60.0  # behind it stand only those that run alone, and what is asked again
+ENOUGH_S = 48 * 60.0  # behind it stand only those that run alone, and what is asked again
 
 
 def seconds(short: float, long: float) -> float:
