@@ -30,6 +30,9 @@ from workbook.servers import build
 FUZZ = SCRIPTS / "fuzz"
 SECONDS = int(seconds(3, 600))
 PLANTED_SECONDS = 60  # far more than it takes
+# How memory is bounded. The peak of a process begins with that of its parent, and ours holds every
+# case (getrusage(2)), so not by that. What is not freed the leak sanitizer tells.
+BY_BLOCK = ("-rss_limit_mb=0", "-malloc_limit_mb=512")
 CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
 KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
         if (chapter.solution_dir / "worker.cpp").exists()]
@@ -121,14 +124,11 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fuzz(target: Path, found: Path, *seeds: Path, time_s: int) -> subprocess.CompletedProcess[str]:
-    """Fuzz for a while; what is new goes into `found`, an input that fails beside it. Memory is
-    bounded by block: the peak of a process begins with that of its parent, and ours holds every
-    case (getrusage(2)). What is not freed the leak sanitizer tells.
-    """
+    """Fuzz for a while; what is new goes into `found`, an input that fails beside it."""
     found.mkdir(exist_ok=True)
     return subprocess.run(
         [target, f"-max_total_time={time_s}", "-max_len=9000", "-timeout=10", "-seed=1",
-         "-rss_limit_mb=0", "-malloc_limit_mb=512", f"-dict={FUZZ / 'http.dict'}",
+         *BY_BLOCK, f"-dict={FUZZ / 'http.dict'}",
          f"-artifact_prefix={found.parent}/failed-", found, *seeds],
         capture_output=True, text=True, errors="replace", timeout=time_s + 60)
 
@@ -155,8 +155,9 @@ def verdicts(target: Path, files: list[Path]) -> set[str]:
     """One line for each input: its hash, the verdict's, and how that begins."""
     lines: set[str] = set()
     for start in range(0, len(files), 500):
-        done = subprocess.run([target, *files[start:start + 500]], capture_output=True, text=True,
-                              errors="replace", env={**os.environ, "HOTPATH_VERDICTS": "1"})
+        done = subprocess.run([target, *BY_BLOCK, *files[start:start + 500]],
+                              capture_output=True, text=True, errors="replace",
+                              env={**os.environ, "HOTPATH_VERDICTS": "1"})
         assert done.returncode == 0, done.stderr[-3000:]
         lines.update(done.stdout.splitlines())
     return lines
