@@ -57,7 +57,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
         {"host", required_argument, nullptr, 'h'},
         {"port", required_argument, nullptr, 'p'},
         {"threads", required_argument, nullptr, 't'},
-        {"help", no_argument, nullptr, 'u'},
+        {"help", no_argument, nullptr, 'u'},  // usage
         {},
     };
     web::ServerOptions options;

@@ -83,7 +83,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
         {"limits", required_argument, nullptr, 'l'},
         // TODO(9): known, and ignored yet.
         {"root", required_argument, nullptr, 'r'},
-        {"help", no_argument, nullptr, 'u'},
+        {"help", no_argument, nullptr, 'u'},  // usage
         {},
     };
     web::ServerOptions options;

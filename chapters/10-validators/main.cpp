@@ -95,7 +95,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
         {"threads", required_argument, nullptr, 't'},
         {"limits", required_argument, nullptr, 'l'},
         {"root", required_argument, nullptr, 'r'},
-        {"help", no_argument, nullptr, 'u'},
+        {"help", no_argument, nullptr, 'u'},  // usage
         {},
     };
     Options options;

@@ -98,8 +98,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
         {"threads", required_argument, nullptr, 't'},
         {"limits", required_argument, nullptr, 'l'},
         {"root", required_argument, nullptr, 'r'},
-        {"cache", required_argument, nullptr, 'c'},  // TODO(11)
-        {"help", no_argument, nullptr, 'u'},
+        // TODO(11): known, and ignored yet.
+        {"cache", required_argument, nullptr, 'c'},
+        {"help", no_argument, nullptr, 'u'},  // usage
         {},
     };
     Options options;

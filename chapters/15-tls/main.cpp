@@ -184,7 +184,7 @@ constexpr option known[] = {
     {"log-format", required_argument, nullptr, 'f'},
     {"log-level", required_argument, nullptr, 'v'},
     {"log-size", required_argument, nullptr, 's'},
-    {"help", no_argument, nullptr, 'u'},
+    {"help", no_argument, nullptr, 'u'},  // usage
     {},
 };
 

@@ -77,9 +77,12 @@ web::Limits parse_limits(const char* text) {
 /// Nothing when only the usage was asked for.
 std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     const option known[] = {
-        {"host", required_argument, nullptr, 'h'},    {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'}, {"limits", required_argument, nullptr, 'l'},
-        {"help", no_argument, nullptr, 'u'},          {},
+        {"host", required_argument, nullptr, 'h'},
+        {"port", required_argument, nullptr, 'p'},
+        {"threads", required_argument, nullptr, 't'},
+        {"limits", required_argument, nullptr, 'l'},
+        {"help", no_argument, nullptr, 'u'},  // usage
+        {},
     };
     web::ServerOptions options;
     for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {

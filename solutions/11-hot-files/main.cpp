@@ -102,10 +102,14 @@ web::CacheBounds cache_bounds(const Options& options) {
 /// Nothing when only the usage was asked for.
 std::optional<Options> parse_options(int argc, char** argv) {
     const option known[] = {
-        {"host", required_argument, nullptr, 'h'},    {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'}, {"limits", required_argument, nullptr, 'l'},
-        {"root", required_argument, nullptr, 'r'},    {"cache", required_argument, nullptr, 'c'},
-        {"help", no_argument, nullptr, 'u'},          {},
+        {"host", required_argument, nullptr, 'h'},
+        {"port", required_argument, nullptr, 'p'},
+        {"threads", required_argument, nullptr, 't'},
+        {"limits", required_argument, nullptr, 'l'},
+        {"root", required_argument, nullptr, 'r'},
+        {"cache", required_argument, nullptr, 'c'},
+        {"help", no_argument, nullptr, 'u'},  // usage
+        {},
     };
     Options options;
     auto& [server, root, cache] = options;

@@ -128,7 +128,7 @@ constexpr option known[] = {
     {"max-clients", required_argument, nullptr, 'n'},
     {"per-address", required_argument, nullptr, 'a'},
     {"max-buffered", required_argument, nullptr, 'b'},
-    {"help", no_argument, nullptr, 'u'},
+    {"help", no_argument, nullptr, 'u'},  // usage
     {},
 };
 

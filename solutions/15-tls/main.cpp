@@ -198,7 +198,7 @@ constexpr option known[] = {
     {"cert", required_argument, nullptr, 'x'},
     {"key", required_argument, nullptr, 'k'},
     {"ticket-lifetime", required_argument, nullptr, 'd'},
-    {"help", no_argument, nullptr, 'u'},
+    {"help", no_argument, nullptr, 'u'},  // usage
     {},
 };
 
