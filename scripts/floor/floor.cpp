@@ -14,7 +14,8 @@ constexpr std::size_t buffer_size = 256 * 1024;
 constexpr int accept_batch = 64;
 constexpr std::size_t answers_at_once = 256;
 
-// The answer of every checkpoint to GET / on a connection that is kept.
+// The answer of every checkpoint to GET / on a connection that is kept; `opening` is in it from
+// chapter 9 on.
 constexpr std::string_view page =
     "<!doctype html>\n"
     "<html lang=\"en\">\n"
@@ -24,34 +25,36 @@ constexpr std::string_view page =
     "<p>The same page, faster every chapter.</p>\n"
     "</html>\n";
 
-const std::string answer = std::format(
-    "HTTP/1.1 200 OK\r\n"
-    "Content-Type: text/html; charset=utf-8\r\n"
-    "Content-Length: {}\r\n"
-    "\r\n"
-    "{}",
-    page.size(), page);
+constexpr std::string_view opening =
+    "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+    "X-Content-Type-Options: nosniff\r\n";
 
-/// The answer over and over, so that one send covers all that one read has asked for.
-std::string repeated_answer() {
-    std::string text;
-    for (std::size_t i = 0; i < answers_at_once; ++i)
-        text += answer;
-    return text;
+std::string answer(bool dated) {
+    return std::format(
+        "HTTP/1.1 200 OK\r\n"
+        "{}"
+        "Content-Type: text/html; charset=utf-8\r\n"
+        "Content-Length: {}\r\n"
+        "\r\n"
+        "{}",
+        dated ? opening : std::string_view(), page.size(), page);
 }
 
-const std::string answers = repeated_answer();
-
-/// The next bytes of `unsent`, which ends on a whole answer.
-std::string_view next_bytes(std::size_t unsent) {
-    const std::size_t begun = (answer.size() - unsent % answer.size()) % answer.size();
-    return std::string_view(answers).substr(begun, unsent);
+/// So that one send covers all that one read has asked for.
+std::string repeated(std::string_view text) {
+    std::string all;
+    for (std::size_t i = 0; i < answers_at_once; ++i)
+        all += text;
+    return all;
 }
 
 }  // namespace
 
-Floor::Floor(const std::string& host, std::uint16_t port)
-    : listener_(listen_on(host, port)), buffer_(buffer_size) {
+Floor::Floor(const std::string& host, std::uint16_t port, bool dated)
+    : answer_(answer(dated)),
+      answers_(repeated(answer_)),
+      listener_(listen_on(host, port)),
+      buffer_(buffer_size) {
     poller_.add(listener_);
 }
 
@@ -107,14 +110,20 @@ bool Floor::take_input(int descriptor, Client& client) {
     if (*count == 0) return false;
     const auto ends = client.count_ends({buffer_.data(), *count});
     if (!ends) return false;
-    client.unsent += *ends * answer.size();
+    client.unsent += *ends * answer_.size();
     return true;
+}
+
+/// What the client is owed, which ends on a whole answer.
+std::string_view Floor::next_bytes(const Client& client) const {
+    const std::size_t begun = (answer_.size() - client.unsent % answer_.size()) % answer_.size();
+    return std::string_view(answers_).substr(begun, client.unsent);
 }
 
 /// False when the client is gone.
 bool Floor::send_unsent(int descriptor, Client& client) {
     while (client.unsent > 0) {
-        const auto count = send(descriptor, next_bytes(client.unsent));
+        const auto count = send(descriptor, next_bytes(client));
         if (!count) return count.error() == IoError::would_block;
         client.unsent -= *count;
     }

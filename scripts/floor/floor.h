@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client.h"
@@ -13,8 +14,9 @@ namespace web {
 /// for each. One thread. Answers are right for GET / alone; what matters is that they cost nothing.
 class Floor {
 public:
-    /// Throws std::system_error or std::invalid_argument when it cannot listen.
-    Floor(const std::string& host, std::uint16_t port);
+    /// Its answers are those of chapters 1 to 8, or, `dated`, as long as they are from chapter 9
+    /// on. Throws std::system_error or std::invalid_argument when it cannot listen.
+    Floor(const std::string& host, std::uint16_t port, bool dated);
 
     std::uint16_t port() const;
 
@@ -25,9 +27,12 @@ private:
     void accept_clients();
     void serve(int descriptor);
     bool take_input(int descriptor, Client& client);
+    std::string_view next_bytes(const Client& client) const;
     bool send_unsent(int descriptor, Client& client);
     void close_client(int descriptor);
 
+    std::string answer_;
+    std::string answers_;  ///< The same over and over.
     Poller poller_;
     int listener_;
     bool listening_ = true;        ///< False while there is no descriptor for another client.

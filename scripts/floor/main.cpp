@@ -16,18 +16,20 @@
 namespace {
 
 constexpr const char* usage =
-    "usage: floor [--host 127.0.0.1] [--port 8080] [--threads N] [--help]\n"
+    "usage: floor [--host 127.0.0.1] [--port 8080] [--threads N] [--dated] [--help]\n"
     "\n"
     "Does next to nothing: counts request ends and writes a fixed answer.\n"
     "\n"
     "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
     "  --threads N      threads that serve (the floor has one, whatever N is)\n"
+    "  --dated          answer with the fields that all answers have from chapter 9 on\n"
     "  --help           this text\n";
 
 struct Options {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
+    bool dated = false;
 };
 
 template <typename Number>
@@ -47,7 +49,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
         {"host", required_argument, nullptr, 'h'},
         {"port", required_argument, nullptr, 'p'},
         {"threads", required_argument, nullptr, 't'},
-        {"help", no_argument, nullptr, 'u'},
+        {"dated", no_argument, nullptr, 'd'},
+        {"help", no_argument, nullptr, 'u'},  // usage
         {},
     };
     Options options;
@@ -56,6 +59,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
             case 'h': options.host = optarg; break;
             case 'p': options.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
             case 't': parse_number<unsigned>("--threads", optarg, 1); break;
+            case 'd': options.dated = true; break;
             case 'u': return std::nullopt;
             default: throw std::invalid_argument("see --help");
         }
@@ -75,7 +79,7 @@ void raise_descriptor_limit() {
 void run(const Options& options) {
     raise_descriptor_limit();
     ::signal(SIGPIPE, SIG_IGN);
-    web::Floor floor(options.host, options.port);
+    web::Floor floor(options.host, options.port, options.dated);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{floor.port()});

@@ -29,11 +29,13 @@ def test_a_chapter_that_has_no_solution_yet_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_ratio_is_of_two_that_ran_in_the_same_round() -> None:
-    found = {("clients", "floor"): results(1, 10, 4),
+    found = {("clients", "floor-dated"): results(1, 10, 4),
+             ("clients", "floor"): results(1, 5, 2),
              ("clients", "12-streaming"): results(2, 11, 5),
              ("clients", "15-tls"): results(3, 12, 9)}
-    rows = top.beside_the_floor(found, ["floor", "12-streaming", "15-tls"])
-    assert rows["floor"]["label"] == "the floor" and rows["floor"]["clients_ratio"] == 1
+    rows = top.beside_the_floor(found, ["floor-dated", "floor", "12-streaming", "15-tls"])
+    assert rows["floor-dated"]["label"] == "the floor"
+    assert rows["floor-dated"]["clients_ratio"] == 1 and rows["floor"]["clients_ratio"] == 0.5
     last = rows["15-tls"]
     assert last["label"] == "15" and last["clients_us"] == 9
     assert (last["clients_ratio"], last["clients_least"], last["clients_most"]) == (2.25, 1.2, 3)

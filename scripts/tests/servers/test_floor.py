@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
@@ -64,6 +65,17 @@ def test_the_answer_is_the_checkpoints(answer: bytes) -> None:
         client.sendall(GET)
         theirs = all_of(client)
     assert answer == theirs.replace(b"Connection: close\r\n", b"")
+
+
+def test_it_can_be_as_long_as_a_later_one(binary: Path) -> None:
+    """But for the date, which is of a day long gone."""
+    last = sorted(SOLUTIONS.glob("[0-9]*"))[-1]
+    answers = []
+    for program, *arguments in ((build.build_server(last),), (binary, "--dated")):
+        with running(program, *arguments) as server, connect(server) as client:
+            client.sendall(GET)
+            answers.append(re.sub(rb"(?<=\nDate: ).{29}(?=\r)", b"", all_of(client)))
+    assert answers[0] == answers[1] and b"\nDate: \r\n" in answers[0]
 
 
 @pytest.mark.parametrize("request_", [GET, post(7), post(3, b"content-LENGTH"), GET + post(5)])

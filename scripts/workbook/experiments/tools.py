@@ -115,9 +115,9 @@ def rush(binary: Path, phases: Sequence[Phase]) -> Rush:
                     psutil.Process(server.pid).memory_info().rss / load.MIB)
 
 
-def one_worker(binary: Path) -> Callable[[], AbstractContextManager[Server]]:
+def one_worker(binary: Path, *options: str) -> Callable[[], AbstractContextManager[Server]]:
     """How a server is started that is to serve on one processor."""
-    return partial(load.serving, binary, "--threads", "1")
+    return partial(load.serving, binary, "--threads", "1", *options)
 
 
 @contextmanager

@@ -45,6 +45,8 @@ IDLE_CLIENTS = 8000
 FIELD_SIZES = (0, 100, 1000, 10_000, 60_000)
 STREAMING = 12  # the chapter that the later ones are held against
 LATER_ROUNDS = 45
+DATED_FLOOR = "floor-dated"
+FLOORS = {DATED_FLOOR: "the floor", build.FLOOR: "the floor, undated"}
 LATER_LOADS = {key: LOADS[key] for key in ("clients", "pipelined")}
 SHARED_LOADS = {"plain": LOADS["clients"][1], "header": LOADS["header"][1]}
 
@@ -112,20 +114,21 @@ def floor_counts() -> Finding:
 
 def nothing_lost() -> Finding:
     """Has the page become dearer since bodies pass through, for features that are off?"""
-    binaries = {build.FLOOR: build.floor("release")} | {
-        name: solution(name) for name in later_checkpoints()}
-    found = in_turn({(load, name): Way(f"{label}, {name}", one_worker(binary), phase)
+    floor = build.floor("release")
+    starts = {DATED_FLOOR: one_worker(floor, "--dated"), build.FLOOR: one_worker(floor)} | {
+        name: one_worker(solution(name)) for name in later_checkpoints()}
+    found = in_turn({(load, name): Way(f"{label}, {name}", start, phase)
                      for load, (label, phase) in LATER_LOADS.items()
-                     for name, binary in binaries.items()}, LATER_ROUNDS)
+                     for name, start in starts.items()}, LATER_ROUNDS)
     return Finding(
         f"<code>GET /</code>, one worker on one processor and wrk on another, without log and "
         f"TLS: 64 clients with a request each, and with {costs.DEPTH} pipelined. The server’s own "
         f"processor time a request, the median of {LATER_ROUNDS} slices of a second in turn; "
-        "the ratios are those of the same round.",
+        "the ratios are those of the same round. The floor’s answers are as long as theirs.",
         {f"{load}_{key}": f"{title}: {what}"
          for load, title in (("clients", "64 clients"), ("pipelined", "Pipelined"))
          for key, what in (("us", "µs"), ("ratio", "× the floor"), ("to_12", "× 12"))},
-        beside_the_floor(found, list(binaries)))
+        beside_the_floor(found, list(starts)))
 
 
 def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
@@ -136,14 +139,14 @@ def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
 
 def beside_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
                      names: Sequence[str]) -> Rows:
-    """A row for each of `names`, whose first is the floor and whose second is 12."""
-    floor, first, *_ = names
-    rows: Rows = {name: {"label": "the floor" if name == floor else name[:2]} for name in names}
+    """A row for each of `names`, beside the floor that answers as much, and beside 12."""
+    first = next(name for name in names if name not in FLOORS)
+    rows: Rows = {name: {"label": FLOORS.get(name, name[:2])} for name in names}
     us = cpu_us(found)
     for load in dict.fromkeys(load for load, _ in found):
         for name in names:
             to_floor, to_first = (ratios(us[load, name], us[load, other])
-                                  for other in (floor, first))
+                                  for other in (DATED_FLOOR, first))
             rows[name] |= {f"{load}_us": round(median(us[load, name]), 2),
                            f"{load}_ratio": round(median(to_floor), 2),
                            f"{load}_least": round(min(to_floor), 2),
