@@ -24,7 +24,7 @@ inline constexpr std::string_view service_unavailable =
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:
-    /// The most bytes that a head can have.
+    /// The most bytes of a head, but for its field line of any length.
     static constexpr std::size_t max_head = 384;
 
     /// `file` is empty and gets the file that is the body, if there is one.
