@@ -25,7 +25,7 @@ Fd open_beneath(const Fd& root, const char* name);
 Fd walk_beneath(const Fd& root, const char* name);
 
 // TODO(10): modified_ns(const struct stat&), in each system's file: stat(2) has the nanoseconds in
-// st_mtim, macOS in st_mtimespec.
+// st_mtim, macOS in st_mtimespec. A file of the year 2300 must not overflow.
 std::size_t size_of(std::span<const iovec> parts);
 
 /// Sends the head, then at most `most` bytes of the range. How many bytes of both were sent; -1 and

@@ -6,7 +6,7 @@
 namespace web {
 namespace {
 
-// What is sent, what was sent before 1994, and what asctime(3) writes.
+// What is sent, what was sent before 1995, and what asctime(3) writes.
 constexpr const char* forms[] = {
     "%a, %d %b %Y %H:%M:%S GMT",
     "%A, %d-%b-%y %H:%M:%S GMT",

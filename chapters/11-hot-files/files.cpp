@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -42,6 +44,12 @@ std::size_t size_of(std::span<const iovec> parts) {
     for (const iovec& part : parts)
         size += part.iov_len;
     return size;
+}
+
+std::int64_t nanoseconds(const timespec& time) {
+    constexpr std::int64_t second = 1'000'000'000;
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / second - 1;
+    return std::clamp<std::int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec;
 }
 
 // TODO(11): take_into_memory(). A file that has become shorter stays what it is.

@@ -14,7 +14,7 @@ Fd open_beneath(const Fd& root, const char* name) {
 }
 
 std::int64_t modified_ns(const struct stat& status) {
-    return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+    return nanoseconds(status.st_mtim);
 }
 
 // sendfile(2): takes the head too, and says how much it sent even where it fails.

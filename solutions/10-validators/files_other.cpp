@@ -12,7 +12,7 @@ Fd open_beneath(const Fd& root, const char* name) {
 }
 
 std::int64_t modified_ns(const struct stat& status) {
-    return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+    return nanoseconds(status.st_mtim);
 }
 
 // Without a sendfile(2) the bytes go through memory of ours, a piece at a time.

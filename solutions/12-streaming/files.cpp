@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -54,6 +56,12 @@ bool take_into_memory(OpenFile& file) {
     if (had < 0 || static_cast<std::size_t>(had) != size) return false;
     file.file = File(std::move(bytes));
     return true;
+}
+
+std::int64_t nanoseconds(const timespec& time) {
+    constexpr std::int64_t second = 1'000'000'000;
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / second - 1;
+    return std::clamp<std::int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec;
 }
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}

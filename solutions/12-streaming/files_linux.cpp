@@ -47,11 +47,11 @@ Fd open_beneath(const Fd& root, const char* name) {
 }
 
 std::int64_t modified_ns(const struct stat& status) {
-    return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+    return nanoseconds(status.st_mtim);
 }
 
 std::int64_t changed_ns(const struct stat& status) {
-    return status.st_ctim.tv_sec * std::int64_t{1'000'000'000} + status.st_ctim.tv_nsec;
+    return nanoseconds(status.st_ctim);
 }
 
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,

@@ -64,14 +64,14 @@ public:
     /// Where received bytes go. Valid until the next call of any other function.
     std::span<char> room();
 
-    /// That many bytes were received there, perhaps none. Answers every request that is whole.
+    /// That many bytes were received there, perhaps none. Answers what has come so far.
     void received(std::size_t count);
 
     /// The peer will send no more: what is whole is answered, then nothing is wanted.
     void end_of_input();
 
     /// Memory ran out in one of these functions, or in the handler: the next answer says so and is
-    /// the last.
+    /// the last. One that has begun ends where it is.
     void out_of_memory();
 
     bool has_output() const { return !output_.empty() || has_large_body(); }

@@ -12,11 +12,11 @@ Fd open_beneath(const Fd& root, const char* name) {
 }
 
 std::int64_t modified_ns(const struct stat& status) {
-    return status.st_mtimespec.tv_sec * std::int64_t{1'000'000'000} + status.st_mtimespec.tv_nsec;
+    return nanoseconds(status.st_mtimespec);
 }
 
 std::int64_t changed_ns(const struct stat& status) {
-    return status.st_ctimespec.tv_sec * std::int64_t{1'000'000'000} + status.st_ctimespec.tv_nsec;
+    return nanoseconds(status.st_ctimespec);
 }
 
 // sendfile(2) says how much it sent even where it fails. It takes a head, but counts it as part of

@@ -14,7 +14,7 @@ namespace web {
 class BodySink {
 public:
     /// The body has begun to come, or has ended without a byte. An answer that begins now is filled
-    /// in but for its body: see Response::stream(). `request` has no views any more.
+    /// in but for its body: see Response::stream(). The views of `request` are not valid any more.
     virtual void start(const Request& /*request*/, Response& /*response*/) {}
 
     /// The next bytes of the body. Returned are the next bytes of an answer that has begun. Both

@@ -14,11 +14,11 @@ Fd open_beneath(const Fd& root, const char* name) {
 }
 
 std::int64_t modified_ns(const struct stat& status) {
-    return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+    return nanoseconds(status.st_mtim);
 }
 
 std::int64_t changed_ns(const struct stat& status) {
-    return status.st_ctim.tv_sec * std::int64_t{1'000'000'000} + status.st_ctim.tv_nsec;
+    return nanoseconds(status.st_ctim);
 }
 
 // sendfile(2): takes the head too, and says how much it sent even where it fails.

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,10 @@ std::int64_t modified_ns(const struct stat& status);
 
 /// When it, its name or its times were last changed: whoever asks may not choose what this says.
 std::int64_t changed_ns(const struct stat& status);
+
+/// A time since 1970. One that is too late or too early for 64 bits is the last or the first of
+/// them: a file may be of the year 2300.
+std::int64_t nanoseconds(const timespec& time);
 
 std::size_t size_of(std::span<const iovec> parts);
 

@@ -100,7 +100,7 @@ void HotFiles::keep(std::string_view name, Found& found) {
     entry->second.looked = second_;
     entry->second.weight = weight;
     entry->second.name = &entry->first;
-    while (weight_ + weight > most_weight_)
+    while (weight_ > most_weight_ - weight)
         forget(entries_.find(*sieve_.victim().name));
     weight_ += weight;
     sieve_.add(entry->second);

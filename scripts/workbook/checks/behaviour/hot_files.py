@@ -382,6 +382,10 @@ def bounds() -> Iterator[Case]:
                 "the server may have 64 descriptors; 100 large files are asked for, one after the "
                 "other", "all are answered; no more than 16 of them are open", few_descriptors,
                 few_descriptors=64, arguments=ALONE, site=make_many_large)
+    yield alone("few-descriptors-of-any-bound", "getrlimit(2), RLIMIT_NOFILE",
+                f"the same with --cache {2**64 - 1}", "the same", few_descriptors,
+                few_descriptors=64, arguments=("--threads", "1", "--cache", str(2**64 - 1)),
+                site=make_many_large)
     yield alone("descriptors-give-way", "accept(2), EMFILE",
                 "the server may have 64 descriptors and has large files open; 70 clients come who ask for none",
                 "clients have all the descriptors that it has not from the beginning on",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ TARGET = "/dated.txt"
 TEXT = site.text_of(b"dated.txt")
 SAME, LATER, EARLIER = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT",
                         "Sun, 06 Nov 1994 08:49:36 GMT")
+YEAR_2300_S = int(datetime(2300, 1, 1, tzinfo=UTC).timestamp())
 OLD_FORM, ASCTIME_FORM = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"
 
 # What is asked, {tag} being the tag that the first answer had, and what status that must bring.
@@ -52,7 +53,7 @@ TOLD: tuple[tuple[str, str, str, int, str], ...] = (
     ("modified-since-later", "GET", "If-Modified-Since: " + LATER, 304, "RFC 9110 §13.1.3"),
     ("modified-since-earlier", "GET", "If-Modified-Since: " + EARLIER, 200, "RFC 9110 §13.1.3"),
     ("modified-since-of-a-head", "HEAD", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
-    ("modified-since-as-before-1994", "GET", "If-Modified-Since: " + OLD_FORM, 304,
+    ("modified-since-as-before-1995", "GET", "If-Modified-Since: " + OLD_FORM, 304,
      "RFC 9110 §5.6.7"),
     ("modified-since-as-by-asctime", "GET", "If-Modified-Since: " + ASCTIME_FORM, 304,
      "RFC 9110 §5.6.7"),
@@ -132,6 +133,10 @@ def tags() -> Iterator[Case]:
     yield alone("modified-in-the-future", "RFC 9110 §8.8.2.1",
                 "a file whose time is an hour ahead is asked for",
                 "Last-Modified is not later than Date", from_the_future, site=_future_file)
+    yield alone("modified-in-2300", "RFC 9110 §8.8.2.1",
+                "the same of a file of the year 2300, which no count of nanoseconds since 1970 in 64 "
+                "bits can tell", "Last-Modified is the Date, or a second before it", from_2300,
+                site=partial(_future_file, time_s=YEAR_2300_S))
 
 
 def tag_is_the_same(address: Address) -> None:
@@ -156,9 +161,9 @@ def _one_file(root: Path) -> None:
     os.utime(root / "it.txt", ns=(site.MODIFIED_NS, site.MODIFIED_NS))
 
 
-def _future_file(root: Path) -> None:
+def _future_file(root: Path, time_s: int = 0) -> None:
     (root / "it.txt").write_bytes(b"it")
-    ahead = datetime.now(UTC).timestamp() + 3600
+    ahead = time_s or datetime.now(UTC).timestamp() + 3600
     os.utime(root / "it.txt", (ahead, ahead))
 
 
@@ -187,6 +192,16 @@ def from_the_future(server: Server) -> None:
     modified, date = (parsedate_to_datetime(answer.field(name)) for name in ("Last-Modified", "Date"))
     if modified > date:
         raise Unmet(f"Last-Modified is {modified - date} later than Date")
+
+
+def from_2300(server: Server) -> None:
+    if int((root_of(server) / "it.txt").stat().st_mtime) != YEAR_2300_S:
+        raise Unmet("this file system cannot keep such a time: set TMPDIR to a folder that can")
+    from_the_future(server)
+    answer = ask((server.host, server.port), "/it.txt")
+    modified, date = (parsedate_to_datetime(answer.field(name)) for name in ("Last-Modified", "Date"))
+    if modified < date - timedelta(seconds=1):
+        raise Unmet(f"Last-Modified is {answer.field('Last-Modified')}")
 
 
 def others() -> Iterator[Case]:
