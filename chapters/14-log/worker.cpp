@@ -230,8 +230,10 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
-// TODO(14): perhaps in the middle of a request.
+// Its buffers are for others at once.
+// TODO(14): perhaps in the middle of a request, whose head is still in its buffer.
 void Worker::drop(Client& client) {
+    client.connection.return_buffers();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
@@ -248,7 +250,6 @@ void Worker::make_way() {
     });
     for (Client* const client : holders_) {
         if (pool_.has_enough()) return;
-        client->connection.return_buffers();
         drop(*client);
     }
 }

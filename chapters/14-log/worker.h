@@ -26,7 +26,7 @@ inline constexpr std::size_t cache_line = 64;
 struct Limits {
     std::chrono::seconds idle{60};      // between requests
     std::chrono::seconds head{30};      // for all of it, however often a byte comes
-    std::chrono::seconds progress{10};  // from one piece of a body, or of an answer, to the next
+    std::chrono::seconds progress{10};  // for the least of a body, or of an answer, to move
     std::chrono::seconds linger{2};     // to close its side, after its last answer
     std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
     // So many bytes a second, and one that comes slower has made no progress.

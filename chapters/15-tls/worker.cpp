@@ -253,9 +253,12 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
-// TODO(15): who has all his answers is told that there is no more; others must not be.
+// Its buffers are for others at once; what is logged of it may be in them.
+// TODO(15): who has all his answers is told that there is no more, before his buffers go; others
+// must not be.
 void Worker::drop(Client& client) {
     client.connection.cut_off();
+    client.connection.return_buffers();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
@@ -273,7 +276,6 @@ void Worker::make_way() {
     for (Client* const client : holders_) {
         if (pool_.has_enough()) return;
         drop(*client);
-        client->connection.return_buffers();
     }
 }
 

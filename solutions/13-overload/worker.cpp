@@ -228,7 +228,9 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
+// Its buffers are for others at once.
 void Worker::drop(Client& client) {
+    client.connection.return_buffers();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
@@ -245,7 +247,6 @@ void Worker::make_way() {
     });
     for (Client* const client : holders_) {
         if (pool_.has_enough()) return;
-        client->connection.return_buffers();
         drop(*client);
     }
 }

@@ -245,8 +245,10 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
+// Its buffers are for others at once; what is logged of it may be in them.
 void Worker::drop(Client& client) {
     client.connection.cut_off();
+    client.connection.return_buffers();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
@@ -264,7 +266,6 @@ void Worker::make_way() {
     for (Client* const client : holders_) {
         if (pool_.has_enough()) return;
         drop(*client);
-        client->connection.return_buffers();
     }
 }
 

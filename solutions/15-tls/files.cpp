@@ -65,8 +65,14 @@ std::int64_t nanoseconds(const timespec& time) {
 }
 
 std::size_t read_at(const Fd& file, off_t offset, std::span<char> into) {
-    const ssize_t had = ::pread(file.number(), into.data(), into.size(), offset);
-    return had > 0 ? static_cast<std::size_t>(had) : 0;
+    std::size_t had = 0;
+    while (had < into.size()) {
+        const ssize_t more = ::pread(file.number(), into.data() + had, into.size() - had,
+                                     offset + static_cast<off_t>(had));
+        if (more <= 0) break;
+        had += static_cast<std::size_t>(more);
+    }
+    return had;
 }
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}

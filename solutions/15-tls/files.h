@@ -45,7 +45,7 @@ struct OpenFile {
 /// changed, if they are not all to be had.
 bool take_into_memory(OpenFile& file);
 
-/// Bytes of a file, from there on: how many there were, perhaps fewer; 0 if it failed or ended.
+/// Bytes of a file, from there on: how many there were, fewer only where it ends or fails.
 std::size_t read_at(const Fd& file, off_t offset, std::span<char> into);
 
 /// The regular files beneath one directory. Belongs to one thread.

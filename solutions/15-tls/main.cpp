@@ -2,10 +2,12 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -131,8 +133,10 @@ web::Limits parse_limits(const char* text, std::uint32_t rate) {
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop), rate};
 }
 
-void require_buffers(const web::ServerOptions& server) {
+/// Of very many threads each has enough, if nothing else was asked for.
+void set_buffers(web::ServerOptions& server, std::optional<std::size_t> asked) {
     constexpr std::size_t least = web::BufferPool::least_bound;
+    server.buffers = asked.value_or(std::max(server.buffers, server.threads * least));
     if (server.buffers / server.threads >= least) return;
     throw std::invalid_argument("--max-buffered " + std::to_string(server.buffers) +
                                 ": less than " + std::to_string(least) + " bytes for each of " +
@@ -253,6 +257,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
     TlsFiles tls_files;
     auto& [clients, of_address] = server.admission;
     web::Limits& limits = server.limits;
+    std::optional<std::size_t> buffers;
     for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (found) {
             case 'h': server.host = optarg; break;
@@ -265,9 +270,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
             case 'm': limits.rate = parse_number<std::uint32_t>("--min-rate", optarg, 0); break;
             case 'n': clients = parse_number<std::size_t>("--max-clients", optarg, 1); break;
             case 'a': of_address = parse_number<std::size_t>("--per-address", optarg, 0); break;
-            case 'b':
-                server.buffers = parse_number<std::size_t>("--max-buffered", optarg, 1);
-                break;
+            case 'b': buffers = parse_number<std::size_t>("--max-buffered", optarg, 1); break;
             case 'r': root = parse_root(optarg); break;
             case 'c': cache = parse_number<std::size_t>("--cache", optarg, 0); break;
             case 'u': return std::nullopt;
@@ -278,7 +281,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
         }
     }
     if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");
-    require_buffers(server);
+    set_buffers(server, buffers);
     set_identities(tls, tls_files);
     return options;
 }

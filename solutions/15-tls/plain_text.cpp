@@ -46,6 +46,7 @@ bool PlainText::read_file() {
     const std::size_t wanted = std::min({file_->size - file_had_, left_, window_.size()});
     const std::size_t had = read_at(file_->file.fd(), file_->offset + static_cast<off_t>(file_had_),
                                     window_.first(wanted));
+    if (had < wanted) file_ = nullptr;  // it has become shorter: that was all
     file_had_ += had;
     run_ = {window_.data(), had};
     return had > 0;

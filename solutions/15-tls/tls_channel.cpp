@@ -10,6 +10,8 @@
 namespace web {
 namespace {
 
+constexpr std::size_t most_alert = 128;  // a record of two bytes, in any version and cipher
+
 std::expected<std::size_t, IoError> send_bytes(const Fd& socket, std::string_view bytes) {
     const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
     return send(socket, {&part, 1});
@@ -89,6 +91,7 @@ std::expected<std::size_t, IoError> TlsChannel::flush(const Fd& socket) {
     if (waited) {
         unsent_.consume(count);
     } else if (!rest.empty() && !keep(rest)) {
+        wire_.clear();
         return fail(socket);
     }
     if (rest.empty()) return_buffers();
@@ -97,10 +100,10 @@ std::expected<std::size_t, IoError> TlsChannel::flush(const Fd& socket) {
 }
 
 // A record that is not sent whole breaks all that would follow, so without memory for it there is
-// nothing left to say.
+// nothing left to say. An alert may follow.
 bool TlsChannel::keep(std::string_view bytes) try {
     if (!unsent_) {
-        const bool small = bytes.size() <= BufferPool::small_size;
+        const bool small = bytes.size() + most_alert <= BufferPool::small_size;
         unsent_ = small ? pool_.take_small() : pool_.take();
     }
     unsent_.append(bytes);

@@ -157,8 +157,10 @@ void Worker::accept_clients() try {
 void Worker::take_in(Accepted accepted) {
     auto place = admission_.admit(accepted.address);
     if (!place) {
-        if (access_log_) access_log_->turned_away(accepted.address, Status::service_unavailable);
-        if (!wire_) turn_away(accepted.socket);  // in plain text, which nobody expects over TLS
+        // In plain text, which nobody expects over TLS: there it is no answer at all.
+        const Status status = wire_ ? Status() : Status::service_unavailable;
+        if (access_log_) access_log_->turned_away(accepted.address, status);
+        if (!wire_) turn_away(accepted.socket);
         return;
     }
     const int fd = accepted.socket.number();
@@ -292,9 +294,12 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
+// Its buffers are for others at once; what is logged of it may be in them.
 void Worker::drop(Client& client) {
     client.connection.cut_off();
     say_goodbye(client);
+    client.connection.return_buffers();
+    if (client.tls) client.tls->return_buffers();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
@@ -314,8 +319,6 @@ void Worker::make_way() {
     for (Client* const client : holders_) {
         if (pool_.has_enough()) return;
         drop(*client);
-        client->connection.return_buffers();
-        if (client->tls) client->tls->return_buffers();
     }
 }
 

@@ -51,6 +51,7 @@ FLOOD, ASKS = 5, 40
 SOON_S = 0.02
 LONG_S = 120.0
 EACH = 2  # of one address
+MANY_THREADS = 130  # more than find enough in 64 MiB
 ENTRY = 32  # bytes: less than what it takes to remember an address
 # Who is in its next head is not idle: that limit may be short.
 STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
@@ -166,6 +167,9 @@ def ends() -> Iterator[Case]:
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
                 arguments=at_most(CLIENTS))
+    yield alone("very-many-threads", "the chapter's page",
+                f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
+                "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
     for option, more in [("--max-clients", ("0",)), ("--per-address", ()), ("--min-rate", ()),
                          ("--timeout", ()), ("--max-buffered", ("0", "1", "524287", "1048575"))]:
         values = (*NO_NUMBERS, *more)
@@ -174,6 +178,11 @@ def ends() -> Iterator[Case]:
                     + ", ".join(f"“{value}”" for value in values),
                     "each time it names the option on stderr, says nothing on stdout, and ends "
                     "with 1", partial(bad_values, option=option, values=values))
+
+
+def very_many_threads(server: Server) -> None:
+    with connected(server, 1) as clients:
+        have_the_page(clients)
 
 
 def at_most(clients: int) -> tuple[str, str]:

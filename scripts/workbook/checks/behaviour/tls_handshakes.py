@@ -12,13 +12,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from workbook.checks.behaviour.alone import PATIENCE_S, alone, must_be_plain, must_rest
 from workbook.checks.behaviour.deadlines import EARLY_S, Limits
 from workbook.checks.behaviour.kept import GET, LAST
-from workbook.checks.behaviour.log import until
+from workbook.checks.behaviour.log import stop, until
+from workbook.checks.behaviour.log_lines import read
 from workbook.checks.behaviour.memory import CLIENTS, FIRST, LEAST, ROUNDS, left_over
-from workbook.checks.behaviour.rows import MIB, PAGE_ANSWER, Case, Unmet, get, noise, post
+from workbook.checks.behaviour.rows import HOST, MIB, PAGE_ANSWER, Case, Unmet, get, noise, post
 from workbook.checks.behaviour.tls_clients import (
     HALF,
     VERSIONS,
@@ -37,6 +40,8 @@ from workbook.servers.client import Await, HalfClose, Pause, Step
 from workbook.servers.process import Server
 
 OLD = {"1.0": b"\3\1", "1.1": b"\3\2"}
+# The kernel holds the first answer and not the second, which is all in records that wait.
+UNREAD = (50_000, 112_000)
 PLAIN = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FAILED, FEW_DESCRIPTORS = 100, 64
 FLOOD = 200
@@ -67,7 +72,12 @@ def handshakes() -> Iterator[Case]:
                 "longer, and asks", "the page", handshake_in_time)
     yield alone("one-too-many", "RFC 9110 §15.6.4", "the server is started with --max-clients 2; "
                 "two are served, a third connects; one of the two leaves, a fourth connects",
-                "the end without a byte for the third, the page for the fourth", one_too_many)
+                "the end without a byte for the third, who has a line without a status in the log; "
+                "the page for the fourth", one_too_many)
+    yield alone("answer-unread", "the chapter's page",
+                f"the progress limit is a second; a client asks for files of {UNREAD[0]:,} and "
+                f"{UNREAD[1]:,} bytes, and reads nothing", "it is cut off when its time is over",
+                answer_unread)
     yield alone("flood", "the chapter's page",
                 f"while the server sleeps, {FLOOD} clients send the first of a handshake, and then "
                 "one who is known a request", "that is answered before half of them are", flood)
@@ -166,15 +176,32 @@ def handshake_in_time(server: Server) -> None:
 
 
 def one_too_many(server: Server) -> None:
-    with secured(server, "--max-clients", "2") as other:
-        with a_client(other) as one, a_client(other) as two:
-            for client in (one, two):
-                client.perform((GET[0], Await(GET[1])))
-            must_have(raw(other, b""), b"", "what came for the third")
-            two.close()
-            until(lambda: is_served(other), "nobody was served in the place of the one who left")
-            one.perform((LAST[0],))
-            must_be(one, one.finish(), GET[1] + LAST[1])
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "access.log")
+        with secured(server, "--max-clients", "2", "--access-log", str(file)) as other:
+            with a_client(other) as one, a_client(other) as two:
+                for client in (one, two):
+                    client.perform((GET[0], Await(GET[1])))
+                must_have(raw(other, b""), b"", "what came for the third")
+                two.close()
+                until(lambda: is_served(other), "nobody was served in the place of who left")
+                one.perform((LAST[0],))
+                must_be(one, one.finish(), GET[1] + LAST[1])
+            stop(other)
+            told = {line.status for line in read(file) if line.request is None}
+    must_have(told, {None}, "the status in the lines of those who were turned away")
+
+
+def answer_unread(server: Server) -> None:
+    first, last = map(noise, UNREAD)
+    with TemporaryDirectory() as root:
+        Path(root, "first.bin").write_bytes(first)
+        Path(root, "last.bin").write_bytes(last)
+        with secured(server, "--root", root, *Limits(progress=1).option()) as other:
+            with a_client(other, narrow=True) as client:
+                client.perform((get(b"/first.bin", HOST) + get(b"/last.bin", HOST), Pause(3.2)))
+                if client.finish().data.endswith(last):
+                    raise Unmet("all of it came when its time was long over")
 
 
 def flood(server: Server) -> None:

@@ -13,7 +13,7 @@ from workbook.checks.behaviour import site
 from workbook.checks.behaviour.alone import alone
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.dialogue import Address, ask, ask_all, must_be, must_have
-from workbook.checks.behaviour.rows import Case, Talk, Unmet, row as any_row
+from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, row as any_row
 from workbook.servers.process import Server
 
 TARGET = "/dated.txt"
@@ -196,7 +196,7 @@ def from_the_future(server: Server) -> None:
 
 def from_2300(server: Server) -> None:
     if int((root_of(server) / "it.txt").stat().st_mtime) != YEAR_2300_S:
-        raise Unmet("this file system cannot keep such a time: set TMPDIR to a folder that can")
+        raise Unable("the file system of temporary files knows no such times")
     from_the_future(server)
     answer = ask((server.host, server.port), "/it.txt")
     modified, date = (parsedate_to_datetime(answer.field(name)) for name in ("Last-Modified", "Date"))
