@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "affinity.h"
@@ -14,22 +15,19 @@ class Threads {
 public:
     explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
     ~Threads() {
-        if (!started_) stopping_.store(true, std::memory_order_relaxed);
+        if (std::uncaught_exceptions() > 0) stopping_.store(true, std::memory_order_relaxed);
         for (std::thread& thread : threads_)
             thread.join();
     }
 
     template <typename Function>
     void start(Function function) {
-        started_ = false;
         threads_.emplace_back(function);
-        started_ = true;
     }
 
 private:
     std::vector<std::thread> threads_;
     std::atomic<bool>& stopping_;
-    bool started_ = true;
 };
 
 }  // namespace
