@@ -252,9 +252,9 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
     const char* from = bytes_ + scanned_;
     while (const char* line_feed = find_line_feed(from, end)) {
         from = line_feed + 1;
-        if (from > bytes_ + limit_) return reject(too_long());
+        if (static_cast<std::size_t>(from - bytes_) > limit_) return reject(too_long());
+        if (line_feed == line || line_feed[-1] != '\r') return reject(Status::bad_request);
         const char* const line_end = line_feed - 1;
-        if (line_end < line || *line_end != '\r') return reject(Status::bad_request);
         if (fields_ == 0) {
             if (auto result = end_request_line({line, line_end}, request); !result)
                 return reject(result.error());
