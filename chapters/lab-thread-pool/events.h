@@ -60,7 +60,9 @@ inline constexpr std::size_t most_events = 256;
 /// are not noexcept throw std::system_error if the system refuses.
 class Events {
 public:
-    Events() : queue_(checked(::kqueue(), "kqueue")) { apply(EVFILT_USER, 0, EV_ADD | EV_CLEAR); }
+    Events() : Events(checked(::kqueue(), "kqueue")) {
+        checked(apply(EVFILT_USER, 0, EV_ADD | EV_CLEAR), "kevent");
+    }
 
     ~Events() { ::close(queue_); }
 
@@ -99,6 +101,9 @@ public:
     void wake() noexcept { apply(EVFILT_USER, 0, 0, NOTE_TRIGGER); }
 
 private:
+    // Behind this the destructor closes what was opened, even if the other constructor throws.
+    explicit Events(int queue) : queue_(queue) {}
+
     using Event = struct kevent;
     using Filter = decltype(Event::filter);  // systems differ
     using Flags = decltype(Event::flags);
@@ -123,9 +128,11 @@ private:
 /// are not noexcept throw std::system_error if the system refuses.
 class Events {
 public:
-    Events() : queue_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")) {
-        waker_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        apply(EPOLL_CTL_ADD, waker_, EPOLLIN | EPOLLET, nullptr);
+    Events()
+        : Events(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1"),
+                 ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        checked(waker_, "eventfd");
+        checked(apply(EPOLL_CTL_ADD, waker_, EPOLLIN | EPOLLET, nullptr), "epoll_ctl");
     }
 
     ~Events() {
@@ -165,6 +172,9 @@ public:
     void wake() noexcept { ::eventfd_write(waker_, 1); }
 
 private:
+    // Behind this the destructor closes what was opened, even if the other constructor throws.
+    Events(int queue, int waker) : queue_(queue), waker_(waker) {}
+
     static std::uint32_t flag(Tell tell) {
         return tell == Tell::each ? EPOLLET : tell == Tell::once ? EPOLLONESHOT : 0;
     }

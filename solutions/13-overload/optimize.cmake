@@ -24,9 +24,12 @@ elseif(NOT HOTPATH_ALLOCATOR STREQUAL "system")
         set(allocator jemalloc)
     endif()
     # Nobody calls mimalloc by name: a linker that leaves out what is not needed would leave it out.
-    target_link_libraries(${server} PRIVATE
-        -Wl,--push-state,--no-as-needed ${HOTPATH_LIB_${HOTPATH_ALLOCATOR}} -Wl,--pop-state
-    )
+    # Apple's does not, and knows no such words.
+    set(library ${HOTPATH_LIB_${HOTPATH_ALLOCATOR}})
+    if(NOT APPLE)
+        set(library -Wl,--push-state,--no-as-needed ${library} -Wl,--pop-state)
+    endif()
+    target_link_libraries(${server} PRIVATE ${library})
 endif()
 target_sources(${server} PRIVATE allocator_${allocator}.cpp)
 
