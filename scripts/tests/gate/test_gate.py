@@ -95,9 +95,11 @@ def built(chapter: Chapter, tree: starters.Tree, wanted: list[str], place: str =
     The copies' place is called like the chapter if it is not given.
     """
     place = place or chapter.name
-    needed = {preset for found in registry.of(chapter, wanted) for preset in found.builds}
+    checks = registry.of(chapter, wanted)
+    needed = {preset for found in checks for preset in found.builds}
     stands_in = {RELEASE: MEASURE}
-    lean = all(name.startswith("behaviour.") for name in wanted)
+    lean = all(found.name.startswith("behaviour.") and found.program.split()[0] == SERVER
+               for found in checks)
 
     def make(preset: str) -> Path:
         return programs.aside(place, tree, preset, chapter.program,

@@ -61,7 +61,7 @@ def lines() -> Finding:
                  "off": ("14, no log", solution(LOGGED), ()),
                  "combined": ("14, combined", solution(LOGGED), log),
                  "json": ("14, JSON", solution(LOGGED), (*log, "--log-format", "json")),
-                 "turn": ("14, written after every turn of the loop", each_turn, log)}
+                 "turn": ("14, written after every client", each_turn, log)}
         found = in_turn({(key, of): Way(f"{label}, {LOADS[of][0]}", partial(
             load.serving, binary, "--threads", "1", *arguments), LOADS[of][1])
             for of in ("clients", "pipelined")

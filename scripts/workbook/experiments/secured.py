@@ -194,7 +194,9 @@ def _other(command: Callable[[int, Pair | None], list[str]], pair: Pair | None,
         port = probe.getsockname()[1]
     environment = ("env", f"OPENSSL_CONF={told(AES_128)}")
     with running_other(command(port, pair), port, wrapper=[*wrapper, *environment]) as server:
-        (tls.SECURED.add if pair else tls.SECURED.discard)(port)
+        tls.SECURED.pop(port, None)
+        if pair:
+            tls.SECURED[port] = server
         yield server
 
 

@@ -163,6 +163,8 @@ class Server:
             killed = self._terminate(patience_s)
             self._kill_group()
             self._ended = Ended(self._process.wait(), self.stderr, killed)
+            for port in [port for port, owner in tls.SECURED.items() if owner is self]:
+                del tls.SECURED[port]
         return self._ended
 
     def kill(self) -> None:
@@ -199,9 +201,9 @@ class Server:
 
     def _told(self, port: int) -> int:
         """Who comes there is to know whether it speaks TLS."""
-        tls.SECURED.discard(port)
+        tls.SECURED.pop(port, None)
         if "--cert" in self.command:
-            tls.SECURED.add(port)
+            tls.SECURED[port] = self
         return port
 
     def failure(self, what: str) -> UserError:
