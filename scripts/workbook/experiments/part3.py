@@ -143,7 +143,7 @@ def file_ladder() -> Finding:
     every = cores().server | cores().client
     shared = Cores(every, every)
     page, file = "/", f"/{name_of(PAGE_SIZE)}"
-    with _reads_file(THREADS) as threads, _reads_file(LOOP) as loop:
+    with _reads_file(THREADS) as threads, _reads_file(LOOP) as loop, copying() as copies:
         ways = {
             "blocking": _way("one blocking thread, a connection each (04)",
                              partial(running, threads, "--threads", "1"),
@@ -152,6 +152,8 @@ def file_ladder() -> Finding:
                           Phase("file", "closing", CLIENTS, SECONDS, path=page)),
             "kept": _way("connections kept (05)", partial(running, loop),
                          Phase("file", "plain", CLIENTS, SECONDS, path=page)),
+            "copied": _way("09, with pread and writev", _ours(copies),
+                           Phase("file", "plain", CLIENTS, SECONDS, path=file)),
             "sendfile": _way("sendfile (09)", _ours(solution(FILES)),
                              Phase("file", "plain", CLIENTS, SECONDS, path=file)),
             "shared": _way(f"one loop, wrk on the same {len(every)} processors",
@@ -163,17 +165,18 @@ def file_ladder() -> Finding:
         }
         found = in_turn(ways, ROUNDS)
     rows: Rows = {}
-    before = {"level": "blocking", "kept": "level", "sendfile": "kept", "loops": "shared"}
+    before = {"level": "blocking", "kept": "level", "copied": "kept", "sendfile": "copied",
+              "loops": "shared"}
+    published = {"level": "blocking", "kept": "level", "sendfile": "kept", "loops": "sendfile"}
     for key, way in ways.items():
         rps, us = _figures(found[key])
-        earlier = before.get(key)
-        published = "sendfile" if earlier == "shared" else earlier
         rows[key] = {"label": way.label, "rps": rps, "us": us, "gain": None,
                      "published": PUBLISHED.get(key), "published_gain": None,
                      "reason": "nothing to hold it against"}
-        if earlier and published:
-            rows[key]["gain"] = round(rps / rows[earlier]["rps"], 2)
-            rows[key]["published_gain"] = round(PUBLISHED[key] / PUBLISHED[published], 2)
+        if key in before:
+            rows[key]["gain"] = round(rps / rows[before[key]]["rps"], 2)
+        if key in published:
+            rows[key]["published_gain"] = round(PUBLISHED[key] / PUBLISHED[published[key]], 2)
     return Finding(
         f"A file of {PAGE_SIZE:,} bytes for {CLIENTS} clients, median of {ROUNDS} rounds in turn; "
         "before 09 the application opens and reads it for every request. Processors split, but in "

@@ -48,13 +48,14 @@ SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
         "a body that is too large, and looks like a request",
         [_sink(_length(20_000_000), b""), Pause(AT_ONCE_S), LAST]),
     "chunks-unseen": (
-        "a chunked body, with a request in it",
-        [_sink(b"Transfer-Encoding: chunked\r\n", b""), Pause(AT_ONCE_S), LAST]),
+        "a chunk with a request in it",
+        [b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n", Pause(AT_ONCE_S),
+         b"1e\r\nGET /admin HTTP/1.1\r\n" + HOST + b"\r\n0\r\n\r\n"]),
     "five-abc": ("<code>Content-Length: 5abc</code>",
                  [_sink(b"Content-Length: 5abc\r\nConnection: close\r\n", b"hello")]),
     "names-with-a-case": (
         "<code>content-length: 5</code>, five bytes, and the page",
-        [b"POST /echo HTTP/1.1\r\n" + HOST + b"content-length: 5\r\n\r\nfive\n" + LAST]),
+        [b"POST /echo HTTP/1.1\r\n" + HOST + b"content-length: 5\r\n\r\nhello" + LAST]),
     "path-found-by-its-text": (
         "<code>GET T HTTP/1.1</code>",
         [b"GET T HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"]),
@@ -102,6 +103,11 @@ def answer(binary: Path, steps: Sequence[Step]) -> str:
 
 def told(received: Received) -> str:
     """200, 200, closed"""
-    statuses = re.findall(rb"(?:^|(?<=\n)|(?<=</html>\n))HTTP/1\.1 (\d{3})", received.data)
+    statuses, data = [], received.data
+    while found := re.match(rb"HTTP/1\.1 (\d{3}) ", data):
+        statuses.append(found[1].decode())
+        head, _, rest = data.partition(b"\r\n\r\n")
+        length = re.search(rb"^Content-Length: (\d+)", head, re.M)
+        data = rest[int(length[1]) if length else 0:]
     end = {"timeout": "still open", "closed": "closed"}.get(received.end, received.end)
-    return escape(", ".join([*(status.decode() for status in statuses), end]))
+    return escape(", ".join([*statuses, end]))
