@@ -49,8 +49,8 @@ SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
         [_sink(_length(20_000_000), b""), Pause(AT_ONCE_S), LAST]),
     "chunks-unseen": (
         "a chunk with a request in it",
-        [b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n", Pause(AT_ONCE_S),
-         b"1e\r\nGET /admin HTTP/1.1\r\n" + HOST + b"\r\n0\r\n\r\n"]),
+        [b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n",
+         Pause(AT_ONCE_S), b"1e\r\nGET /admin HTTP/1.1\r\n" + HOST + b"\r\n0\r\n\r\n"]),
     "five-abc": ("<code>Content-Length: 5abc</code>",
                  [_sink(b"Content-Length: 5abc\r\nConnection: close\r\n", b"hello")]),
     "names-with-a-case": (
