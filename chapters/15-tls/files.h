@@ -43,7 +43,8 @@ struct OpenFile {
 /// changed, if they are not all to be had.
 bool take_into_memory(OpenFile& file);
 
-// TODO(15): read_at(): bytes of a file from some place on, for who cannot use sendfile(2).
+// TODO(15): read_at(): bytes of a file from some place on, fewer only where it ends or fails, for
+// who cannot use sendfile(2).
 
 /// The regular files beneath one directory. Belongs to one thread.
 class Files {

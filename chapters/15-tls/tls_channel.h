@@ -17,8 +17,8 @@
 namespace web {
 
 /// Carries one client's records between its socket and its session. What the socket does not take
-/// waits here; the bytes that it stands for are told as sent only when it is gone, so that whoever
-/// sends sees a slow client as he would without TLS.
+/// waits here; the bytes that it stands for are told as sent while it goes, and the last of them
+/// only when all is gone, so that whoever sends sees a slow client as he would without TLS.
 class TlsChannel {
 public:
     /// `wire` and `pool` must outlive it.

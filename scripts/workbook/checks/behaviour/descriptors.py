@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +28,8 @@ from workbook.servers.client import Await, Client, readable
 from workbook.servers.process import Server
 
 FEW_DESCRIPTORS = 64
-
-
 MORE_CLIENTS = 70
+QUIET_S = 0.5
 
 
 def cases() -> Iterator[Case]:
@@ -46,6 +47,10 @@ def cases() -> Iterator[Case]:
                 "while it can only wait it uses no processor; when the first clients have left, "
                 "those who waited are answered", fewer_descriptors_than_clients, FEW_DESCRIPTORS,
                 level=5)
+    yield alone("more-later", "accept(2), EMFILE; prlimit(2)",
+                "the server may have no descriptor more; a client asks for the page; then the server "
+                "may have more again, and nobody leaves", "it waits, and then it is answered",
+                more_later, level=5)
     yield alone("cannot-be-watched", "epoll_ctl(2), ENOSPC",
                 "every epoll_ctl fails with ENOSPC, and a client asks for the page; then none fails, "
                 "and another does", "the end for the one, the page for the other",
@@ -77,6 +82,22 @@ def fewer_descriptors_than_clients(server: Server) -> None:
         late = sum(client.received().data != GET[1] for client in waiting)
         if late:
             raise Unmet(f"{late} of the {len(waiting)} clients that had waited were not answered")
+
+
+def more_later(server: Server) -> None:
+    if sys.platform != "linux":
+        raise Unable("only Linux limits another process")
+    most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    used = max(int(file.name) for file in Path(f"/proc/{server.pid}/fd").iterdir()) + 1
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, most[1]))
+    with connected(server, 1) as (client,):
+        client.perform((GET[0],))
+        if readable([client], QUIET_S):
+            raise Unmet("it was answered, or closed, before there was a descriptor for it")
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, most)
+        client.perform((Await(GET[1]),))
+        if client.received().data != GET[1]:
+            raise Unmet("it was not answered when there was one")
 
 
 def receive_until_quiet(clients: list[Client]) -> None:

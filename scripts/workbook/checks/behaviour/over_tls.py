@@ -30,6 +30,7 @@ OTHERWISE = {
     "chunked/wrong-total-in-an-echo": CUT_OFF,
     "chunked/wrong-trailer-in-an-echo": CUT_OFF,
     "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
+    "descriptors/more-later": "who is not accepted has no handshake to wait behind",
     "log/ipv6": "its clients speak no TLS",
     "log/standard-output-unread": "its clients speak no TLS",
     "log/turned-away": "there is nothing to say before there is TLS",

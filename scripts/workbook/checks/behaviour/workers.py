@@ -34,6 +34,9 @@ def cases() -> Iterator[Case]:
                 a_core_each)
     yield alone("allowed-cores", "taskset(1)", "the server may use one core, and is started with "
                 "--threads 4", "all of its threads stay there", allowed_cores)
+    yield alone("threads-of-the-allowed", "taskset(1)", "the server may use one core, and is started "
+                "without --threads", "it has as many threads as with --threads 1",
+                threads_of_the_allowed)
     yield alone("quota", "cgroups(7)", "the server may use two cores, and is started in a control "
                 "group with half a core's time, in one with one and a half, and in one below a "
                 "group with half a core", "without --threads it has 1 thread, 2, and 1", quota)
@@ -55,6 +58,14 @@ def allowed_cores(server: Server) -> None:
         found = other.cores()
     if any(cores != {core} for cores in found):
         raise Unmet(f"only core {core} was allowed: {_told(found)}")
+
+
+def threads_of_the_allowed(server: Server) -> None:
+    core = str(max(_cores()))
+    with _again(server, (), core) as other, _again(server, (), core, "--threads", "1") as asked:
+        found, expected = _settled(other, asked)
+    if found != expected:
+        raise Unmet(f"it had {found} threads, and {expected} with --threads 1")
 
 
 def quota(server: Server) -> None:
