@@ -18,7 +18,7 @@ ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const File
     std::array<char, 64 * 1024> piece;
     const std::size_t wanted = std::min({range.size, most, piece.size()});
     const ssize_t had = ::pread(range.file.fd().number(), piece.data(), wanted, range.offset);
-    if (had <= 0) return had;
+    if (had < 0 || (had == 0 && head.empty())) return had;
     std::array<iovec, 3> parts{};
     const auto file_part =
         std::ranges::copy(head.first(std::min<std::size_t>(head.size(), 2)), parts.begin()).out;
