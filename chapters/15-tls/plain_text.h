@@ -25,8 +25,7 @@ private:
     std::string_view take(std::size_t most);
 
     std::span<const iovec> parts_;  // that are still to come
-    const FileRange* file_;
-    std::size_t file_had_ = 0;
+    const FileRange* file_;         // until it is read
     const std::span<char> gathered_;
     const std::span<char> window_;  // for bytes of the file
     std::string_view run_;          // what comes next and lies in one place

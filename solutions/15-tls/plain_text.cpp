@@ -41,15 +41,13 @@ bool PlainText::refill() {
     return left_ > 0 && (!run_.empty() || read_file());
 }
 
+// Once: there is room for all that is wanted of it.
 bool PlainText::read_file() {
-    if (!file_ || file_had_ == file_->size) return false;
-    const std::size_t wanted = std::min({file_->size - file_had_, left_, window_.size()});
-    const std::size_t had = read_at(file_->file.fd(), file_->offset + static_cast<off_t>(file_had_),
-                                    window_.first(wanted));
-    if (had < wanted) file_ = nullptr;  // it has become shorter: that was all
-    file_had_ += had;
-    run_ = {window_.data(), had};
-    return had > 0;
+    if (!file_) return false;
+    const auto wanted = window_.first(std::min(file_->size, left_));
+    run_ = {window_.data(), read_at(file_->file.fd(), file_->offset, wanted)};
+    file_ = nullptr;
+    return !run_.empty();
 }
 
 }  // namespace web
