@@ -1,6 +1,11 @@
-// The same where a body comes in pieces, from chapter 12 on. At /stream the answer does, too.
+// The same where a body comes in pieces, from chapter 12 on. At /stream the answer does, too, and
+// at /capitals from memory of the sink's own. /living tells how many sinks have not been released.
 #include "app.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -9,9 +14,16 @@
 namespace web {
 namespace {
 
+std::atomic<std::size_t> living = 0;
+
 class Teller final : public BodySink {
 public:
-    explicit Teller(const Request& request) : told_(request), streams_(request.path == "/stream") {}
+    explicit Teller(const Request& request)
+        : told_(request),
+          capitals_(request.path == "/capitals"),
+          streams_(capitals_ || request.path == "/stream") {
+        ++living;
+    }
 
     void start(const Request&, Response& response) override {
         response.content_type("text/plain; charset=utf-8");
@@ -19,19 +31,30 @@ public:
     }
 
     std::string_view piece(std::string_view bytes) override {
-        if (streams_) return bytes;
-        body_ += bytes;
-        return {};
+        if (streams_ && !capitals_) return bytes;
+        if (!capitals_) {
+            body_ += bytes;
+            return {};
+        }
+        body_ = bytes;
+        for (char& c : body_)
+            c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        return body_;
     }
 
     void end(std::size_t, Response& response) override {
-        mirror::answer(response, told_.before + body_ + told_.after);
+        mirror::answer(response, told_.before + (capitals_ ? "" : body_) + told_.after);
     }
 
-    void release() override { delete this; }
+    // Its memory is kept: whoever still sends what it gave sends these.
+    void release() override {
+        std::ranges::fill(body_, '?');
+        --living;
+    }
 
 private:
     const mirror::Told told_;
+    const bool capitals_;
     const bool streams_;
     std::string body_;
 };
@@ -39,8 +62,9 @@ private:
 class Mirror final : public Handler {
 public:
     BodySinkPtr begin(const Request& request, Response& response) override {
-        if (request.path != mirror::asks_for_size) return BodySinkPtr(new Teller(request));
-        mirror::answer(response, std::to_string(sizeof(Request)));
+        const bool size = request.path == mirror::asks_for_size;
+        if (!size && request.path != "/living") return BodySinkPtr(new Teller(request));
+        mirror::answer(response, std::to_string(size ? sizeof(Request) : living.load()));
         return nullptr;
     }
 };

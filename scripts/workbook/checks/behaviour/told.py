@@ -5,10 +5,12 @@ The mirror is the checkpoint's server with another application: see scripts/mirr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from workbook.checks.behaviour import judge as behaviour
+from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected
 from workbook.checks.behaviour.kept import chain, in_turn
 from workbook.checks.behaviour.rows import (
     CHUNKS_LEVEL,
@@ -19,6 +21,7 @@ from workbook.checks.behaviour.rows import (
     TINY,
     USUAL,
     Case,
+    Unmet,
     answer,
     chunks,
     get,
@@ -27,10 +30,12 @@ from workbook.checks.behaviour.rows import (
     row,
 )
 from workbook.checks.model import MEASURE, Check, Subject, Verdict
-from workbook.servers.client import Step
+from workbook.servers.client import HalfClose, Pause, Sip, Step, Vanish
+from workbook.servers.process import Server
 
 PROGRAM = "mirror"
 REFERENCE = "RFC 9112 §3, §5"
+LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 12_000  # more than the kernel holds for who reads late
 LARGE = b"X: " + b"v" * 65_000 + b"\r\n"  # more than any buffer has before it grows
 
 
@@ -116,6 +121,34 @@ def streamed() -> Iterator[Case]:
              fields=USUAL + b"Transfer-Encoding: chunked\r\n").replace(b"length 5", b"length 0"))),
     ]:
         yield row(what, asks, expect, reference, level=CHUNKS_LEVEL)
+    capitals = post(LETTERS, b"/capitals")
+    size = b"%d" % len(LETTERS)
+    told_of = mirrored(b"/capitals", method=3, fields=USUAL + b"Content-Length: " + size + b"\r\n",
+                       ).replace(b"length 0", b"length " + size)
+    yield row("bytes-of-a-sink", (Sip(4096, 0.001), capitals),
+              coded + chunks(LETTERS.upper() + told_of), "the chapter's page", narrow=True,
+              level=CHUNKS_LEVEL)
+    yield alone("sinks-of-who-has-gone", "the chapter's page",
+                "clients send a part of a body, and vanish; another asks how many sinks there are",
+                "none", sinks_of_who_has_gone, level=CHUNKS_LEVEL)
+
+
+def sinks_of_who_has_gone(server: Server) -> None:
+    for vanish in (Vanish(), HalfClose()):
+        with connected(server, 3) as clients:
+            for client in clients:
+                client.perform((post(noise(100), b"/a")[:-50], Pause(0.05), vanish))
+    deadline = time.monotonic() + PATIENCE_S
+    while (living := _living(server)) != b"0":
+        if time.monotonic() > deadline:
+            raise Unmet(f"{living.decode()} are left")
+        time.sleep(0.05)
+
+
+def _living(server: Server) -> bytes:
+    with connected(server, 1) as (client,):
+        client.perform((get(b"/living"),))
+        return client.finish().data.rpartition(b"\r\n\r\n")[2]
 
 
 def told(what: str, sent: bytes | Iterable[Step], expect: bytes) -> Case:
