@@ -1,5 +1,5 @@
 # The workbench of linux.Dockerfile with kqueue(2): our layer is the system's <sys/event.h> and a
-# library of its own, and every server is built for it. First build the other, hotpath-linux.
+# library of its own, and every event loop is built for it. First build the other, hotpath-linux.
 ARG LINUX=hotpath-linux
 FROM ${LINUX} AS workbench
 USER root

@@ -45,7 +45,7 @@ struct Request {
     std::unordered_multimap<std::string_view, std::string_view, NameHash, SameName> headers;
     bool expects_continue = false;
     std::size_t content_length = 0;
-    // TODO(3): the connection can own these bytes; a view is half the size.
+    // TODO(3): the connection can own these bytes; a view is smaller.
     std::string body;
 };
 
