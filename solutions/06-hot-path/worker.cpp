@@ -177,6 +177,7 @@ void Worker::drain() {
         client->connection.close_after_next();
         if (is_answered(client->wants)) drop(*client);
     }
+    poller_.wait(tick.zero());  // to tell it what is left to tell, before their numbers are free
     dropped_.clear();
     const auto end = Clock::now() + limits_.stop;
     while (client_count_ > 0 && Clock::now() < end)
