@@ -14,8 +14,6 @@ constexpr std::size_t buffer_size = 256 * 1024;
 constexpr int accept_batch = 64;
 constexpr std::size_t answers_at_once = 256;
 
-// The answer of every checkpoint to GET / on a connection that is kept; `opening` is in it from
-// chapter 9 on.
 constexpr std::string_view page =
     "<!doctype html>\n"
     "<html lang=\"en\">\n"
@@ -29,6 +27,7 @@ constexpr std::string_view opening =
     "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
     "X-Content-Type-Options: nosniff\r\n";
 
+/// Of every checkpoint to GET / on a connection that is kept; from chapter 9 on it is `dated`.
 std::string answer(bool dated) {
     return std::format(
         "HTTP/1.1 200 OK\r\n"

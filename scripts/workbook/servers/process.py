@@ -51,6 +51,7 @@ class Server:
                 start_new_session=True, env={**os.environ, **(environment or {})})
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
+        self.host, self.port = "", 0  # until it says
         self.host, self.port = self._wait_until_ready(ready_s, port)
         try:
             self.pid = _innermost(self._process.pid, None if port is None else name)
@@ -163,8 +164,8 @@ class Server:
             killed = self._terminate(patience_s)
             self._kill_group()
             self._ended = Ended(self._process.wait(), self.stderr, killed)
-            for port in [port for port, owner in tls.SECURED.items() if owner is self]:
-                del tls.SECURED[port]
+            if tls.SECURED.get(self.port) is self:  # else another has its number already
+                del tls.SECURED[self.port]
         return self._ended
 
     def kill(self) -> None:

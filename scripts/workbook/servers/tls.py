@@ -18,7 +18,7 @@ from typing import Any
 
 from workbook.servers import certificates
 
-SECURED: dict[int, object] = {}  # the ports of servers that have a certificate, and whose each is
+SECURED: dict[int, object] = {}  # whose each port is, of servers that have a certificate
 RECORD = 1 << 14  # bytes of plaintext at the most (RFC 8446 §5.1)
 GOODBYE_S = 2.0  # for close_notify to a peer that reads nothing
 
