@@ -26,8 +26,8 @@ ParseResult parse_request_line(std::string_view line, Request& request);
 /// (RFC 9112 §5 and §6). Needs the request line to have been parsed.
 ParseResult parse_fields(std::string_view lines, Request& request);
 
-/// Finds the end of one request's head in bytes that arrive in pieces. Looks at each byte once,
-/// and makes no system call.
+/// Finds the end of one request's head in bytes that arrive in pieces. Searches on from where it
+/// stopped, and makes no system call.
 class HttpParser {
 public:
     enum class Progress { incomplete, complete };

@@ -29,8 +29,8 @@ ParseResult parse_fields(std::string_view lines, Request& request);
 // TODO(6.2): this finds the end, then parses from the beginning, then looks five fields up. Parse
 // each line when its end is found, note the fields that frame the request as they pass, and
 // remember that the buffer may move between two lines.
-/// Finds the end of one request's head in bytes that arrive in pieces. Looks at each byte once,
-/// and makes no system call.
+/// Finds the end of one request's head in bytes that arrive in pieces. Searches on from where it
+/// stopped, and makes no system call.
 class HttpParser {
 public:
     enum class Progress { incomplete, complete };
