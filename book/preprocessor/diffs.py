@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from preprocessor import cpp
-from preprocessor.errors import DirectiveError, NotFound
 from workbook.course import starters
 from workbook.course.starters import Tree
+
+from preprocessor import cpp
+from preprocessor.errors import DirectiveError, NotFound
 
 SOURCES = {".cmake", ".cpp", ".h", ".txt"}
 ALL = 1_000_000  # lines around a change, more than any file has
@@ -108,17 +109,17 @@ def _cut_or_none(path: Path, function: str) -> str | None:
 
 def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
     """Three lines around every change, or all that there is."""
-    said = starters.diff(old, new, f"-U{ALL if whole else 3}").decode()
-    files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", said,
+    output = starters.diff(old, new, f"-U{ALL if whole else 3}").decode()
+    files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", output,
                        re.M | re.S)
     return [_diff(name, text, whole) for name, text in files if "\n@@ " in text]
 
 
-def _diff(name: str, said: str, whole: bool) -> Diff:
+def _diff(name: str, output: str, whole: bool) -> Diff:
     """What git says of a file, without its names, the functions beside line numbers, and that no
     line feed ends it; of a whole without the line numbers.
     """
-    lines = said[said.index("\n@@ ") + 1:].rstrip("\n").split("\n")
+    lines = output[output.index("\n@@ ") + 1:].rstrip("\n").split("\n")
     lines = [re.sub(r"^(@@ .+? @@).*", r"\1", line) for line in lines]
     lines = [line for line in lines[1 if whole else 0:] if not line.startswith("\\")]
     return Diff(

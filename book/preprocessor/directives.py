@@ -10,9 +10,6 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from preprocessor import claims, cpp, diffs, films, results
-from preprocessor.errors import DirectiveError
-from preprocessor.tables import Tables
 from workbook.checks import registry
 from workbook.checks.model import Check
 from workbook.common.errors import UserError
@@ -20,6 +17,10 @@ from workbook.course import chapters, parts, starters
 from workbook.course.chapters import Chapter
 from workbook.figures import machines, timeline
 from workbook.measure import speed
+
+from preprocessor import claims, cpp, diffs, films, results
+from preprocessor.errors import DirectiveError
+from preprocessor.tables import Tables
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
 FENCE = re.compile(r"\s*(?:>\s*)*(?:[-*]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*(.*)$")
@@ -281,7 +282,7 @@ class Page:
             "ladder": charts.ladder, "use": plots.use,
             "machines": lambda ladder: charts.machines([
                 machines.of(ladder), *machines.all_shared(self._site.results / "machines")])}
-        of_experiment = {"bars": plots.bars, "beside": plots.beside, "growth": plots.growth,
+        of_experiment = {"bars": plots.bars, "beside": plots.next_to, "growth": plots.growth,
                          "ratios": plots.ratios,
                          "shares": plots.shares, "sweep": plots.sweep}
         try:
@@ -407,14 +408,14 @@ def _goal(chapter: Chapter) -> str:
     if len(chapter.counted) > 1:
         return "for each iteration " + "; ".join(
             f"of <code>{escape(name)}</code> " + ", ".join(
-                _most(registry.named(f"cost.{measure}"), budget)
+                _maximum(registry.named(f"cost.{measure}"), budget)
                 for measure, budget in limits.items())
             for name, limits in chapter.counted.items())
     before = chapters.previous(chapter)
     known = before.cost if before else {}
     new = [(registry.named(f"cost.{name}"), budget) for name, budget in chapter.cost.items()
            if known.get(name) != budget]
-    goals = [f"for each {check.per} {_most(check, budget)}" for check, budget in new]
+    goals = [f"for each {check.per} {_maximum(check, budget)}" for check, budget in new]
     if len(new) > 1:
         goals = [f"<code>{check.name}</code>: {goal}"
                  for (check, _), goal in zip(new, goals, strict=True)]
@@ -425,12 +426,12 @@ def _goal(chapter: Chapter) -> str:
     return "; ".join(goals) or "the checks pass"
 
 
-def _most(check: Check, budget: float) -> str:
-    most = f"{budget:,.0f}" if float(budget).is_integer() else f"{budget:,g}"
+def _maximum(check: Check, budget: float) -> str:
+    maximum = f"{budget:,.0f}" if float(budget).is_integer() else f"{budget:,g}"
     words = check.words
     if budget == 1 and words.startswith(check.unit):
         words = check.unit.removesuffix("s") + words.removeprefix(check.unit)
-    return f"{f'at most {most}' if budget else 'no'} {words}"
+    return f"{f'at most {maximum}' if budget else 'no'} {words}"
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
@@ -439,8 +440,8 @@ def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
     if ratio is None and not chapter.speed:
         return []
     medals = ", ".join(f"{medal} from {goal:g} ×" for medal, goal in chapter.speed.items())
-    told = [f"{medals} the starting point{speed.LOADS[chapter.speed_load]}"] if medals else []
-    return ["<dt>Clock</dt><dd>" + "; ".join([*told, speed.ours(chapter, ratio)]) + "</dd>"]
+    reported = [f"{medals} the starting point{speed.LOADS[chapter.speed_load]}"] if medals else []
+    return ["<dt>Clock</dt><dd>" + "; ".join([*reported, speed.ours(chapter, ratio)]) + "</dd>"]
 
 
 def _fence(label: str, text: str) -> str:

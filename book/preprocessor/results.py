@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from preprocessor.errors import DirectiveError
 from workbook.common.errors import UserError
 from workbook.figures import recorded
+
+from preprocessor.errors import DirectiveError
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def _default_format(number: float) -> str:
     """About three digits, and no more behind the point than were recorded."""
     if float(number).is_integer() or abs(number) >= 100:
         return ",.0f"
-    behind = len(repr(number).partition(".")[2])
-    return f".{min(1 if abs(number) >= 10 else 2, behind)}f"
+    after = len(repr(number).partition(".")[2])
+    return f".{min(1 if abs(number) >= 10 else 2, after)}f"
 
 
 @cache
@@ -79,8 +80,8 @@ def figure(data: dict[str, Any], path: str) -> Figure:
     value = look_up(data, path)
     if value is None:
         where, _, key = path.rpartition(".")
-        beside = look_up(data, where) if where else data
-        reason = beside.get("reason") or beside.get("skipped", {}).get(key)
+        next_to = look_up(data, where) if where else data
+        reason = next_to.get("reason") or next_to.get("skipped", {}).get(key)
         return Figure(None, reason or "not recorded")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DirectiveError(f"{path} is not a number")

@@ -7,10 +7,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from preprocessor.errors import DirectiveError
-from preprocessor.results import Figure, figure, load, look_up
 from workbook.course.chapters import Chapter
 from workbook.measure import costs
+
+from preprocessor.errors import DirectiveError
+from preprocessor.results import Figure, figure, load, look_up
 
 PHASES = {
     "warm-up": "Warm-up",
@@ -40,9 +41,9 @@ class Tables:
         self._results = results
         self._titles = {chapter.name: chapter.title for chapter in chapters}
         self._notes: list[str] = []
-        self._said: set[str] = set()
+        self._output: set[str] = set()
 
-    def make(self, kind: str, names: Sequence[str], said: set[str]) -> str:
+    def make(self, kind: str, names: Sequence[str], output: set[str]) -> str:
         """The table called `kind`; `names` is empty or one checkpoint. A machine that was `said` is
         not described again.
         """
@@ -52,7 +53,7 @@ class Tables:
         single: dict[str, Callable[[str], str]] = {
             "costs": self._costs, "calls": self._calls, "phases": self._phases,
             "published": self._published_step, "experiment": self._experiment}
-        self._notes, self._said = [], said
+        self._notes, self._output = [], output
         if kind in whole and not names:
             return whole[kind]()
         if kind in single and len(names) == 1:
@@ -190,8 +191,8 @@ class Tables:
         """Machine and compiler once a page; then only what may be another."""
         where = "{cpu}, {cores} cores; {compiler}; ".format_map(machine)
         when = "commit {commit}, {date:.10}.".format_map(machine)
-        text = when.capitalize() if where in self._said else where + when
-        self._said.add(where)
+        text = when.capitalize() if where in self._output else where + when
+        self._output.add(where)
         return escape(text)
 
     def _before(self, name: str) -> str:

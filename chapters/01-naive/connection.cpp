@@ -55,7 +55,7 @@ Connection::Reading Connection::refuse(Status status) {
 }
 
 template <typename Transfer>
-std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transfer) {
     std::chrono::milliseconds waited{0};
     while (waited < (stopping() ? stop_limit : idle_limit)) {
         const auto count = transfer();
@@ -66,7 +66,7 @@ std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
 }
 
 bool Connection::receive_byte(char& byte) {
-    // TODO(1): patiently() and receive(). False when the client is gone.
+    // TODO(1): until_idle_limit() and receive(). False when the client is gone.
     byte = 0;
     return false;
 }

@@ -45,7 +45,7 @@ private:
 
     /// Calls `transfer` again until it did something or the client idled too long.
     template <typename Transfer>
-    std::expected<std::size_t, IoError> patiently(Transfer transfer);
+    std::expected<std::size_t, IoError> until_idle_limit(Transfer transfer);
 
     bool receive_byte(char& byte);
     bool send_all(std::string_view bytes);

@@ -45,19 +45,20 @@ Connection::Reading Connection::read_body() {
         if (!send_all("HTTP/1.1 100 Continue\r\n\r\n")) return Reading::gone;
     }
     request_.body.resize_and_overwrite(
-        size, [&](char* body, std::size_t) { return fill_body({body, size}); });
+        size, [&](char* body, std::size_t) { return receive_body({body, size}); });
     return request_.body.size() == size ? Reading::complete : Reading::gone;
 }
 
 // Part of the body may have come with the head. Returns how many bytes there are in the end.
-std::size_t Connection::fill_body(std::span<char> body) {
-    std::size_t had = buffer_.copy(body.data(), body.size(), parser_.head_size());
-    while (had < body.size()) {
-        const auto got = patiently([&] { return receive(socket_, body.subspan(had)); });
+std::size_t Connection::receive_body(std::span<char> body) {
+    std::size_t received_before = buffer_.copy(body.data(), body.size(), parser_.head_size());
+    while (received_before < body.size()) {
+        const auto got =
+            until_idle_limit([&] { return receive(socket_, body.subspan(received_before)); });
         if (!got || *got == 0) break;
-        had += *got;
+        received_before += *got;
     }
-    return had;
+    return received_before;
 }
 
 Connection::Reading Connection::refuse(Status status) {
@@ -66,7 +67,7 @@ Connection::Reading Connection::refuse(Status status) {
 }
 
 template <typename Transfer>
-std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transfer) {
     std::chrono::milliseconds waited{0};
     while (waited < (stopping() ? stop_limit : idle_limit)) {
         const auto count = transfer();
@@ -80,7 +81,7 @@ std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
 // (resize_and_overwrite) and receive into that, behind what is there.
 bool Connection::receive_chunk() {
     char chunk[4096];
-    const auto got = patiently([&] { return receive(socket_, chunk); });
+    const auto got = until_idle_limit([&] { return receive(socket_, chunk); });
     if (!got || *got == 0) return false;
     buffer_.append(chunk, *got);
     return true;
@@ -90,7 +91,7 @@ bool Connection::send_all(std::string_view bytes) {
     // TODO(3): the socket may take the head and half of the body. Which parts are left then, and
     // where does the first of them begin?
     while (!bytes.empty()) {
-        const auto sent = patiently([&] { return send(socket_, bytes); });
+        const auto sent = until_idle_limit([&] { return send(socket_, bytes); });
         if (!sent) return false;
         bytes.remove_prefix(*sent);
     }

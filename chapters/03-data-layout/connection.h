@@ -40,14 +40,14 @@ private:
     Reading read_request();
     Reading read_head();
     Reading read_body();
-    std::size_t fill_body(std::span<char> body);
+    std::size_t receive_body(std::span<char> body);
     Reading refuse(Status status);
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     /// Calls `transfer` again until it did something or the client idled too long.
     template <typename Transfer>
-    std::expected<std::size_t, IoError> patiently(Transfer transfer);
+    std::expected<std::size_t, IoError> until_idle_limit(Transfer transfer);
 
     bool receive_chunk();
     bool send_all(std::string_view bytes);

@@ -65,20 +65,21 @@ Connection::Reading Connection::read_body() {
         if (!send_all({&go_on, 1})) return Reading::gone;
     }
     body_.resize_and_overwrite(size,
-                               [&](char* body, std::size_t) { return fill_body({body, size}); });
+                               [&](char* body, std::size_t) { return receive_body({body, size}); });
     request_.body = body_;
     return body_.size() == size ? Reading::complete : Reading::gone;
 }
 
 // Part of the body may have come with the head. Returns how many bytes there are in the end.
-std::size_t Connection::fill_body(std::span<char> body) {
-    std::size_t had = buffer_.copy(body.data(), body.size(), parser_.head_size());
-    while (had < body.size()) {
-        const auto got = patiently([&] { return receive(socket_, body.subspan(had)); });
+std::size_t Connection::receive_body(std::span<char> body) {
+    std::size_t received_before = buffer_.copy(body.data(), body.size(), parser_.head_size());
+    while (received_before < body.size()) {
+        const auto got =
+            until_idle_limit([&] { return receive(socket_, body.subspan(received_before)); });
         if (!got || *got == 0) break;
-        had += *got;
+        received_before += *got;
     }
-    return had;
+    return received_before;
 }
 
 Connection::Reading Connection::refuse(Status status) {
@@ -87,7 +88,7 @@ Connection::Reading Connection::refuse(Status status) {
 }
 
 template <typename Transfer>
-std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transfer) {
     std::chrono::milliseconds waited{0};
     while (waited < (stopping() ? stop_limit : idle_limit)) {
         const auto count = transfer();
@@ -99,17 +100,18 @@ std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
 
 // Straight into the string: no chunk on the stack, no copy out of it.
 bool Connection::receive_chunk() {
-    const std::size_t had = buffer_.size();
-    buffer_.resize_and_overwrite(had + chunk_size, [&](char* bytes, std::size_t size) {
-        const std::span<char> room(bytes + had, size - had);
-        return had + patiently([&] { return receive(socket_, room); }).value_or(0);
+    const std::size_t received_before = buffer_.size();
+    buffer_.resize_and_overwrite(received_before + chunk_size, [&](char* bytes, std::size_t size) {
+        const std::span<char> space(bytes + received_before, size - received_before);
+        return received_before +
+               until_idle_limit([&] { return receive(socket_, space); }).value_or(0);
     });
-    return buffer_.size() > had;
+    return buffer_.size() > received_before;
 }
 
 bool Connection::send_all(std::span<iovec> parts) {
     while (!parts.empty()) {
-        const auto sent = patiently([&] { return send(socket_, parts); });
+        const auto sent = until_idle_limit([&] { return send(socket_, parts); });
         if (!sent) return false;
         parts = advance(parts, *sent);
     }

@@ -18,8 +18,8 @@ namespace web {
 
 // TODO(5.2): a connection that waits for nobody and has no socket. It gets bytes and gives bytes,
 // and says what it wants next; whoever drives it makes the system calls: see driver.cpp. Wait,
-// Wants and Output are yours to define; its functions are wants(), room(), received(count),
-// end_of_input(), out_of_memory(), has_output(), output() and sent(count).
+// ConnectionState and Output are yours to define; its functions are state(), room(),
+// received(count), end_of_input(), out_of_memory(), has_output(), output() and sent(count).
 /// One client, served from its first byte to its last by the thread that accepted it.
 class Connection {
 public:
@@ -45,14 +45,14 @@ private:
     Reading read_request();
     Reading read_head();
     Reading read_body();
-    std::size_t fill_body(std::span<char> body);
+    std::size_t receive_body(std::span<char> body);
     Reading refuse(Status status);
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     /// Calls `transfer` again until it did something or the client idled too long.
     template <typename Transfer>
-    std::expected<std::size_t, IoError> patiently(Transfer transfer);
+    std::expected<std::size_t, IoError> until_idle_limit(Transfer transfer);
 
     bool receive_chunk();
     bool send_all(std::span<iovec> parts);

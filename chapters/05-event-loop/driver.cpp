@@ -11,11 +11,11 @@ Driver::Driver(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
 
 void Driver::serve() {
     for (;;) {
-        const Wants wants = connection_.wants();
-        if (wants.wait == Wait::nothing) return;
+        const ConnectionState state = connection_.state();
+        if (state.waiting == Waiting::nothing) return;
         try {
-            if (wants.wait == Wait::end) return linger();
-            if (!(wants.interest == Interest::send ? send_some() : receive_some())) return;
+            if (state.waiting == Waiting::peer_close) return linger();
+            if (!(state.interest == Interest::send ? send_some() : receive_some())) return;
         } catch (const std::bad_alloc&) {
             connection_.out_of_memory();
         }
@@ -23,7 +23,7 @@ void Driver::serve() {
 }
 
 template <typename Transfer>
-std::expected<std::size_t, IoError> Driver::patiently(Transfer transfer) {
+std::expected<std::size_t, IoError> Driver::until_idle_limit(Transfer transfer) {
     std::chrono::milliseconds waited{0};
     while (waited < (stopping() ? stop_limit : idle_limit)) {
         const auto count = transfer();
@@ -34,7 +34,8 @@ std::expected<std::size_t, IoError> Driver::patiently(Transfer transfer) {
 }
 
 bool Driver::receive_some() {
-    const auto got = patiently([&] { return receive(socket_, connection_.room()); });
+    const auto got =
+        until_idle_limit([&] { return receive(socket_, connection_.receive_buffer()); });
     if (!got) return false;
     if (*got == 0) connection_.end_of_input();
     if (*got > 0) connection_.received(*got);
@@ -42,7 +43,7 @@ bool Driver::receive_some() {
 }
 
 bool Driver::send_some() {
-    const auto took = patiently([&] { return send(socket_, connection_.output().bytes); });
+    const auto took = until_idle_limit([&] { return send(socket_, connection_.output().bytes); });
     if (took) connection_.sent(*took);
     return took.has_value();
 }
@@ -53,7 +54,7 @@ void Driver::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;
     while (std::chrono::steady_clock::now() < end && !stopping()) {
-        const auto got = receive(socket_, connection_.room());
+        const auto got = receive(socket_, connection_.receive_buffer());
         if (got ? *got == 0 : got.error() == IoError::failed) return;
     }
 }

@@ -4,7 +4,7 @@
 // - exchange: receive once if that is wanted, then send what there is; an error of the socket says
 //   what it waits for instead. What memory runs out for costs this client, as in driver.cpp.
 // - serve: exchange, look what the connection wants now, and tell the poller if the interest has
-//   changed. At Wait::end the socket is half-closed.
+//   changed. At Waiting::peer_close the socket is half-closed.
 // TODO(5.5): what makes it a server:
 // - out of descriptors or memory: stop watching the listener until a client has gone, or it spins.
 // - a client is closed after the batch, for its descriptor's number may come again in it.

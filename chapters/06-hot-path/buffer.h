@@ -18,7 +18,7 @@ public:
     bool empty() const { return begin_ == end_; }
 
     /// At least `count` bytes of room behind the last byte. May move what is held.
-    std::span<char> room(std::size_t count) {
+    std::span<char> prepare(std::size_t count) {
         if (capacity_ - end_ < count) move_to_front(count);
         return {bytes_.get() + end_, capacity_ - end_};
     }
@@ -37,7 +37,7 @@ public:
     }
 
     void append(std::string_view bytes) {
-        std::memcpy(room(bytes.size()).data(), bytes.data(), bytes.size());
+        std::memcpy(prepare(bytes.size()).data(), bytes.data(), bytes.size());
         commit(bytes.size());
     }
 

@@ -18,29 +18,29 @@ std::string_view connection_field(const Request& request, bool last) {
 
 }  // namespace
 
-Wants Connection::wants() const {
-    const Wait wait = waits_for();
-    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
+ConnectionState Connection::state() const {
+    const Waiting waiting = waiting_for();
+    return {waiting, waiting == Waiting::writable ? Interest::send : Interest::receive, progress_};
 }
 
-Wait Connection::waits_for() const {
-    if (has_output()) return Wait::room;
-    if (input_ended_) return Wait::nothing;
-    if (last_answered_) return Wait::end;
-    if (head_whole_) return Wait::body;
-    return input_.empty() ? Wait::request : Wait::head;
+Waiting Connection::waiting_for() const {
+    if (has_output()) return Waiting::writable;
+    if (input_ended_) return Waiting::nothing;
+    if (last_response_queued_) return Waiting::peer_close;
+    if (head_complete_) return Waiting::body;
+    return input_.empty() ? Waiting::request : Waiting::head;
 }
 
-std::span<char> Connection::room() {
-    if (body_) return {body_.get() + body_had_, request_.content_length - body_had_};
-    return input_.room(chunk);
+std::span<char> Connection::receive_buffer() {
+    if (body_) return {body_.get() + body_received_, request_.content_length - body_received_};
+    return input_.prepare(chunk);
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return input_.release();
+    if (last_response_queued_) return input_.release();
     if (body_) {
-        body_had_ += count;
-        ++turn_;
+        body_received_ += count;
+        ++progress_;
     } else {
         input_.commit(count);
     }
@@ -52,35 +52,35 @@ void Connection::received(std::size_t count) {
 void Connection::out_of_memory() {
     input_.release();
     body_.reset();
-    if (last_answered_) return end_of_input();
-    last_answered_ = true;
-    echo_ = service_unavailable;
+    if (last_response_queued_) return end_of_input();
+    last_response_queued_ = true;
+    pending_body_ = service_unavailable;
 }
 
 Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
-    if (!echo_.empty()) parts_[count++] = part(echo_);
+    if (!pending_body_.empty()) parts_[count++] = part(pending_body_);
     return {{parts_.data(), count}};
 }
 
 bool Connection::sent(std::size_t count) {
-    ++turn_;
+    ++progress_;
     const std::size_t from_output = std::min(count, output_.size());
     output_.consume(from_output);
-    echo_.remove_prefix(count - from_output);
+    pending_body_.remove_prefix(count - from_output);
     if (has_output()) return false;
-    if (!head_whole_) body_.reset();
-    if (last_answered_) input_.release();
+    if (!head_complete_) body_.reset();
+    if (last_response_queued_) input_.release();
     answer_requests();
     return true;
 }
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.
 void Connection::answer_requests() {
-    while (!last_answered_ && echo_.empty() && output_.size() < max_unsent) {
-        if (!head_whole_ && !read_head()) return;
-        if (body_ && body_had_ < request_.content_length) return;
+    while (!last_response_queued_ && pending_body_.empty() && output_.size() < max_unsent) {
+        if (!head_complete_ && !read_head()) return;
+        if (body_ && body_received_ < request_.content_length) return;
         answer();
     }
 }
@@ -92,9 +92,9 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_whole_ = *progress == HttpParser::Progress::complete;
-    if (head_whole_) begin_body();
-    return head_whole_;
+    head_complete_ = *progress == HttpParser::Progress::complete;
+    if (head_complete_) begin_body();
+    return head_complete_;
 }
 
 // A body that came with its head stays where it is. Any other gets memory of its own, so that the
@@ -107,7 +107,7 @@ void Connection::begin_body() {
         return;
     }
     body_ = std::make_unique_for_overwrite<char[]>(size);
-    body_had_ = early.copy(body_.get(), early.size());
+    body_received_ = early.copy(body_.get(), early.size());
     request_.body = {body_.get(), size};
     if (request_.expects_continue && early.empty()) {
         output_.append("HTTP/1.1 100 Continue\r\n\r\n");
@@ -119,7 +119,7 @@ void Connection::answer() {
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
-    last_answered_ = last;
+    last_response_queued_ = last;
     next_request();
 }
 
@@ -128,8 +128,8 @@ void Connection::answer() {
 void Connection::append(const Response& response, std::string_view connection) {
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
-    if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
-    output_.room(Response::max_head + body.size());
+    if (body_ && response.has_request_body()) pending_body_ = std::exchange(body, {});
+    output_.prepare(Response::max_head + body.size());
     std::array<char, Response::max_head> head;
     output_.append(response.format_head(head, connection));
     if (!body.empty()) output_.append(body);
@@ -138,17 +138,17 @@ void Connection::append(const Response& response, std::string_view connection) {
 void Connection::next_request() {
     const std::size_t used = parser_.head_size() + request_.content_length;
     input_.consume(std::min(used, input_.size()));
-    if (echo_.empty()) body_.reset();
+    if (pending_body_.empty()) body_.reset();
     parser_ = HttpParser();
     request_.reset();
-    head_whole_ = false;
+    head_complete_ = false;
 }
 
 void Connection::refuse(Status status) {
     Response response;
     response.error(status);
     append(response, "Connection: close\r\n");
-    last_answered_ = true;
+    last_response_queued_ = true;
     input_.release();
 }
 

@@ -40,7 +40,7 @@ Interest other(Interest interest) {
 
 Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
-    unwatched_.reserve(most_changes);
+    failed_.reserve(max_changes);
 }
 
 // TODO(6.4): add both filters once, one of them disabled; afterwards only enable and disable. And
@@ -48,13 +48,13 @@ Poller::Poller() : queue_(::kqueue()) {
 // anyway. Who cannot be watched is known only then.
 void Poller::add(int fd, Interest interest) {
     const std::array changes{change_of(fd, EV_ADD, interest)};
-    if (!submit(queue_, changes)) unwatched_.push_back(fd);
+    if (!submit(queue_, changes)) failed_.push_back(fd);
 }
 
 void Poller::change(int fd, Interest interest) {
     const std::array changes{change_of(fd, EV_DELETE, other(interest)),
                              change_of(fd, EV_ADD, interest)};
-    if (!submit(queue_, changes)) unwatched_.push_back(fd);
+    if (!submit(queue_, changes)) failed_.push_back(fd);
 }
 
 void Poller::remove(int fd, Interest interest) {
@@ -63,7 +63,7 @@ void Poller::remove(int fd, Interest interest) {
 }
 
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
-    unwatched_.clear();
+    failed_.clear();
     std::array<Event, batch> events;
     const timespec limit = to_timespec(timeout);
     const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch, &limit);

@@ -41,8 +41,8 @@ Interest other(Interest interest) {
 
 Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
-    changes_.reserve(2 * most_changes);  // one of each filter
-    unwatched_.reserve(2 * most_changes);
+    changes_.reserve(2 * max_changes);  // one of each filter
+    failed_.reserve(2 * max_changes);
 }
 
 // Both filters, once; afterwards they are only enabled and disabled. The kernel is told with the
@@ -71,7 +71,7 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
     std::array<Event, batch> events;
     std::span<const Change> left = changes_;
     std::size_t ready = 0;
-    unwatched_.clear();
+    failed_.clear();
     do {
         // An int goes here, on NetBSD a size_t: a short fits both.
         const auto some = static_cast<unsigned short>(std::min(left.size(), batch));
@@ -88,7 +88,7 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
             if ((event.flags & EV_ERROR) == 0) {
                 ready_[ready++] = static_cast<int>(event.ident);
             } else if (is_unwatched(event)) {
-                unwatched_.push_back(static_cast<int>(event.ident));
+                failed_.push_back(static_cast<int>(event.ident));
             }
         }
     } while (!left.empty());

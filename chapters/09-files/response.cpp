@@ -16,7 +16,7 @@ void Response::error(Status status) {
     body(std::string(status_text(status)) + "\n");
 }
 
-// TODO(9): every answer begins with what Opening has ready. A Content-Length may be a file's.
+// TODO(9): every answer begins with what CommonHeaders has ready. A Content-Length may be a file's.
 // std::format reads its format string at run time; here every piece is a copy.
 char* Response::format_head(char* out, std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };

@@ -22,7 +22,7 @@ public:
     // response is made with a reference to it. What a file's name says that it is comes from a
     // table, so content_type() takes a MediaType.
     // TODO(9): a head has no fixed bound any more: Location is as long as the name and the query.
-    // max_head counts the rest, and has to grow with Opening. See who asks for room by it.
+    // max_head counts the rest, and has to grow with CommonHeaders. See who asks for room by it.
     /// The most bytes that a head can have.
     static constexpr std::size_t max_head = 256;
 

@@ -29,7 +29,7 @@ struct Limits {
     std::chrono::seconds linger{2};     // to close its side, after its last answer
     std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
 
-    std::chrono::seconds of(Wait wait) const;
+    std::chrono::seconds timeout_for(Waiting waiting) const;
 };
 
 /// One event loop: its listener, its poller, its clients. Decides how many to accept at once and
@@ -49,7 +49,7 @@ private:
     struct Client {
         Fd socket;
         Connection connection;
-        Wants wants{};
+        ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
         Clock::time_point deadline{};           // of what the connection wants
     };
@@ -60,12 +60,12 @@ private:
     void accept_clients();
     void pause_accepting();
     void resume_accepting();
-    void give_up(int fd);
+    void on_watch_failed(int fd);
     void serve(Client& client);
-    void wait_for(Client& client, const Wants& wants);
+    void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
-    void drop(Client& client);
-    void drop_overdue();
+    void close_client(Client& client);
+    void close_overdue();
     void drain();
 
     const std::unique_ptr<Handler> handler_;
@@ -73,10 +73,10 @@ private:
     const std::atomic<bool>& stopping_;
     Fd listener_;
     Poller poller_;
-    // TODO(9): an Opening (opening_), and when its next date is due by now_ (next_date_).
+    // TODO(9): an CommonHeaders (opening_), and when its next date is due by now_ (next_date_).
     BufferPool pool_;
     std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-    std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch
+    std::vector<std::unique_ptr<Client>> closed_;   // closed after the batch
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_sweep_;

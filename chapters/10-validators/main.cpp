@@ -50,11 +50,11 @@ void handle_signals() {
 }
 
 template <typename Number>
-Number parse_number(const std::string& option, const char* text, Number least) {
+Number parse_number(const std::string& option, const char* text, Number min) {
     Number number{};
     const char* end = text + std::strlen(text);
     const auto [stopped, error] = std::from_chars(text, end, number);
-    if (error != std::errc{} || stopped != end || number < least) {
+    if (error != std::errc{} || stopped != end || number < min) {
         throw std::invalid_argument(option + " " + text + ": not a number in range");
     }
     return number;

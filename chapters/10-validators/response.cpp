@@ -35,14 +35,15 @@ void Response::error(Status status, std::string field) {
 }
 
 // std::format reads its format string at run time; here every piece is a copy.
-char* Response::format_head(char* out, const Opening& opening, std::string_view connection) const {
+char* Response::format_head(char* out, const CommonHeaders& common_headers,
+                            std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) [[likely]] {
-        append(opening.of_ok());  // a length that the compiler knows: a few moves, no call
+        append(common_headers.of_ok());  // a length that the compiler knows: a few moves, no call
     } else {
         append(status_line(status_));
         append({kept_.data(), field_size_});
-        append(opening.fields());
+        append(common_headers.fields());
     }
     append(content_type_.text());
     append("\r\nContent-Length: ");

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "common_headers.h"
 #include "file.h"
 #include "media_type.h"
-#include "opening.h"
 #include "status.h"
 
 namespace web {
@@ -50,7 +50,7 @@ public:
     }
 
     // TODO(10): which Representation it is of; its field lines are part of the head, and of
-    // head_room().
+    // max_head_size().
     /// The answer to a request that is not served: a page that names the status; and what else the
     /// client has to know, as a field line.
     void error(Status status, std::string field = "");
@@ -58,11 +58,12 @@ public:
     Status status() const { return status_; }
 
     /// The most bytes that format_head() writes.
-    std::size_t head_room() const { return max_head + field_size_; }
+    std::size_t max_head_size() const { return max_head + field_size_; }
 
     /// Writes status line and fields and returns where they end. `connection` is a field line, or
     /// nothing.
-    char* format_head(char* out, const Opening& opening, std::string_view connection) const;
+    char* format_head(char* out, const CommonHeaders& common_headers,
+                      std::string_view connection) const;
 
     std::string_view body() const { return body_; }
 

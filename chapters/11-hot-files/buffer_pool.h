@@ -17,13 +17,13 @@ public:
     /// More idle buffers than these go back to the allocator.
     static constexpr std::size_t max_idle = 64;
 
-    Buffer take() {
+    Buffer acquire() {
         if (count_ == 0) return Buffer(buffer_size);
         return std::move(idle_[--count_]);
     }
 
     /// What the buffer holds is forgotten. One that has grown is freed.
-    void give_back(Buffer buffer) {
+    void release(Buffer buffer) {
         if (buffer.capacity() != buffer_size || count_ == max_idle) return;
         buffer.clear();
         idle_[count_++] = std::move(buffer);

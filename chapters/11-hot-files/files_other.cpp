@@ -18,9 +18,9 @@ std::int64_t modified_ns(const struct stat& status) {
 
 // Without a sendfile(2) the bytes go through memory of ours, a piece at a time.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t most) {
+                       std::size_t limit) {
     std::array<char, 64 * 1024> piece;
-    const std::size_t wanted = std::min({range.size, most, piece.size()});
+    const std::size_t wanted = std::min({range.size, limit, piece.size()});
     const ssize_t had = ::pread(range.file.fd().number(), piece.data(), wanted, range.offset);
     if (had < 0 || (had == 0 && head.empty())) return had;
     std::array<iovec, 3> parts{};

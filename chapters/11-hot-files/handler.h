@@ -16,7 +16,7 @@ public:
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
 
-    // TODO(11): second_begins() and give_way(), which do nothing where nobody overrides them.
+    // TODO(11): on_new_second() and release_caches(), which do nothing where nobody overrides them.
 };
 
 /// Makes a handler for each thread that serves.

@@ -20,12 +20,12 @@ public:
     static constexpr std::size_t batch = 256;
 
     /// So many changes between two waits need no memory.
-    static constexpr std::size_t most_changes = 2 * batch;
+    static constexpr std::size_t max_changes = 2 * batch;
 
     /// Throws std::system_error if the kernel has no queue for us.
     Poller();
 
-    /// Whoever cannot be watched is told by unwatched().
+    /// Whoever cannot be watched is told by failed().
     void add(int fd, Interest interest);
 
     /// From the other interest to this one; fails as above.
@@ -39,7 +39,7 @@ public:
 
     /// The descriptors that the kernel had no memory to watch, since the last wait() began. Nothing
     /// will be heard of them. Valid until the next wait().
-    std::span<const int> unwatched() const { return unwatched_; }
+    std::span<const int> failed() const { return failed_; }
 
 private:
     /// What the kernel is told with the next wait(): with epoll(7) there is nothing.
@@ -51,7 +51,7 @@ private:
 
     Fd queue_;
     std::vector<Change> changes_;
-    std::vector<int> unwatched_;
+    std::vector<int> failed_;
     std::array<int, batch> ready_;
 };
 

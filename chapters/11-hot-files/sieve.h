@@ -10,7 +10,7 @@ template <typename Node>
 struct SieveLinks {
     Node* newer = nullptr;
     Node* older = nullptr;
-    bool asked_again = false;  // since it came, or since the hand passed: set this on every hit
+    bool visited = false;  // since it came, or since the hand passed: set this on every hit
 };
 
 /// Who goes when there is no more room (SIEVE: Zhang and others, NSDI 2024): a queue in the order

@@ -48,7 +48,7 @@ std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec
 /// Sends the parts, then at most `most` bytes of the file; the rest as above. A file that has
 /// become too short is a failure.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts,
-                                         const FileRange& file, std::size_t most);
+                                         const FileRange& file, std::size_t limit);
 
 /// Tells the peer that nothing more will come; receiving goes on.
 void half_close(const Fd& socket);

@@ -123,8 +123,8 @@ std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec
 }
 
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts,
-                                         const FileRange& file, std::size_t most) {
-    const ssize_t count = send_with_file(socket, parts, file, most);
+                                         const FileRange& file, std::size_t limit) {
+    const ssize_t count = send_with_file(socket, parts, file, limit);
     if (count == 0) return std::unexpected(IoError::failed);
     return result(count, IoError::wants_send);
 }

@@ -11,6 +11,6 @@ unsigned usable_cores() {
 
 // FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. We leave it to
 // their schedulers.
-void stay_on_core(unsigned) {}
+void pin_to_core(unsigned) {}
 
 }  // namespace web

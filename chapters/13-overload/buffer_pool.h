@@ -20,13 +20,13 @@ public:
 
     // TODO(13): no more than a bound. Who counts, and when does memory run out while it counts?
     // Then a small buffer, 4 KiB, for what only waits; and whether somebody should give back.
-    Buffer take() {
+    Buffer acquire() {
         if (count_ == 0) return Buffer(buffer_size);
         return std::move(idle_[--count_]);
     }
 
     /// What the buffer holds is forgotten. One that has grown is freed.
-    void give_back(Buffer buffer) {
+    void release(Buffer buffer) {
         if (buffer.capacity() != buffer_size || count_ == max_idle) return;
         buffer.clear();
         idle_[count_++] = std::move(buffer);

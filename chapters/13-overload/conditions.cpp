@@ -37,10 +37,10 @@ Conditions::Conditions(std::string_view fields) : fields_(fields) {
 }
 
 // Range is for GET (RFC 9110 §14.2), and is looked at last.
-Verdict Conditions::judge(Representation& of, bool is_get) const {
-    if (expects_other(of)) return Verdict::precondition_failed;
-    if (has_this(of)) return Verdict::not_modified;
-    if (!is_get || !range_ || !continues_this(of)) return Verdict::whole;
+Verdict Conditions::evaluate(Representation& of, bool is_get) const {
+    if (precondition_fails(of)) return Verdict::precondition_failed;
+    if (is_not_modified(of)) return Verdict::not_modified;
+    if (!is_get || !range_ || !if_range_matches(of)) return Verdict::whole;
     const auto part = parse_range(*range_, of.version.size);
     if (!part && part.error() == RangeError::unsatisfiable) return Verdict::not_satisfiable;
     if (!part) return Verdict::whole;
@@ -49,26 +49,26 @@ Verdict Conditions::judge(Representation& of, bool is_get) const {
 }
 
 // A tag outweighs a date, whether it agrees or not; here and below.
-bool Conditions::expects_other(const Representation& of) const {
-    if (has_match_) return !lists(if_match, of.tag, false);
+bool Conditions::precondition_fails(const Representation& of) const {
+    if (has_match_) return !lists_tag(if_match, of.tag, false);
     const auto date = date_of(unmodified_since_);
     return date && of.version.modified() > *date;
 }
 
-bool Conditions::has_this(const Representation& of) const {
-    if (has_none_match_) return lists(if_none_match, of.tag, true);
+bool Conditions::is_not_modified(const Representation& of) const {
+    if (has_none_match_) return lists_tag(if_none_match, of.tag, true);
     const auto date = date_of(modified_since_);
     return date && of.version.modified() <= *date;
 }
 
 // RFC 9110 §13.1.5: a date must be the very one that we said.
-bool Conditions::continues_this(const Representation& of) const {
+bool Conditions::if_range_matches(const Representation& of) const {
     if (!if_range_ || is_same(*if_range_, of.tag, false)) return true;
     return parse_date(*if_range_) == of.version.modified();
 }
 
 // The lists of all lines of that name are one list (RFC 9110 §5.3).
-bool Conditions::lists(std::string_view name, const EntityTag& tag, bool weakly) const {
+bool Conditions::lists_tag(std::string_view name, const EntityTag& tag, bool weakly) const {
     std::string_view fields = fields_;
     while (auto field = take_field(fields)) {
         if (!same_name(field->name, name)) continue;

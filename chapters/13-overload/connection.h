@@ -12,34 +12,34 @@
 #include "body_sink.h"
 #include "buffer.h"
 #include "buffer_pool.h"
+#include "common_headers.h"
 #include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
-#include "opening.h"
 #include "request.h"
 #include "response.h"
 
 namespace web {
 
 /// What a connection waits for.
-enum class Wait : std::uint8_t {
-    request,  // the first byte of the next one
-    head,     // the rest of a head
-    body,     // the rest of a body
-    room,     // to send what was answered
-    end,      // the peer's, after the last answer: what still comes is dropped
-    nothing,  // close
+enum class Waiting : std::uint8_t {
+    request,     // the first byte of the next one
+    head,        // the rest of a head
+    body,        // the rest of a body
+    writable,    // to send what was answered
+    peer_close,  // the peer's, after the last answer: what still comes is dropped
+    nothing,     // close
 };
 
 /// What whoever drives a connection has to do for it. A new turn deserves a new deadline.
-struct Wants {
-    Wait wait = Wait::request;
+struct ConnectionState {
+    Waiting waiting = Waiting::request;
     Interest interest = Interest::receive;
     // TODO(13): a byte is no progress. How many bytes were moved?
-    std::uint32_t turn = 0;
+    std::uint32_t progress = 0;
 
-    bool operator==(const Wants&) const = default;
+    bool operator==(const ConnectionState&) const = default;
 };
 
 /// What to send, in order: bytes, then perhaps a file.
@@ -53,13 +53,13 @@ struct Output {
 class Connection {
 public:
     /// All three must outlive the connection.
-    Connection(Handler& handler, BufferPool& pool, const Opening& opening)
-        : handler_(&handler), pool_(&pool), opening_(&opening) {}
+    Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers)
+        : handler_(&handler), pool_(&pool), common_headers_(&common_headers) {}
 
-    Wants wants() const;
+    ConnectionState state() const;
 
     /// Where received bytes go. Valid until the next call of any other function.
-    std::span<char> room();
+    std::span<char> receive_buffer();
 
     /// That many bytes were received there, perhaps none. Answers what has come so far.
     void received(std::size_t count);
@@ -86,7 +86,7 @@ public:
 
 private:
     /// The least room that is worth a system call.
-    static constexpr std::size_t min_room = 4 * 1024;
+    static constexpr std::size_t min_receive_size = 4 * 1024;
     /// With this much unsent, requests wait: a client that does not read costs no more.
     static constexpr std::size_t max_unsent = 64 * 1024;
     /// A longer piece of an answer is sent from where it is. Shorter ones are copied, so that
@@ -104,21 +104,23 @@ private:
         all,
     };
 
-    Wait waits_for() const;
-    bool has_large_body() const { return (echo_.size() | chunk_end_.size() | file_.size) > 0; }
-    bool has_begun() const { return reply_ > Reply::later; }
+    Waiting waiting_for() const;
+    bool has_large_body() const {
+        return (pending_body_.size() | chunk_end_.size() | file_.size) > 0;
+    }
+    bool response_started() const { return reply_ > Reply::later; }
     bool may_answer() const {
-        return !last_answered_ && !has_large_body() && output_.size() < max_unsent;
+        return !last_response_queued_ && !has_large_body() && output_.size() < max_unsent;
     }
     bool sent_large_body(std::size_t count);
     void answer_requests();
-    void return_empty(Buffer& buffer);
+    void release_empty_buffers(Buffer& buffer);
     bool read_head();
     void begin_request();
     void begin_body();
     bool end_request();
     bool take_body();
-    void pass_on(const BodyParser::Piece& piece);
+    void forward(const BodyParser::Piece& piece);
     void skip(std::size_t count);
     void end_body();
     void start_answer();
@@ -130,17 +132,17 @@ private:
     Buffer& out();
     void next_request();
     void refuse(Status status);
-    void hang_up();
+    void close_input();
 
     Handler* handler_;
     BufferPool* pool_;
-    const Opening* opening_;
+    const CommonHeaders* common_headers_;
     // Lent by the pool while they hold something: a client that waits costs nobody a buffer.
     Buffer input_;
     Buffer output_;
-    std::size_t body_had_ = 0;
+    std::size_t body_received_ = 0;
     // One of them may have to be sent after output_:
-    std::string_view echo_;  // a sink's, perhaps of input_; or a literal
+    std::string_view pending_body_;  // a sink's, perhaps of input_; or a literal
     FileRange file_;
     std::string_view chunk_end_;  // after echo_
     std::size_t used_ = 0;        // of input_, once echo_ is sent
@@ -149,11 +151,11 @@ private:
     BodyParser body_;
     Request request_;
     std::array<iovec, 3> parts_{};
-    std::uint32_t turn_ = 0;
+    std::uint32_t progress_ = 0;
     Reply reply_ = Reply::none;
-    bool head_whole_ = false;
+    bool head_complete_ = false;
     bool closing_ = false;
-    bool last_answered_ = false;
+    bool last_response_queued_ = false;
     bool input_ended_ = false;
 };
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "common_headers.h"
 #include "file.h"
 #include "media_type.h"
-#include "opening.h"
 #include "representation.h"
 #include "status.h"
 
@@ -73,13 +73,14 @@ public:
     void end_by_closing() { framing_ = Framing::close; }
 
     /// The most bytes that format_head() writes.
-    std::size_t head_room() const {
+    std::size_t max_head_size() const {
         return max_head + field_size_ + (representation_ ? Representation::max_fields : 0);
     }
 
     /// Writes status line and fields and returns where they end. `connection` is a field line, or
     /// nothing.
-    char* format_head(char* out, const Opening& opening, std::string_view connection) const;
+    char* format_head(char* out, const CommonHeaders& common_headers,
+                      std::string_view connection) const;
 
     std::string_view body() const { return body_; }
 

@@ -17,8 +17,8 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
-    // TODO(13): the bounds of admission.h, and the bytes of all buffers; then an Admission for all
-    // workers, and for each its share.
+    // TODO(13): the bounds of connection_limiter.h, and the bytes of all buffers; then an
+    // ConnectionLimiter for all workers, and for each its share.
     Limits limits;
 };
 

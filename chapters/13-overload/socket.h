@@ -37,7 +37,7 @@ std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned 
 std::uint16_t local_port(const Fd& socket);
 
 // TODO(13): where it comes from, too: the same call can tell. An `Address` that can be compared
-// with <, for admission.h.
+// with <, for connection_limiter.h.
 std::expected<Fd, AcceptError> accept_client(const Fd& listener);
 
 /// Bytes received; 0 when the peer has finished sending.
@@ -50,7 +50,7 @@ std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec
 /// Sends the parts, then at most `most` bytes of the file; the rest as above. A file that has
 /// become too short is a failure.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts,
-                                         const FileRange& file, std::size_t most);
+                                         const FileRange& file, std::size_t limit);
 
 /// Tells the peer that nothing more will come; receiving goes on.
 void half_close(const Fd& socket);

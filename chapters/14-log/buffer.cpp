@@ -5,7 +5,7 @@
 namespace web {
 
 // Geometric, so that a byte is moved once on average however many come.
-void Buffer::make_room(std::size_t count) {
+void Buffer::grow_or_compact(std::size_t count) {
     const std::string_view held = view();
     if (capacity() - held.size() >= count) {
         std::memmove(bytes(), held.data(), held.size());

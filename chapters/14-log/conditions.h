@@ -28,13 +28,13 @@ public:
     AcceptedCodings& codings() { return codings_; }
 
     /// In the order of RFC 9110 §13.2.2. Says which part, if it is to be one. A HEAD has no parts.
-    Verdict judge(Representation& of, bool is_get) const;
+    Verdict evaluate(Representation& of, bool is_get) const;
 
 private:
-    bool expects_other(const Representation& of) const;
-    bool has_this(const Representation& of) const;
-    bool continues_this(const Representation& of) const;
-    bool lists(std::string_view name, const EntityTag& tag, bool weakly) const;
+    bool precondition_fails(const Representation& of) const;
+    bool is_not_modified(const Representation& of) const;
+    bool if_range_matches(const Representation& of) const;
+    bool lists_tag(std::string_view name, const EntityTag& tag, bool weakly) const;
 
     std::string_view fields_;
     AcceptedCodings codings_;

@@ -60,8 +60,8 @@ bool take_into_memory(OpenFile& file) {
 
 std::int64_t nanoseconds(const timespec& time) {
     constexpr std::int64_t second = 1'000'000'000;
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / second - 1;
-    return std::clamp<std::int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec;
+    constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max() / second - 1;
+    return std::clamp<std::int64_t>(time.tv_sec, -limit, limit) * second + time.tv_nsec;
 }
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}

@@ -18,7 +18,7 @@ namespace web {
 class LogFile {
 public:
     /// As many old files are kept: NAME.1 is the youngest.
-    static constexpr std::size_t kept = 3;
+    static constexpr std::size_t max_old_files = 3;
 
     /// `option` is who named it. A file that would become larger than `max_size` is renamed, and a
     /// new one begun; 0: it may have any size. Throws std::system_error if it cannot be opened.
@@ -35,7 +35,7 @@ public:
     bool finish_line();
 
     /// It need not wait: there is another file.
-    void forget_line() { torn_.clear(); }
+    void discard_torn_line() { torn_.clear(); }
 
     /// Goes on in the file that has the name now. If there can be none, in the old one, and false.
     bool reopen();
@@ -53,16 +53,16 @@ private:
     bool open();
     bool rotate();
     bool rename_files();
-    void take(Fd file);
-    std::string_view fitting(std::string_view lines);
+    void adopt(Fd file);
+    std::string_view lines_that_fit(std::string_view lines);
     std::size_t write(std::string_view bytes);
     ssize_t write_some(std::string_view bytes);
     bool failed();
 
     Fd file_;
-    std::array<std::string, kept + 1> names_;  // its own, and of the old ones
-    std::string next_name_;                    // of a new one, until the others have theirs
-    std::string torn_;                         // the end of a line that has begun
+    std::array<std::string, max_old_files + 1> names_;  // its own, and of the old ones
+    std::string next_name_;  // of a new one, until the others have theirs
+    std::string torn_;       // the end of a line that has begun
     std::size_t max_size_ = 0;
     std::size_t size_ = 0;
     int error_ = 0;

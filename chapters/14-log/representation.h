@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "coding.h"
+#include "common_headers.h"
 #include "file.h"
-#include "opening.h"
 #include "range.h"
 
 namespace web {
@@ -35,7 +35,7 @@ struct Representation {
     Representation(const FileVersion& of, Coding in) : version(of), coding(in), tag(of, in) {}
 
     /// Writes its field lines and returns where they end.
-    char* format(char* out, const Opening& opening) const;
+    char* format(char* out, const CommonHeaders& common_headers) const;
 
     FileVersion version;
     Coding coding;

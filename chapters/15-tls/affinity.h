@@ -8,6 +8,6 @@ unsigned usable_cores();
 
 /// Binds the calling thread to one of the cores in its set, counted from `index` and around again.
 /// Where the system has no such call, nothing happens.
-void stay_on_core(unsigned index);
+void pin_to_core(unsigned index);
 
 }  // namespace web

@@ -61,10 +61,10 @@ private:
     ParseResult add_digit(char c);
     ParseResult end_size(char c);
 
-    std::size_t left_ = 0;       // bytes of data: of the body, or of the chunk
-    std::size_t most_left_ = 0;  // what all chunks that are still to come may have
-    std::uint16_t extras_ = 0;   // bytes of extensions and trailers so far
-    std::uint8_t digits_ = 0;    // of this chunk's size
+    std::size_t left_ = 0;      // bytes of data: of the body, or of the chunk
+    std::size_t max_left_ = 0;  // what all chunks that are still to come may have
+    std::uint16_t extras_ = 0;  // bytes of extensions and trailers so far
+    std::uint8_t digits_ = 0;   // of this chunk's size
     Place place_ = Place::end;
     bool chunked_ = false;
 };

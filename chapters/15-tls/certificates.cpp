@@ -30,7 +30,7 @@ std::string reason() {
 }
 
 // Nobody sits there who could be asked for a pass phrase.
-int note_that_asked(char*, int, int, void* asked) {
+int record_passphrase_request(char*, int, int, void* asked) {
     *static_cast<bool*>(asked) = true;
     return -1;
 }
@@ -48,7 +48,7 @@ void use_cert(SSL_CTX* context, const std::string& file) {
 
 void use_key(SSL_CTX* context, const TlsOptions::Identity& identity) {
     bool asked = false;
-    SSL_CTX_set_default_passwd_cb(context, note_that_asked);
+    SSL_CTX_set_default_passwd_cb(context, record_passphrase_request);
     SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
     const char* const file = identity.key.c_str();
     const bool read = SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1;

@@ -9,20 +9,20 @@
 namespace web {
 namespace {
 
-constexpr std::uint16_t most = 1000;
+constexpr std::uint16_t limit = 1000;
 
 // RFC 9110 §12.4.2: 0, 1, and up to three digits behind the point, in thousandths.
 std::optional<std::uint16_t> parse_weight(std::string_view text) {
     if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return {};
     if (text.size() > 1 && text[1] != '.') return {};
-    int weight = (text[0] - '0') * most;
-    int digit = most / 10;
+    int weight = (text[0] - '0') * limit;
+    int digit = limit / 10;
     for (const char c : text.substr(std::min<std::size_t>(2, text.size()))) {
         if (c < '0' || c > '9') return {};
         weight += (c - '0') * digit;
         digit /= 10;
     }
-    if (weight > most) return {};
+    if (weight > limit) return {};
     return static_cast<std::uint16_t>(weight);
 }
 
@@ -50,7 +50,7 @@ void AcceptedCodings::add(std::string_view value) {
         const std::size_t semicolon = std::min(element->find(';'), element->size());
         const std::string_view name = trim(element->substr(0, semicolon));
         if (semicolon == element->size()) {
-            set(name, most);
+            set(name, limit);
         } else if (const auto weight = weight_from(element->substr(semicolon + 1))) {
             set(name, *weight);
         }
@@ -76,10 +76,10 @@ std::uint16_t AcceptedCodings::weight_of(Coding coding) const {
 // is refused altogether is still sent plain (§12.5.3) rather than not at all.
 std::span<const Coding> AcceptedCodings::preferred() {
     const std::uint16_t plain = weights_[std::to_underlying(Coding::identity)];
-    const std::uint16_t least = plain == unsaid ? 1 : std::max<std::uint16_t>(plain, 1);
+    const std::uint16_t min = plain == unsaid ? 1 : std::max<std::uint16_t>(plain, 1);
     std::size_t count = 0;
     for (const Coding coding : {Coding::br, Coding::zstd, Coding::gzip}) {
-        if (weight_of(coding) >= least) preferred_[count++] = coding;
+        if (weight_of(coding) >= min) preferred_[count++] = coding;
     }
     const std::span<Coding> found(preferred_.data(), count);
     const auto liking = [&](Coding coding) {

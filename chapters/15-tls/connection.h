@@ -14,35 +14,35 @@
 #include "body_sink.h"
 #include "buffer.h"
 #include "buffer_pool.h"
+#include "common_headers.h"
 #include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
 #include "log_lines.h"
-#include "opening.h"
 #include "request.h"
 #include "response.h"
 
 namespace web {
 
 /// What a connection waits for.
-enum class Wait : std::uint8_t {
-    request,  // the first byte of the next one
-    head,     // the rest of a head
-    body,     // the rest of a body
-    room,     // to send what was answered
-    end,      // the peer's, after the last answer: what still comes is dropped
-    nothing,  // close
+enum class Waiting : std::uint8_t {
+    request,     // the first byte of the next one
+    head,        // the rest of a head
+    body,        // the rest of a body
+    writable,    // to send what was answered
+    peer_close,  // the peer's, after the last answer: what still comes is dropped
+    nothing,     // close
 };
 
 /// What whoever drives a connection has to do for it, and how far it has come.
-struct Wants {
-    Wait wait = Wait::request;
+struct ConnectionState {
+    Waiting waiting = Waiting::request;
     Interest interest = Interest::receive;
     std::uint32_t moved = 0;   // bytes of bodies and answers, modulo 2^32
     std::uint32_t bodies = 0;  // that have begun
 
-    bool operator==(const Wants&) const = default;
+    bool operator==(const ConnectionState&) const = default;
 };
 
 /// What to send, in order: bytes, then perhaps a file.
@@ -56,17 +56,20 @@ struct Output {
 class Connection {
 public:
     /// All three must outlive the connection. Without a log nothing is logged.
-    Connection(Handler& handler, BufferPool& pool, const Opening& opening,
+    Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers,
                std::unique_ptr<ClientLog> log = nullptr)
-        : handler_(&handler), pool_(&pool), opening_(&opening), log_(std::move(log)) {}
+        : handler_(&handler),
+          pool_(&pool),
+          common_headers_(&common_headers),
+          log_(std::move(log)) {}
     Connection(Connection&&) = default;
     Connection& operator=(Connection&&) = delete;
-    ~Connection() { return_buffers(); }
+    ~Connection() { release_buffers(); }
 
-    Wants wants() const;
+    ConnectionState state() const;
 
     /// Where received bytes go. Valid until the next call of any other function.
-    std::span<char> room();
+    std::span<char> receive_buffer();
 
     /// That many bytes were received there, perhaps none. Answers what has come so far.
     void received(std::size_t count);
@@ -90,20 +93,20 @@ public:
     bool holds_buffers() const { return input_ || output_; }
 
     /// For whoever is about to drop the connection.
-    void return_buffers();
+    void release_buffers();
 
     /// The next answer is the last.
     void close_after_next() { closing_ = true; }
 
     /// The client is let go: a request that has begun to come is logged, for it is never answered.
-    void cut_off() {
-        if (log_) log_cut_off();
+    void abort() {
+        if (log_) log_aborted_request();
     }
 
 private:
     // TODO(15): and more than a record of TLS, which must fit in behind what is there.
     /// The least room that is worth a system call.
-    static constexpr std::size_t min_room = 4 * 1024;
+    static constexpr std::size_t min_receive_size = 4 * 1024;
     /// With this much unsent, requests wait: a client that does not read costs no more.
     static constexpr std::size_t max_unsent = 64 * 1024;
     /// A longer piece of an answer is sent from where it is. Shorter ones are copied, so that
@@ -121,22 +124,24 @@ private:
         all,
     };
 
-    Wait waits_for() const;
-    bool has_large_body() const { return (echo_.size() | chunk_end_.size() | file_.size) > 0; }
-    bool has_begun() const { return reply_ > Reply::later; }
+    Waiting waiting_for() const;
+    bool has_large_body() const {
+        return (pending_body_.size() | chunk_end_.size() | file_.size) > 0;
+    }
+    bool response_started() const { return reply_ > Reply::later; }
     bool may_answer() const {
-        return !last_answered_ && !has_large_body() && output_.size() < max_unsent;
+        return !last_response_queued_ && !has_large_body() && output_.size() < max_unsent;
     }
     bool sent_large_body(std::size_t count);
     void answer_requests();
     void enlarge_input();
-    void rest_input() {
+    void release_idle_input() {
         if (input_.empty()) [[likely]]
-            return return_input();
+            return release_input();
         shrink_input();
     }
-    void return_input() {
-        if (input_) pool_->give_back(std::move(input_));
+    void release_input() {
+        if (input_) pool_->release(std::move(input_));
     }
     void shrink_input();
     bool read_head();
@@ -144,7 +149,7 @@ private:
     void begin_body();
     bool end_request();
     bool take_body();
-    void pass_on(const BodyParser::Piece& piece);
+    void forward(const BodyParser::Piece& piece);
     void skip(std::size_t count);
     void end_body();
     void start_answer();
@@ -156,22 +161,22 @@ private:
     Buffer& out();
     void next_request();
     void refuse(Status status);
-    void hang_up();
+    void close_input();
     std::size_t body_size(const Response& response) const;
     void log_request(const Response& response);
     void log_refusal(Status status, std::size_t bytes);
-    void log_cut_off();
+    void log_aborted_request();
 
     Handler* handler_;
     BufferPool* pool_;
-    const Opening* opening_;
+    const CommonHeaders* common_headers_;
     std::unique_ptr<ClientLog> log_;
     // Lent by the pool while they hold something: a client that waits costs nobody a buffer.
     Buffer input_;
     Buffer output_;
-    std::size_t body_had_ = 0;
+    std::size_t body_received_ = 0;
     // One of them may have to be sent after output_:
-    std::string_view echo_;  // a sink's, perhaps of input_; or a literal
+    std::string_view pending_body_;  // a sink's, perhaps of input_; or a literal
     FileRange file_;
     std::string_view chunk_end_;  // after echo_
     std::size_t used_ = 0;        // of input_, once echo_ is sent
@@ -183,9 +188,9 @@ private:
     std::uint32_t moved_ = 0;
     std::uint32_t bodies_ = 0;
     Reply reply_ = Reply::none;
-    bool head_whole_ = false;
+    bool head_complete_ = false;
     bool closing_ = false;
-    bool last_answered_ = false;
+    bool last_response_queued_ = false;
     bool input_ended_ = false;
 };
 

@@ -9,7 +9,7 @@
 
 #include "coding.h"
 #include "conditions.h"
-#include "hot_files.h"
+#include "file_cache.h"
 #include "http_parser.h"
 #include "media_type.h"
 #include "path.h"
@@ -70,16 +70,16 @@ public:
         return nothing ? respond_with_file(request, response) : std::move(sink);
     }
 
-    void second_begins(std::chrono::sys_seconds now) override {
-        files_.second_begins(now);
-        app_->second_begins(now);
+    void on_new_second(std::chrono::sys_seconds now) override {
+        files_.on_new_second(now);
+        app_->on_new_second(now);
     }
 
-    bool give_way() override { return files_.give_way() || app_->give_way(); }
+    bool release_caches() override { return files_.release_caches() || app_->release_caches(); }
 
 private:
     BodySinkPtr respond_with_file(const Request& request, Response& response) {
-        const auto path = resolve(request.path, room());
+        const auto path = resolve(request.path, path_buffer());
         if (!path) {
             response.error(path.error());
             return nullptr;
@@ -116,7 +116,7 @@ private:
                                   Response& response) {
         Representation shown(form.file.version, form.coding);
         shown.has_forms = is_compressible(form.type);
-        switch (asked.judge(shown, request.method == Method::get)) {
+        switch (asked.evaluate(shown, request.method == Method::get)) {
             case Verdict::precondition_failed: return response.error(Status::precondition_failed);
             case Verdict::not_satisfiable:
                 return response.error(
@@ -145,7 +145,7 @@ private:
         return nullptr;
     }
 
-    std::span<char> room() { return std::span(name_).first<max_request_line>(); }
+    std::span<char> path_buffer() { return std::span(name_).first<max_request_line>(); }
 
     /// A directory's is its index page. Ends with NUL.
     std::string_view file_name(std::string_view path) {
@@ -159,7 +159,7 @@ private:
         return {name_.data(), size};
     }
 
-    HotFiles files_;
+    FileCache files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;
 };

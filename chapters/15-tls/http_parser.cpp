@@ -299,12 +299,12 @@ bool HttpParser::parse_field(const char* line, const char* end, Request& request
     while (end > value && is_space(end[-1]))
         --end;
     const std::string_view name(line, colon);
-    if (!is_same<"host">(name)) return judge_field(name, {value, end}, request);
+    if (!is_same<"host">(name)) return process_field(name, {value, end}, request);
     framing_.host.add(skip_host(value) == end || value == end);
     return true;
 }
 
-bool HttpParser::judge_field(std::string_view name, std::string_view value, Request& request) {
+bool HttpParser::process_field(std::string_view name, std::string_view value, Request& request) {
     if (is_same<"connection">(name)) {
         framing_.close |= has_option<"close">(value);
         framing_.keep_alive |= has_option<"keep-alive">(value);

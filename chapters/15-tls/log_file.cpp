@@ -42,7 +42,7 @@ LogFile::LogFile(const std::string& option, const std::string& name, std::size_t
 
 LogFile::LogFile(int standard) : is_shared_(true) {
     torn_.reserve(max_log_line);
-    take(Fd(::fcntl(standard, F_DUPFD_CLOEXEC, 0)));
+    adopt(Fd(::fcntl(standard, F_DUPFD_CLOEXEC, 0)));
 }
 
 bool LogFile::failed() {
@@ -53,11 +53,11 @@ bool LogFile::failed() {
 bool LogFile::open() {
     Fd file = open_file(names_[0]);
     if (file.number() < 0) return failed();
-    take(std::move(file));
+    adopt(std::move(file));
     return true;
 }
 
-void LogFile::take(Fd file) {
+void LogFile::adopt(Fd file) {
     struct stat about{};
     ::fstat(file.number(), &about);
     is_regular_ = S_ISREG(about.st_mode);
@@ -81,7 +81,7 @@ std::size_t LogFile::append(std::string_view lines) {
     if (!finish_line()) return 0;
     std::size_t done = 0;
     while (done < lines.size()) {
-        const std::string_view piece = fitting(lines.substr(done));
+        const std::string_view piece = lines_that_fit(lines.substr(done));
         const std::size_t count = write(piece);
         done += count;
         if (count == piece.size()) continue;
@@ -102,7 +102,7 @@ bool LogFile::finish_line() {
 
 /// As many lines as the file has room for; of a new one at least one. All of them if there can be
 /// no new one.
-std::string_view LogFile::fitting(std::string_view lines) {
+std::string_view LogFile::lines_that_fit(std::string_view lines) {
     if (max_size_ == 0 || !is_regular_) return lines;
     const auto that_fit = [&] {
         const std::size_t room = max_size_ - std::min(size_, max_size_);
@@ -127,13 +127,13 @@ bool LogFile::rotate() {
         ::unlink(next_name_.c_str());
         return false;
     }
-    take(std::move(next));
+    adopt(std::move(next));
     return true;
 }
 
 // rename(2) replaces the oldest. One that keeps its name must not be replaced.
 bool LogFile::rename_files() {
-    for (std::size_t i = kept; i > 0; --i) {
+    for (std::size_t i = max_old_files; i > 0; --i) {
         if (!rename_if_there(names_[i - 1], names_[i])) return false;
     }
     return rename_if_there(next_name_, names_[0]);

@@ -27,12 +27,12 @@ EntityTag::EntityTag(const FileVersion& version, Coding coding) {
 }
 
 // RFC 9110 §8.8.2.1: nothing was modified later than the answer was made.
-char* Representation::format(char* out, const Opening& opening) const {
+char* Representation::format(char* out, const CommonHeaders& common_headers) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     constexpr std::string_view name = "Last-Modified: ";
     char* const last_modified = out + name.size();
     append("Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\nETag: ");
-    write_date(last_modified, std::min(version.modified(), opening.date()));
+    write_date(last_modified, std::min(version.modified(), common_headers.date()));
     append(tag.text());
     append("\r\nAccept-Ranges: bytes\r\n");
     if (has_forms) append("Vary: Accept-Encoding\r\n");

@@ -18,11 +18,11 @@ Tls::Tls(const TlsOptions& options, std::atomic<bool>& reloading)
 
 Tls::~Tls() = default;
 
-std::unique_ptr<TlsSession> Tls::new_session(TlsWire& wire) {
+std::unique_ptr<TlsSession> Tls::new_session(SpanBio& span_bio) {
     std::unique_lock lock(mutex_);
     auto certificates = certificates_;
     lock.unlock();
-    return std::make_unique<TlsSession>(std::move(certificates), wire);
+    return std::make_unique<TlsSession>(std::move(certificates), span_bio);
 }
 
 void Tls::reload_if_asked(Log& log) try {
@@ -31,7 +31,7 @@ void Tls::reload_if_asked(Log& log) try {
     const std::lock_guard lock(mutex_);
     certificates_ = std::move(read);
 } catch (const std::exception& error) {
-    log.say(LogLevel::error, error.what());
+    log.write(LogLevel::error, error.what());
 }
 
 }  // namespace web

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "log.h"
+#include "span_bio.h"
 #include "tls_session.h"
-#include "tls_wire.h"
 
 namespace web {
 
@@ -40,7 +40,7 @@ public:
     bool is_on() const { return !options_.identities.empty(); }
 
     /// Throws std::bad_alloc.
-    std::unique_ptr<TlsSession> new_session(TlsWire& wire);
+    std::unique_ptr<TlsSession> new_session(SpanBio& span_bio);
 
     /// To be called about once a second. Who has a connection keeps the certificate that it began
     /// with. Files that are of no use change nothing, and the log says so.

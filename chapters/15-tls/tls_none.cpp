@@ -16,7 +16,7 @@ Tls::Tls(const TlsOptions& options, std::atomic<bool>& reloading)
 
 Tls::~Tls() = default;
 
-std::unique_ptr<TlsSession> Tls::new_session(TlsWire&) {
+std::unique_ptr<TlsSession> Tls::new_session(SpanBio&) {
     return nullptr;
 }
 
@@ -34,9 +34,9 @@ bool TlsSession::write(std::string_view) {
 
 void TlsSession::close() {}
 
-void TlsSession::rest() {}
+void TlsSession::release_idle_buffers() {}
 
-TlsWire::TlsWire() = default;
-TlsWire::~TlsWire() = default;
+SpanBio::SpanBio() = default;
+SpanBio::~SpanBio() = default;
 
 }  // namespace web

@@ -34,7 +34,7 @@ Interest interest_for(IoError error) {
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
-        const auto got = receive(socket, connection.room());
+        const auto got = receive(socket, connection.receive_buffer());
         if (got == 0) {
             connection.end_of_input();
         } else {
@@ -54,57 +54,58 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
 }
 
 // Each thread's own, to ask when memory runs out.
-thread_local Handler* gives_way = nullptr;
+thread_local Handler* cache_owner = nullptr;
 
 // operator new calls it before it throws, and tries again when it returns.
-void make_room() {
-    if (!gives_way || !gives_way->give_way()) throw std::bad_alloc();
-    give_back_memory();
+void release_memory() {
+    if (!cache_owner || !cache_owner->release_caches()) throw std::bad_alloc();
+    purge_free_memory();
 }
 
 // Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
 // something already may find a reset behind the answer.
-void turn_away(const Fd& socket) {
+void reject(const Fd& socket) {
     constexpr std::string_view text = service_unavailable;
     const iovec answer{const_cast<char*>(text.data()), text.size()};
     static_cast<void>(send(socket, {&answer, 1}));
 }
 
 // Answers to pipelined requests are one, however many are appended to it.
-bool is_same_transfer(const Wants& before, const Wants& now) {
-    if (now.wait == Wait::request || now.wait != before.wait) return false;
-    return now.wait == Wait::room || (now.wait == Wait::body && now.bodies == before.bodies);
+bool is_same_transfer(const ConnectionState& before, const ConnectionState& now) {
+    if (now.waiting == Waiting::request || now.waiting != before.waiting) return false;
+    return now.waiting == Waiting::writable ||
+           (now.waiting == Waiting::body && now.bodies == before.bodies);
 }
 
 // Nothing is lost when the server is stopped now.
-bool is_answered(const Wants& wants) {
-    return wants.wait == Wait::request || wants.wait == Wait::end;
+bool is_answered(const ConnectionState& state) {
+    return state.waiting == Waiting::request || state.waiting == Waiting::peer_close;
 }
 
 }  // namespace
 
-std::chrono::seconds Limits::of(Wait wait) const {
-    switch (wait) {
-        case Wait::request: return idle;
-        case Wait::head: return head;
-        case Wait::end: return linger;
+std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
+    switch (waiting) {
+        case Waiting::request: return idle;
+        case Waiting::head: return head;
+        case Waiting::peer_close: return linger;
         default: return progress;
     }
 }
 
-std::uint64_t Limits::least_moved() const {
+std::uint64_t Limits::min_progress() const {
     return std::uint64_t{rate} * static_cast<std::uint64_t>(progress.count());
 }
 
 Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
-               std::size_t buffers, Admission& admission, Log& log,
+               std::size_t buffers, ConnectionLimiter& limiter, Log& log,
                const std::atomic<bool>& stopping)
     : handler_(std::move(handler)),
       limits_(limits),
       log_(log),
       access_log_(log.has_access_log() ? std::make_unique<AccessLog>(log) : nullptr),
       stopping_(stopping),
-      admission_(admission),
+      limiter_(limiter),
       listener_(std::move(listener)),
       pool_(buffers),
       now_(Clock::now()) {
@@ -112,52 +113,52 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
 }
 
 void Worker::run() {
-    gives_way = handler_.get();
-    std::set_new_handler(make_room);
+    cache_owner = handler_.get();
+    std::set_new_handler(release_memory);
     while (!stopping())
         run_once();
     drain();
-    if (access_log_) end_log();
+    if (access_log_) flush_log();
 }
 
 void Worker::run_once() {
-    for (const int fd : poller_.unwatched())
-        give_up(fd);
+    for (const int fd : poller_.failed())
+        on_watch_failed(fd);
     const auto ready = poller_.wait(tick);
     now_ = Clock::now();
-    if (now_ >= next_date_) set_date();
+    if (now_ >= next_date_) update_date();
     for (const int fd : ready) {
         if (fd == listener_.number()) {
             accept_clients();
         } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
             serve(*client);
         }
-        if (pool_.is_short()) make_way();
+        if (pool_.is_nearly_exhausted()) evict_stalled();
         if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
             access_log_->write(now_);
     }
     if (now_ >= next_sweep_) {
-        drop_overdue();
+        close_overdue();
         log_.reopen_if_asked();
         if (access_log_) access_log_->write(now_);
-        give_back_memory();
+        purge_free_memory();
     }
     // Not before: a descriptor closed within the batch could be reused within the batch.
-    if (!dropped_.empty()) {
-        dropped_.clear();
+    if (!closed_.empty()) {
+        closed_.clear();
         resume_accepting();
     }
 }
 
 // The time of day is asked for once a second. In between, the loop's own clock tells when it is
 // due.
-void Worker::set_date() {
+void Worker::update_date() {
     using namespace std::chrono;
     const auto time = system_clock::now();
     const auto second = floor<seconds>(time);
-    opening_.set_date(second);
-    handler_->second_begins(second);
-    if (access_log_) access_log_->second_begins(second);
+    common_headers_.set_date(second);
+    handler_->on_new_second(second);
+    if (access_log_) access_log_->on_new_second(second);
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
@@ -167,11 +168,11 @@ void Worker::accept_clients() try {
         auto accepted = accept_client(listener_);
         if (!accepted && accepted.error() == AcceptError::gone) continue;
         if (!accepted && accepted.error() == AcceptError::exhausted) {
-            if (handler_->give_way()) continue;
+            if (handler_->release_caches()) continue;
             return pause_accepting();
         }
         if (!accepted) return;
-        take_in(std::move(*accepted));
+        add_client(std::move(*accepted));
     }
 } catch (const std::bad_alloc&) {
     pause_accepting();
@@ -179,21 +180,21 @@ void Worker::accept_clients() try {
 
 // TODO(15): a client has a channel from the beginning, and until its handshake is done as much time
 // as for a head. Who finds no place expects no plain text.
-void Worker::take_in(Accepted accepted) {
-    auto place = admission_.admit(accepted.address);
-    if (!place) {
-        if (access_log_) access_log_->turned_away(accepted.address, Status::service_unavailable);
-        return turn_away(accepted.socket);
+void Worker::add_client(Accepted accepted) {
+    auto slot = limiter_.admit(accepted.address);
+    if (!slot) {
+        if (access_log_) access_log_->rejected(accepted.address, Status::service_unavailable);
+        return reject(accepted.socket);
     }
     const int fd = accepted.socket.number();
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
-    dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
-    holders_.reserve(clients_.capacity());
+    closed_.reserve(clients_.capacity());  // who is dropped must not need memory
+    eviction_candidates_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
     clients_[index] =
-        std::make_unique<Client>(std::move(*place), std::move(accepted.socket),
-                                 Connection(*handler_, pool_, opening_, std::move(log)));
+        std::make_unique<Client>(std::move(*slot), std::move(accepted.socket),
+                                 Connection(*handler_, pool_, common_headers_, std::move(log)));
     clients_[index]->deadline = now_ + limits_.idle;
     ++client_count_;
     poller_.add(fd, Interest::receive);
@@ -205,7 +206,7 @@ void Worker::pause_accepting() {
     poller_.remove(listener_.number(), Interest::receive);
     accepting_ = false;
     if (now_ < next_warning_) return;
-    log_.say(LogLevel::warn, "no descriptor or no memory for a client: others wait");
+    log_.write(LogLevel::warn, "no descriptor or no memory for a client: others wait");
     next_warning_ = now_ + std::chrono::seconds(1);
 }
 
@@ -216,11 +217,11 @@ void Worker::resume_accepting() {
 }
 
 // Who is not watched would wait for ever. For the listener the next sweep asks again.
-void Worker::give_up(int fd) {
+void Worker::on_watch_failed(int fd) {
     if (fd == listener_.number()) {
         accepting_ = false;
     } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        drop(*client);
+        close_client(*client);
     }
 }
 
@@ -228,22 +229,24 @@ void Worker::give_up(int fd) {
 // client has no wants; and what the channel still has to send waits for room. Only some clients go
 // on with their handshakes in a turn.
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.socket, client.connection, client.wants.interest);
-    if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
-    const Wants wants = client.connection.wants();
-    if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
-    if (wants != client.wants) wait_for(client, wants);
-    watch(client, exchanged ? wants.interest : interest_for(exchanged.error()));
+    const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
+    if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
+    const ConnectionState state = client.connection.state();
+    if (state.waiting == Waiting::nothing || (stopping() && is_answered(state)))
+        return close_client(client);
+    if (state != client.state) update_state(client, state);
+    watch(client, exchanged ? state.interest : interest_for(exchanged.error()));
 }
 
-void Worker::wait_for(Client& client, const Wants& wants) {
-    if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
-    const Wants before = std::exchange(client.wants, wants);
-    if (is_same_transfer(before, wants) && wants.moved - before.moved < limits_.least_moved()) {
-        client.wants.moved = before.moved;  // until it is enough
+void Worker::update_state(Client& client, const ConnectionState& state) {
+    if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
+        half_close(client.socket);
+    const ConnectionState before = std::exchange(client.state, state);
+    if (is_same_transfer(before, state) && state.moved - before.moved < limits_.min_progress()) {
+        client.state.moved = before.moved;  // until it is enough
         return;
     }
-    client.deadline = now_ + limits_.of(wants.wait);
+    client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
 // TODO(15): over TLS the end is said before it is shown.
@@ -256,34 +259,35 @@ void Worker::watch(Client& client, Interest interest) {
 // Its buffers are for others at once; what is logged of it may be in them.
 // TODO(15): who has all his answers is told that there is no more, before his buffers go; others
 // must not be.
-void Worker::drop(Client& client) {
-    client.connection.cut_off();
-    client.connection.return_buffers();
-    dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+void Worker::close_client(Client& client) {
+    client.connection.abort();
+    client.connection.release_buffers();
+    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
 
 // Before there is nothing for whoever asks next, those go who hold something and have made no
 // progress for longest.
-void Worker::make_way() {
-    holders_.clear();
+void Worker::evict_stalled() {
+    eviction_candidates_.clear();
     for (const auto& client : clients_) {
-        if (client && client->connection.holds_buffers()) holders_.push_back(client.get());
+        if (client && client->connection.holds_buffers())
+            eviction_candidates_.push_back(client.get());
     }
-    std::ranges::sort(holders_, {}, [this](const Client* client) {
-        return client->deadline - limits_.of(client->wants.wait);
+    std::ranges::sort(eviction_candidates_, {}, [this](const Client* client) {
+        return client->deadline - limits_.timeout_for(client->state.waiting);
     });
-    for (Client* const client : holders_) {
-        if (pool_.has_enough()) return;
-        drop(*client);
+    for (Client* const client : eviction_candidates_) {
+        if (pool_.has_recovered()) return;
+        close_client(*client);
     }
 }
 
 // TODO(15): and each second the channels may rest, and the certificates be read again if asked.
-void Worker::drop_overdue() {
+void Worker::close_overdue() {
     next_sweep_ = now_ + std::chrono::seconds(1);
     for (const auto& client : clients_) {
-        if (client && now_ >= client->deadline) drop(*client);
+        if (client && now_ >= client->deadline) close_client(*client);
     }
     resume_accepting();
 }
@@ -294,19 +298,19 @@ void Worker::drain() {
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
-        if (is_answered(client->wants)) drop(*client);
+        if (is_answered(client->state)) close_client(*client);
     }
     poller_.wait(tick.zero());  // to tell it what is left to tell, before their numbers are free
-    dropped_.clear();
+    closed_.clear();
     const auto end = Clock::now() + limits_.stop;
     while (client_count_ > 0 && Clock::now() < end)
         run_once();
 }
 
 // Who has no answer by now gets none.
-void Worker::end_log() {
+void Worker::flush_log() {
     for (const auto& client : clients_) {
-        if (client) drop(*client);
+        if (client) close_client(*client);
     }
     access_log_->end();
 }

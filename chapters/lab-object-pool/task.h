@@ -10,7 +10,7 @@ template <class T>
 class ObjectPool {
 public:
     static constexpr std::size_t batch_size = 64;
-    static constexpr std::size_t most_of_a_thread = 2 * batch_size;
+    static constexpr std::size_t max_per_thread = 2 * batch_size;
 
     template <class... Arguments>
     static T* create(Arguments&&... arguments) {
@@ -21,10 +21,10 @@ public:
     static void destroy(T* object) noexcept { delete object; }
 
     // Free places that this thread has.
-    static std::size_t free_here() noexcept { return 0; }
+    static std::size_t free_local() noexcept { return 0; }
 
     // Free places that are nobody's.
-    static std::size_t free_for_all() noexcept { return 0; }
+    static std::size_t free_shared() noexcept { return 0; }
 };
 
 }  // namespace web

@@ -71,12 +71,12 @@ protected:
     static void shuffle(Kept& kept) { std::ranges::shuffle(kept, std::minstd_rand(7)); }
 
     // Everything free that this thread can see.
-    static std::size_t free() { return ObjectPool<T>::free_here() + ObjectPool<T>::free_for_all(); }
+    static std::size_t free() { return ObjectPool<T>::free_local() + ObjectPool<T>::free_shared(); }
 
     static constexpr std::size_t batch = ObjectPool<T>::batch_size;
-    static constexpr std::size_t most = ObjectPool<T>::most_of_a_thread;
-    static constexpr std::array counts = {0uz,       1uz,      batch - 1, batch,
-                                          batch + 1, most - 1, most,      3 * most + 7};
+    static constexpr std::size_t limit = ObjectPool<T>::max_per_thread;
+    static constexpr std::array counts = {0uz,       1uz,       batch - 1, batch,
+                                          batch + 1, limit - 1, limit,     3 * limit + 7};
 };
 
 template <class T>
@@ -99,7 +99,7 @@ TYPED_TEST(Pool, ObjectsKeepWhatTheyHold) {
 }
 
 TYPED_TEST(Pool, NoTwoObjectsHaveTheSamePlace) {
-    auto kept = this->made(2 * this->most);
+    auto kept = this->made(2 * this->limit);
     for (int turn = 0; turn < 20; ++turn) {
         this->shuffle(kept);
         const typename TestFixture::Kept half(kept.begin() + kept.size() / 2, kept.end());
@@ -108,7 +108,7 @@ TYPED_TEST(Pool, NoTwoObjectsHaveTheSamePlace) {
         for (TypeParam* object : this->made(half.size())) {
             kept.push_back(object);
         }
-        EXPECT_EQ(std::set(kept.begin(), kept.end()).size(), 2 * this->most);
+        EXPECT_EQ(std::set(kept.begin(), kept.end()).size(), 2 * this->limit);
     }
     this->end(kept);
 }
@@ -123,7 +123,7 @@ TYPED_TEST(Pool, ObjectsAreAligned) {
 
 TYPED_TEST(Pool, WhoUsesAnEndedObjectIsFoundOut) {
 #if __has_feature(address_sanitizer)
-    auto kept = this->made(this->most + 1);
+    auto kept = this->made(this->limit + 1);
     for (TypeParam* object : kept) {
         EXPECT_FALSE(__asan_region_is_poisoned(object, sizeof(TypeParam)));
     }
@@ -183,7 +183,7 @@ TYPED_TEST(Pool, ThreadsMayEndEachOthersObjects) {
 TYPED_TEST(Pool, ThreadsMayEndManyAtOnce) {
     std::array<typename TestFixture::Kept, 4> kept;
     for (auto& each : kept) {
-        each = this->made(5 * this->most);
+        each = this->made(5 * this->limit);
     }
     std::vector<std::jthread> threads;
     for (const auto& each : kept) {
@@ -191,7 +191,7 @@ TYPED_TEST(Pool, ThreadsMayEndManyAtOnce) {
     }
     threads.clear();
     EXPECT_EQ(TypeParam::alive, 0);
-    this->end(this->made(20 * this->most));
+    this->end(this->made(20 * this->limit));
 }
 
 TEST(Refused, AnObjectThatIsNotMadeThrows) {
@@ -209,19 +209,19 @@ TYPED_TEST(GoalPool, AnEndedObjectsPlaceIsTheNextOnes) {
 
 TYPED_TEST(GoalPool, AThreadKeepsSoManyPlacesAndNoMore) {
     std::size_t seen = 0;
-    for (TypeParam* object : this->made(5 * this->most)) {
+    for (TypeParam* object : this->made(5 * this->limit)) {
         ObjectPool<TypeParam>::destroy(object);
-        seen = std::max(seen, ObjectPool<TypeParam>::free_here());
+        seen = std::max(seen, ObjectPool<TypeParam>::free_local());
     }
-    EXPECT_LE(seen, this->most);
+    EXPECT_LE(seen, this->limit);
     EXPECT_GE(seen, this->batch);
 }
 
 TYPED_TEST(GoalPool, NoPlaceIsLost) {
-    const auto warm = this->made(5 * this->most);
+    const auto warm = this->made(5 * this->limit);
     this->end(warm);
     const std::size_t before = this->free();
-    EXPECT_GE(before, 5 * this->most);
+    EXPECT_GE(before, 5 * this->limit);
     for (const std::size_t count : this->counts) {
         auto kept = this->made(count);
         EXPECT_EQ(this->free(), before - count);
@@ -232,49 +232,49 @@ TYPED_TEST(GoalPool, NoPlaceIsLost) {
 }
 
 TYPED_TEST(GoalPool, PlacesComeAndGoInWholeBatches) {
-    this->end(this->made(5 * this->most));
-    std::size_t before = ObjectPool<TypeParam>::free_for_all();
+    this->end(this->made(5 * this->limit));
+    std::size_t before = ObjectPool<TypeParam>::free_shared();
     std::size_t changes = 0;
     auto kept = this->made(0);
-    for (std::size_t i = 0; i < 4 * this->most; ++i) {
+    for (std::size_t i = 0; i < 4 * this->limit; ++i) {
         kept.push_back(ObjectPool<TypeParam>::create(one));
-        const std::size_t now = ObjectPool<TypeParam>::free_for_all();
+        const std::size_t now = ObjectPool<TypeParam>::free_shared();
         EXPECT_TRUE(now == before || now + this->batch == before) << now << " after " << before;
         changes += now != before;
         before = now;
     }
     this->end(kept);
-    EXPECT_GE(changes, 4 * this->most / this->batch - 2);
+    EXPECT_GE(changes, 4 * this->limit / this->batch - 2);
 }
 
 // Between two batches an object that is made and ended again and again asks the others for nothing.
 TYPED_TEST(GoalPool, NoPlaceOfTheListIsACliff) {
-    this->end(this->made(3 * this->most));
-    for (std::size_t count = 0; count < this->most; ++count) {
+    this->end(this->made(3 * this->limit));
+    for (std::size_t count = 0; count < this->limit; ++count) {
         auto kept = this->made(count);
         this->end(this->made(2));
-        const std::size_t before = ObjectPool<TypeParam>::free_for_all();
+        const std::size_t before = ObjectPool<TypeParam>::free_shared();
         for (int turn = 0; turn < 3; ++turn) {
             const auto few = this->made(2);
-            EXPECT_EQ(ObjectPool<TypeParam>::free_for_all(), before) << count;
+            EXPECT_EQ(ObjectPool<TypeParam>::free_shared(), before) << count;
             this->end(few);
-            EXPECT_EQ(ObjectPool<TypeParam>::free_for_all(), before) << count;
+            EXPECT_EQ(ObjectPool<TypeParam>::free_shared(), before) << count;
         }
         this->end(kept);
     }
 }
 
 TYPED_TEST(GoalPool, AThreadThatEndsLeavesWhatItHas) {
-    this->end(this->made(this->most));
+    this->end(this->made(this->limit));
     for (const std::size_t count : this->counts) {
         const std::size_t before = this->free();
         auto kept = this->made(count);
         std::size_t left = 0;
         std::thread([&] {
             this->end(kept);
-            left = ObjectPool<TypeParam>::free_here();
+            left = ObjectPool<TypeParam>::free_local();
         }).join();
-        EXPECT_LE(left, this->most);
+        EXPECT_LE(left, this->limit);
         EXPECT_GE(this->free(), std::max(before, count));
         EXPECT_LE(this->free(), before + count + this->batch);
     }
@@ -293,10 +293,10 @@ TYPED_TEST(GoalPool, ThreadsThatComeAndGoNeedNoMore) {
 
 TEST(GoalRefused, AnObjectThatIsNotMadeLeavesItsPlace) {
     ObjectPool<Refusing>::destroy(ObjectPool<Refusing>::create(false));
-    const std::size_t before = ObjectPool<Refusing>::free_here();
+    const std::size_t before = ObjectPool<Refusing>::free_local();
     EXPECT_GT(before, 0u);
     EXPECT_THROW(ObjectPool<Refusing>::create(true), std::runtime_error);
-    EXPECT_EQ(ObjectPool<Refusing>::free_here(), before);
+    EXPECT_EQ(ObjectPool<Refusing>::free_local(), before);
 }
 
 }  // namespace

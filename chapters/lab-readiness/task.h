@@ -52,14 +52,14 @@ public:
         const auto end = std::chrono::steady_clock::now() + timeout;
         do {
             ready_.clear();
-            std::ranges::copy_if(watched_, std::back_inserter(ready_), can_be_read);
+            std::ranges::copy_if(watched_, std::back_inserter(ready_), is_readable);
         } while (ready_.empty() && std::chrono::steady_clock::now() < end);
         return ready_;
     }
 
 private:
     // recv(2): with MSG_PEEK what there is stays there.
-    static bool can_be_read(int fd) {
+    static bool is_readable(int fd) {
         char byte = 0;
         return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EWOULDBLOCK;
     }

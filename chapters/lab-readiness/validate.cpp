@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using Told = std::vector<int>;
+using ReportedFields = std::vector<int>;
 
 constexpr rlim_t many_descriptors = 4096;
 
@@ -72,9 +72,9 @@ struct Pair {
     }
 
     // How many bytes came of at most so many; 0 at the end, -1 if there are none.
-    ssize_t hear(std::size_t most) const {
-        std::vector<char> heard(most);
-        return ::recv(near.number(), heard.data(), most, MSG_DONTWAIT);
+    ssize_t hear(std::size_t limit) const {
+        std::vector<char> heard(limit);
+        return ::recv(near.number(), heard.data(), limit, MSG_DONTWAIT);
     }
 
     int fd() const { return near.number(); }
@@ -124,18 +124,18 @@ constexpr Kind by_poll{"Poll", make<web::Poll>};
 constexpr Kind by_poller{"Poller", make<web::Poller>};
 
 // In the order of their numbers, so that one that is told twice is seen.
-Told told(AnyPoller& poller, std::chrono::milliseconds timeout = 0ms) {
+ReportedFields reported(AnyPoller& poller, std::chrono::milliseconds timeout = 0ms) {
     const auto ready = poller.wait(timeout);
-    Told found(ready.begin(), ready.end());
+    ReportedFields found(ready.begin(), ready.end());
     std::ranges::sort(found);
     return found;
 }
 
-Told only(const Pair& pair) {
+ReportedFields only(const Pair& pair) {
     return {pair.fd()};
 }
 
-const Told nobody;
+const ReportedFields nobody;
 
 class Waits : public testing::TestWithParam<Kind> {
 protected:
@@ -171,22 +171,22 @@ TEST_P(Waits, WhoHasSpokenIsToldAndNobodyElse) {
     for (const Pair& pair : pairs) {
         poller_->add(pair.fd());
     }
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
     pairs[1].say(1);
-    EXPECT_EQ(told(*poller_), only(pairs[1]));
+    EXPECT_EQ(reported(*poller_), only(pairs[1]));
     pairs[3].say(1);
-    EXPECT_EQ(told(*poller_), (Told{pairs[1].fd(), pairs[3].fd()}));
+    EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[1].fd(), pairs[3].fd()}));
     EXPECT_EQ(pairs[1].hear(9), 1);
-    EXPECT_EQ(told(*poller_), only(pairs[3]));
+    EXPECT_EQ(reported(*poller_), only(pairs[3]));
     EXPECT_EQ(pairs[3].hear(9), 1);
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
 }
 
 TEST_P(Waits, WhatWasThereBeforeIsTold) {
     const Pair pair;
     pair.say(1);
     poller_->add(pair.fd());
-    EXPECT_EQ(told(*poller_), only(pair));
+    EXPECT_EQ(reported(*poller_), only(pair));
 }
 
 // Level-triggered: it is the state that is told, not that it changed.
@@ -195,11 +195,11 @@ TEST_P(Waits, WhatIsLeftIsToldAgain) {
     poller_->add(pair.fd());
     pair.say(10);
     for (int left = 10; left > 0; --left) {
-        EXPECT_EQ(told(*poller_), only(pair)) << left << " bytes are left";
-        EXPECT_EQ(told(*poller_), only(pair)) << left << " bytes are left";
+        EXPECT_EQ(reported(*poller_), only(pair)) << left << " bytes are left";
+        EXPECT_EQ(reported(*poller_), only(pair)) << left << " bytes are left";
         EXPECT_EQ(pair.hear(1), 1);
     }
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
 }
 
 TEST_P(Waits, WhoSpeaksAgainIsToldOnce) {
@@ -208,10 +208,10 @@ TEST_P(Waits, WhoSpeaksAgainIsToldOnce) {
     for (int turn = 0; turn < 10; ++turn) {
         pair.say(1);
         pair.say(1);
-        EXPECT_EQ(told(*poller_), only(pair));
+        EXPECT_EQ(reported(*poller_), only(pair));
     }
     EXPECT_EQ(pair.hear(100), 20);
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
 }
 
 TEST_P(Waits, WhoIsRemovedIsToldNoMore) {
@@ -222,15 +222,15 @@ TEST_P(Waits, WhoIsRemovedIsToldNoMore) {
     }
     for (const std::size_t index : {2uz, 0uz, 4uz}) {
         poller_->remove(pairs[index].fd());
-        const Told found = told(*poller_);
+        const ReportedFields found = reported(*poller_);
         EXPECT_EQ(std::ranges::count(found, pairs[index].fd()), 0);
     }
-    EXPECT_EQ(told(*poller_), (Told{pairs[1].fd(), pairs[3].fd()}));
+    EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[1].fd(), pairs[3].fd()}));
     poller_->remove(pairs[1].fd());
     poller_->remove(pairs[3].fd());
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
     poller_->add(pairs[2].fd());
-    EXPECT_EQ(told(*poller_), only(pairs[2]));
+    EXPECT_EQ(reported(*poller_), only(pairs[2]));
 }
 
 TEST_P(Waits, ANumberMayBeUsedAgain) {
@@ -239,7 +239,7 @@ TEST_P(Waits, ANumberMayBeUsedAgain) {
         const int number = pair.fd();
         poller_->add(number);
         pair.say(1);
-        EXPECT_EQ(told(*poller_), only(pair));
+        EXPECT_EQ(reported(*poller_), only(pair));
         poller_->remove(number);
         pair = Pair();
         if (pair.fd() != number) {
@@ -255,10 +255,10 @@ TEST_P(Waits, AnEndIsTold) {
         poller_->add(pair.fd());
     }
     ::shutdown(pairs[0].far.number(), SHUT_WR);
-    EXPECT_EQ(told(*poller_), only(pairs[0]));
+    EXPECT_EQ(reported(*poller_), only(pairs[0]));
     pairs[2].far.close();
     for (int turn = 0; turn < 3; ++turn) {
-        EXPECT_EQ(told(*poller_), (Told{pairs[0].fd(), pairs[2].fd()}));
+        EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[0].fd(), pairs[2].fd()}));
     }
     EXPECT_EQ(pairs[0].hear(1), 0);
     EXPECT_EQ(pairs[2].hear(1), 0);
@@ -270,7 +270,7 @@ TEST_P(Waits, WhatWasSaidBeforeTheEndIsNotLost) {
     pair.say(2);
     pair.far.close();
     for (const ssize_t expected : {1, 1, 0}) {
-        EXPECT_EQ(told(*poller_), only(pair));
+        EXPECT_EQ(reported(*poller_), only(pair));
         EXPECT_EQ(pair.hear(1), expected);
     }
 }
@@ -291,21 +291,21 @@ TEST_P(Waits, AFailureIsTold) {
     closed.close();
     poller_->add(sender.number());
     ASSERT_EQ(::send(sender.number(), "x", 1, 0), 1);
-    EXPECT_EQ(told(*poller_, 5000ms), Told{sender.number()});
+    EXPECT_EQ(reported(*poller_, 5000ms), ReportedFields{sender.number()});
 }
 
 // Each is told once until it was heard, in so many waits as it takes.
 TEST_P(Waits, OfManyEachIsTold) {
     constexpr std::size_t count = 480;
     const std::vector<Pair> pairs(count);
-    Told expected, found;
+    ReportedFields expected, found;
     for (const Pair& pair : pairs) {
         poller_->add(pair.fd());
         pair.say(1);
         expected.push_back(pair.fd());
     }
     for (std::size_t turn = 0; turn < count && found.size() < count; ++turn) {
-        for (const int fd : told(*poller_)) {
+        for (const int fd : reported(*poller_)) {
             char byte;
             EXPECT_EQ(::recv(fd, &byte, 1, MSG_DONTWAIT), 1) << fd << " is told a second time";
             found.push_back(fd);
@@ -314,7 +314,7 @@ TEST_P(Waits, OfManyEachIsTold) {
     std::ranges::sort(found);
     std::ranges::sort(expected);
     EXPECT_EQ(found, expected);
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
 }
 
 // And of those that nobody hears.
@@ -327,7 +327,7 @@ TEST_P(Waits, OfManyNobodyStarves) {
         pair.say(1);
     }
     for (int turn = 0; turn < 8; ++turn) {
-        const Told some = told(*poller_);
+        const ReportedFields some = reported(*poller_);
         EXPECT_EQ(std::ranges::adjacent_find(some), some.end()) << "one is told twice";
         found.insert(some.begin(), some.end());
     }
@@ -338,7 +338,7 @@ TEST_P(Waits, SilenceIsToldWhenTheTimeIsOver) {
     const Pair pair;
     poller_->add(pair.fd());
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(told(*poller_, 30ms), nobody);
+    EXPECT_EQ(reported(*poller_, 30ms), nobody);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 29ms);
 }
 
@@ -349,7 +349,7 @@ TEST_P(Waits, WhoSpeaksMeanwhileIsTold) {
         std::this_thread::sleep_for(30ms);
         pair.say(1);
     });
-    EXPECT_EQ(told(*poller_, 60s), only(pair));
+    EXPECT_EQ(reported(*poller_, 60s), only(pair));
 }
 
 // signal(7): these calls fail with EINTR, whatever SA_RESTART says.
@@ -361,11 +361,11 @@ TEST_P(Waits, ASignalIsNoFailure) {
     ASSERT_EQ(::sigaction(SIGALRM, &counts, &before), 0);
     const itimerval often{{0, 20'000}, {0, 20'000}}, never{};
     ::setitimer(ITIMER_REAL, &often, nullptr);
-    EXPECT_NO_THROW(EXPECT_EQ(told(*poller_, 100ms), nobody));
+    EXPECT_NO_THROW(EXPECT_EQ(reported(*poller_, 100ms), nobody));
     ::setitimer(ITIMER_REAL, &never, nullptr);
     ::sigaction(SIGALRM, &before, nullptr);
     pair.say(1);
-    EXPECT_EQ(told(*poller_), only(pair));
+    EXPECT_EQ(reported(*poller_), only(pair));
 }
 
 // The same socket by that number, if the limit of descriptors allows it.
@@ -381,9 +381,9 @@ TEST_P(HighNumbers, AreToldLikeOthers) {
         const Fd high = numbered(pair, number);
         ASSERT_EQ(high.number(), number) << "raise the limit: ulimit -n " << many_descriptors;
         poller_->add(high.number());
-        EXPECT_EQ(told(*poller_), nobody);
+        EXPECT_EQ(reported(*poller_), nobody);
         pair.say(1);
-        EXPECT_EQ(told(*poller_), Told{number});
+        EXPECT_EQ(reported(*poller_), ReportedFields{number});
         EXPECT_EQ(pair.hear(1), 1);
         poller_->remove(high.number());
     }
@@ -401,14 +401,14 @@ TEST_P(Limit, RefusesWhatHasNoPlaceInASet) {
         } catch (const std::system_error& refused) {
             EXPECT_EQ(refused.code(), std::errc::invalid_argument);
         }
-        EXPECT_EQ(told(*poller_), nobody);
+        EXPECT_EQ(reported(*poller_), nobody);
     }
     EXPECT_THROW(poller_->add(-1), std::system_error);
     const Fd last = numbered(pair, first_too_high - 1);
     poller_->add(last.number());
-    EXPECT_EQ(told(*poller_), Told{first_too_high - 1});
+    EXPECT_EQ(reported(*poller_), ReportedFields{first_too_high - 1});
     poller_->remove(last.number());
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
 }
 
 // How often this process gave up the processor because it had to wait for something.
@@ -425,7 +425,7 @@ TEST_P(GoalSleeps, OnceAWait) {
     poller_->add(pair.fd());
     const long before = sleeps();
     const std::clock_t begin = std::clock();
-    EXPECT_EQ(told(*poller_, 200ms), nobody);
+    EXPECT_EQ(reported(*poller_, 200ms), nobody);
     EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC / 10);
 #ifdef __linux__  // elsewhere it need not be counted before the process ends
     EXPECT_GE(sleeps() - before, 1) << "it kept the processor all the time";
@@ -440,7 +440,7 @@ TEST_P(GoalRemembers, AClosedSocketLeavesByItself) {
         pair.say(1);
     }
     pairs[1].near.close();
-    EXPECT_EQ(told(*poller_), (Told{pairs[0].fd(), pairs[2].fd()}));
+    EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[0].fd(), pairs[2].fd()}));
 }
 
 TEST_P(GoalRemembers, ANumberIsForgottenWithItsSocket) {
@@ -451,9 +451,9 @@ TEST_P(GoalRemembers, ANumberIsForgottenWithItsSocket) {
     const Pair other;
     other.say(1);
     const Fd again(other.fd() == number ? -1 : ::fcntl(other.fd(), F_DUPFD, number));
-    EXPECT_EQ(told(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), nobody);
     poller_->add(number);
-    EXPECT_EQ(told(*poller_), Told{number});
+    EXPECT_EQ(reported(*poller_), ReportedFields{number});
 }
 
 TEST_P(GoalRemembers, WhatIsNotOpenIsRefused) {

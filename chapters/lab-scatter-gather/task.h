@@ -15,12 +15,12 @@ namespace web {
 inline constexpr int without_signal = MSG_NOSIGNAL;
 
 /// Once for a socket before its first send: nothing to do here.
-inline void ask_for_no_signal(int) noexcept {}
+inline void disable_sigpipe(int) noexcept {}
 #else
 inline constexpr int without_signal = 0;
 
 /// Once for a socket before its first send: macOS asks it of the socket, not of the call.
-inline void ask_for_no_signal(int socket) noexcept {
+inline void disable_sigpipe(int socket) noexcept {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 }

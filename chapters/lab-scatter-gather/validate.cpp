@@ -69,14 +69,14 @@ std::size_t size_of(std::span<const iovec> buffers) {
     return size;
 }
 
-std::size_t most_in_a_call() {
+std::size_t max_per_call() {
     return static_cast<std::size_t>(std::max(::sysconf(_SC_IOV_MAX), 16L));
 }
 
 // Some of them empty, also where a call begins and ends.
 Sizes more_than_two_calls_take() {
-    Sizes sizes(2 * most_in_a_call() + 5, 3);
-    for (std::size_t i = 0; i < sizes.size(); i += most_in_a_call() / 16) {
+    Sizes sizes(2 * max_per_call() + 5, 3);
+    for (std::size_t i = 0; i < sizes.size(); i += max_per_call() / 16) {
         sizes[i] = 0;
     }
     return sizes;
@@ -103,8 +103,8 @@ public:
             const int little = 4096;
             ::setsockopt(near(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
         }
-        web::ask_for_no_signal(near());
-        web::ask_for_no_signal(far());
+        web::disable_sigpipe(near());
+        web::disable_sigpipe(far());
     }
 
     Pair(const Pair&) = delete;
@@ -134,9 +134,9 @@ void never_wait(int socket) {
     ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
 }
 
-std::string read_some(int socket, std::size_t most) {
-    std::string bytes(most, '\0');
-    const ssize_t count = ::recv(socket, bytes.data(), most, 0);
+std::string read_some(int socket, std::size_t limit) {
+    std::string bytes(limit, '\0');
+    const ssize_t count = ::recv(socket, bytes.data(), limit, 0);
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     return bytes;
 }
@@ -372,9 +372,9 @@ TEST(GoalSend, ManyBuffersAreOneCall) {
 }
 
 TEST(GoalSend, MoreBuffersThanACallTakesAreAsFewCallsAsCanBe) {
-    const std::size_t most = most_in_a_call();
-    EXPECT_EQ(messages(Sizes(most, 1)), Sizes{most});
-    EXPECT_EQ(messages(Sizes(2 * most + 5, 1)), (Sizes{most, most, 5}));
+    const std::size_t limit = max_per_call();
+    EXPECT_EQ(messages(Sizes(limit, 1)), Sizes{limit});
+    EXPECT_EQ(messages(Sizes(2 * limit + 5, 1)), (Sizes{limit, limit, 5}));
 }
 
 TEST(GoalReceive, OneCallFillsManyBuffers) {

@@ -451,7 +451,7 @@ int yields_until(int ready) {
     return yields;
 }
 
-TEST(Wait, ItEndsAsSoonAsItMay) {
+TEST(Waiting, ItEndsAsSoonAsItMay) {
     for (const int ready : {0, 1, web::pauses, 10 * web::pauses}) {
         yields_until(ready);
     }

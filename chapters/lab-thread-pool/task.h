@@ -58,7 +58,7 @@ public:
     void add(std::unique_ptr<Client> client) {
         Client& added = clients_.add(std::move(client));
         try {
-            events_.add(added, Tell::while_so);
+            events_.add(added, Trigger::level);
         } catch (...) {
             clients_.take(added);
             throw;
@@ -70,9 +70,9 @@ private:
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run() {
-        std::array<Client*, most_events> room;
+        std::array<Client*, max_events> ready;
         while (!stopping()) {
-            for (Client* const client : events_.wait(room)) {
+            for (Client* const client : events_.wait(ready)) {
                 if (stopping()) return;
                 if (!client->serve()) clients_.take(*client);
             }
@@ -88,7 +88,7 @@ private:
 /// A guard sees to it that a client is served by one thread at a time. This is the published one: a
 /// mark on the client, set by compare-and-swap. Who is served already is not handed over again.
 struct Forgetful {
-    static constexpr Tell tell = Tell::each;
+    static constexpr Trigger trigger = Trigger::edge;
 
     /// There are news. Whether a thread has to be told to serve the client. For the thread that
     /// waits.

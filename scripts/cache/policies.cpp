@@ -17,7 +17,7 @@
 namespace {
 
 constexpr int files = 10'000;
-constexpr std::size_t room = 100;
+constexpr std::size_t capacity = 100;
 constexpr int requests = 2'000'000;
 constexpr double skew = 0.9;
 constexpr int crawled = 3;  // of so many requests one is a crawler's
@@ -52,7 +52,7 @@ public:
             if (moves) order_.splice(order_.end(), order_, known->second);
             return true;
         }
-        if (order_.size() == room) {
+        if (order_.size() == capacity) {
             where_.erase(order_.front());
             order_.pop_front();
         }
@@ -73,10 +73,10 @@ class OurSieve {
 public:
     bool ask(int file) {
         if (const auto known = nodes_.find(file); known != nodes_.end()) {
-            known->second->asked_again = true;
+            known->second->visited = true;
             return true;
         }
-        if (nodes_.size() == room) {
+        if (nodes_.size() == capacity) {
             Node& victim = sieve_.victim();
             sieve_.remove(victim);
             nodes_.erase(victim.file);
@@ -101,8 +101,8 @@ public:
             known->second = std::min(known->second + 1, 3);
             return true;
         }
-        while (asked_.size() >= room)
-            make_room();
+        while (asked_.size() >= capacity)
+            evict();
         const auto ghost = std::ranges::find(ghosts_, file);
         (ghost == ghosts_.end() ? small_ : main_).push_back(file);
         if (ghost != ghosts_.end()) ghosts_.erase(ghost);
@@ -111,8 +111,8 @@ public:
     }
 
 private:
-    void make_room() {
-        std::deque<int>& queue = small_.size() >= room / 10 || main_.empty() ? small_ : main_;
+    void evict() {
+        std::deque<int>& queue = small_.size() >= capacity / 10 || main_.empty() ? small_ : main_;
         const int file = queue.front();
         queue.pop_front();
         int& asked = asked_[file];
@@ -123,7 +123,7 @@ private:
         asked_.erase(file);
         if (&queue != &small_) return;
         ghosts_.push_back(file);
-        if (ghosts_.size() > room) ghosts_.pop_front();
+        if (ghosts_.size() > capacity) ghosts_.pop_front();
     }
 
     std::deque<int> small_;

@@ -203,7 +203,7 @@ void time(const char* name, std::size_t clients) {
 }
 
 void with_each(auto&& call) {
-    call.template operator()<Nobody>("nobody");
+    call.template operator()<NoDeadlines>("nobody");
     call.template operator()<Sweep>("sweep");
     call.template operator()<DenseSweep>("dense");
     call.template operator()<Lists>("lists");

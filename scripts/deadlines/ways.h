@@ -314,12 +314,12 @@ private:
         const Entry entry{{deadline}, heap_[place].client};
         for (; place > 0 && deadline < heap_[(place - 1) / 2].deadline; place = (place - 1) / 2)
             put(place, heap_[(place - 1) / 2]);
-        for (std::size_t least; (least = 2 * place + 1) < heap_.size(); place = least) {
-            if (least + 1 < heap_.size() && heap_[least + 1].deadline < heap_[least].deadline) {
-                ++least;
+        for (std::size_t min; (min = 2 * place + 1) < heap_.size(); place = min) {
+            if (min + 1 < heap_.size() && heap_[min + 1].deadline < heap_[min].deadline) {
+                ++min;
             }
-            if (deadline <= heap_[least].deadline) break;
-            put(place, heap_[least]);
+            if (deadline <= heap_[min].deadline) break;
+            put(place, heap_[min]);
         }
         put(place, entry);
     }
@@ -329,7 +329,7 @@ private:
 };
 
 /// Keeps no deadlines: what the others cost besides.
-class Nobody {
+class NoDeadlines {
 public:
     Served& served(std::size_t client) { return clients_.served(client); }
     void add(std::size_t client, Limit, Time) { clients_.add(client); }

@@ -25,8 +25,8 @@ fuzz::Verdict judge(const web::Request& request, std::string_view text,
     std::string data;
     std::size_t used = 0;
     while (used < text.size() && !parser.at_end()) {
-        const std::size_t most = text.size() - used;
-        std::string piece(text.substr(used, std::clamp<std::size_t>(next_size(), 1, most)));
+        const std::size_t limit = text.size() - used;
+        std::string piece(text.substr(used, std::clamp<std::size_t>(next_size(), 1, limit)));
         const auto found = parser.next(piece);
         if (!found) {
             return std::format("{} {}", data, static_cast<int>(found.error()));

@@ -31,12 +31,12 @@ void must_lie_within(const web::ByteRange& part, std::uint64_t size) {
 }
 
 /// In memory of just its size, so that the address sanitizer sees who reads beyond.
-fuzz::Verdict judge(std::string_view text, bool is_get) {
+fuzz::Verdict evaluate(std::string_view text, bool is_get) {
     const auto fields = std::make_unique_for_overwrite<char[]>(text.size());
     std::ranges::copy(text, fields.get());
     web::Conditions conditions({fields.get(), text.size()});
     web::Representation of(version_of(text), web::Coding::identity);
-    const web::Verdict found = conditions.judge(of, is_get);
+    const web::Verdict found = conditions.evaluate(of, is_get);
     if ((found == web::Verdict::part) != of.part.has_value()) std::abort();
     fuzz::Verdict verdict = std::format("{}", std::to_underlying(found));
     if (of.part) {
@@ -62,8 +62,9 @@ std::string with_names_in_upper_case(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    const fuzz::Verdict found = judge(text, true);
-    fuzz::must_be_same("names in upper case", found, judge(with_names_in_upper_case(text), true));
-    judge(text, false);
+    const fuzz::Verdict found = evaluate(text, true);
+    fuzz::must_be_same("names in upper case", found,
+                       evaluate(with_names_in_upper_case(text), true));
+    evaluate(text, false);
     return 0;
 }

@@ -19,7 +19,7 @@
 
 namespace web {
 class BufferPool;
-class Opening;
+class CommonHeaders;
 }  // namespace web
 
 namespace {
@@ -54,7 +54,7 @@ struct OfAPool {
 template <typename Pool, typename Time>
 struct AtATime {
     Pool pool;
-    Time opening;
+    Time common_headers;
     std::unique_ptr<web::Handler> handler = web::make_app();
     Connection connection{*handler, pool, opening};
 };
@@ -65,7 +65,7 @@ using ClientOf =
                        std::conditional_t<std::is_constructible_v<C, web::Handler&, Pool&>,
                                           OfAPool<Pool>, AtATime<Pool, Time>>>;
 
-using Client = ClientOf<Connection, web::BufferPool, web::Opening>;
+using Client = ClientOf<Connection, web::BufferPool, web::CommonHeaders>;
 
 /// What a socket does that takes some of the output, then some more.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {
@@ -84,16 +84,16 @@ std::string answers_to(std::string_view text, const PieceSize& next_size) {
     Client client;
     Connection& connection = client.connection;
     std::string answers;
-    while (!text.empty() && connection.wants().wait != web::Wait::end) {
-        const auto room = connection.room();
-        const std::size_t most = std::min(text.size(), room.size());
-        const std::size_t wanted = std::clamp<std::size_t>(next_size(), 1, most);
-        const std::size_t size = text.copy(room.data(), wanted);
+    while (!text.empty() && connection.state().waiting != web::Waiting::peer_close) {
+        const auto space = connection.receive_buffer();
+        const std::size_t limit = std::min(text.size(), space.size());
+        const std::size_t wanted = std::clamp<std::size_t>(next_size(), 1, limit);
+        const std::size_t size = text.copy(space.data(), wanted);
         text.remove_prefix(size);
         connection.received(size);
         take_output(connection, next_size, answers);
     }
-    answers += std::format("waits {}", static_cast<int>(connection.wants().wait));
+    answers += std::format("waits {}", static_cast<int>(connection.state().waiting));
     connection.end_of_input();
     take_output(connection, next_size, answers);
     return answers;
@@ -164,7 +164,7 @@ std::vector<S> refusals() {
 /// of these is kept: a refused HEAD has none, and from how much of a broken line a parser knows
 /// that it is one is its own affair.
 std::string as_before(std::string answers) {
-    replace_all(answers, opening, "");
+    replace_all(answers, common_headers, "");
     for (const web::Status status : refusals<web::Status>()) {
         const std::string page = error_page(web::status_text(status));
         const std::string text = std::format("{}\n", web::status_text(status));

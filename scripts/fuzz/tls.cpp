@@ -22,10 +22,10 @@
 #include "buffer_pool.h"
 #include "certificates.h"
 #include "pieces.h"
+#include "span_bio.h"
 #include "ticket_keys.h"
-#include "tls_channel.h"
 #include "tls_session.h"
-#include "tls_wire.h"
+#include "tls_stream.h"
 
 namespace {
 
@@ -147,9 +147,9 @@ public:
     }
 
     /// At most so many of those that it sent.
-    std::string give(std::size_t most) {
-        std::string bytes(most, '\0');
-        const ssize_t got = ::recv(peer_.number(), bytes.data(), most, 0);
+    std::string give(std::size_t limit) {
+        std::string bytes(limit, '\0');
+        const ssize_t got = ::recv(peer_.number(), bytes.data(), limit, 0);
         bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
         serve();
         return bytes;
@@ -174,11 +174,11 @@ private:
     }
 
     web::BufferPool pool_;
-    web::TlsWire wire_;
+    web::SpanBio span_bio_;
     web::Fd socket_;
     web::Fd peer_;
-    web::TlsChannel channel_{std::make_unique<web::TlsSession>(certificates(), wire_), wire_,
-                             pool_};
+    web::TlsStream channel_{std::make_unique<web::TlsSession>(certificates(), span_bio_), span_bio_,
+                            pool_};
     std::vector<char> room_ = std::vector<char>(64 * 1024);
     std::string heard_;
     std::string unsaid_;
@@ -187,8 +187,8 @@ private:
 
 /// A handshake is some kilobytes, which would take too long byte by byte.
 std::size_t piece(const PieceSize& next_size) {
-    constexpr std::size_t least = 16;
-    return least * std::clamp<std::size_t>(next_size(), 1, 4096);
+    constexpr std::size_t min = 16;
+    return min * std::clamp<std::size_t>(next_size(), 1, 4096);
 }
 
 /// Until both have said what they have to say.

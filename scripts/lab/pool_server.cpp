@@ -31,10 +31,10 @@ using Add = std::function<void(std::unique_ptr<Client>)>;
 
 // A client of 08's. Where the kernel tells each change once, it receives until there is nothing;
 // else once, as a loop does. Then it answers.
-class Visitor final : public Client {
+class ClientSession final : public Client {
 public:
-    Visitor(Fd socket, Handler& handler, BufferPool& pool, Tell tell)
-        : socket_(std::move(socket)), connection_(handler, pool), all_(tell == Tell::each) {}
+    ClientSession(Fd socket, Handler& handler, BufferPool& pool, Trigger trigger)
+        : socket_(std::move(socket)), connection_(handler, pool), all_(trigger == Trigger::edge) {}
 
     int fd() const override { return socket_.number(); }
 
@@ -48,7 +48,7 @@ private:
     // False if the socket failed.
     bool take() {
         do {
-            const auto got = receive(socket_, connection_.room());
+            const auto got = receive(socket_, connection_.receive_buffer());
             if (got == 0) {
                 connection_.end_of_input();
                 return true;
@@ -71,9 +71,10 @@ private:
                 ::poll(&room, 1, -1);
             }
         }
-        const Wait wait = connection_.wants().wait;
-        if (wait == Wait::end && !std::exchange(half_closed_, true)) half_close(socket_);
-        return wait != Wait::nothing;
+        const Waiting waiting = connection_.state().waiting;
+        if (waiting == Waiting::peer_close && !std::exchange(half_closed_, true))
+            half_close(socket_);
+        return waiting != Waiting::nothing;
     }
 
     Fd socket_;
@@ -83,23 +84,23 @@ private:
 };
 
 // Accepts all who are there.
-class Door final : public Client {
+class ListenerEntry final : public Client {
 public:
-    Door(Fd listener, Tell tell, Add add)
-        : listener_(std::move(listener)), tell_(tell), add_(std::move(add)) {}
+    ListenerEntry(Fd listener, Trigger trigger, Add add)
+        : listener_(std::move(listener)), trigger_(trigger), add_(std::move(add)) {}
 
     int fd() const override { return listener_.number(); }
 
     bool serve() noexcept override {
         while (auto socket = accept_client(listener_)) {
-            add_(std::make_unique<Visitor>(std::move(*socket), *handler_, pool_, tell_));
+            add_(std::make_unique<ClientSession>(std::move(*socket), *handler_, pool_, trigger_));
         }
         return true;
     }
 
 private:
     Fd listener_;
-    const Tell tell_;
+    const Trigger trigger_;
     const Add add_;
     const std::unique_ptr<Handler> handler_ = make_app();  // keeps nothing from request to request
     BufferPool pool_;                                      // one a thread, whoever asks
@@ -123,16 +124,16 @@ public:
     }
 
     void add(std::unique_ptr<Client> client) {
-        events_.add(clients_.add(std::move(client)), Tell::once);
+        events_.add(clients_.add(std::move(client)), Trigger::oneshot);
     }
 
 private:
     void run() {
-        std::array<Client*, most_events> room;
+        std::array<Client*, max_events> ready;
         while (!stopping_) {
-            for (Client* const client : events_.wait(room)) {
+            for (Client* const client : events_.wait(ready)) {
                 if (client->serve()) {
-                    events_.again(*client);
+                    events_.rearm(*client);
                 } else {
                     clients_.take(*client);
                 }
@@ -171,12 +172,12 @@ Options parse(int argc, char** argv) {
 }
 
 template <class Server>
-void serve(const Options& options, Tell tell, const sigset_t& stop) {
+void serve(const Options& options, Trigger trigger, const sigset_t& stop) {
     Fd listener = std::move(listen_on("127.0.0.1", options.port, 1).front());
     const unsigned port = local_port(listener);
     Server server(options.threads);
     const Add add = [&server](std::unique_ptr<Client> client) { server.add(std::move(client)); };
-    server.add(std::make_unique<Door>(std::move(listener), tell, add));
+    server.add(std::make_unique<ListenerEntry>(std::move(listener), trigger, add));
     std::printf("listening on http://127.0.0.1:%u\n", port);
     std::fflush(stdout);
     int signal = 0;
@@ -190,10 +191,10 @@ void run(const Options& options) {
     ::sigaddset(&stop, SIGINT);
     ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
-    if (options.guard == "one-shot") return serve<Pool<OneShot>>(options, Tell::once, stop);
-    if (options.guard == "counting") return serve<Pool<Counting>>(options, Tell::each, stop);
-    if (options.guard == "forgetful") return serve<Pool<Forgetful>>(options, Tell::each, stop);
-    if (options.guard == "shared") return serve<Shared>(options, Tell::once, stop);
+    if (options.guard == "one-shot") return serve<Pool<OneShot>>(options, Trigger::oneshot, stop);
+    if (options.guard == "counting") return serve<Pool<Counting>>(options, Trigger::edge, stop);
+    if (options.guard == "forgetful") return serve<Pool<Forgetful>>(options, Trigger::edge, stop);
+    if (options.guard == "shared") return serve<Shared>(options, Trigger::oneshot, stop);
     throw std::invalid_argument("--guard is one-shot, counting, forgetful or shared");
 }
 

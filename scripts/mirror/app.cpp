@@ -15,8 +15,8 @@ public:
         if (request.path == mirror::asks_for_size) {
             mirror::answer(response, std::to_string(sizeof(Request)));
         } else {
-            const mirror::Told told(request);
-            mirror::answer(response, told.before + std::string(request.body) + told.after);
+            const mirror::ReportedFields reported(request);
+            mirror::answer(response, reported.before + std::string(request.body) + reported.after);
         }
     }
 };

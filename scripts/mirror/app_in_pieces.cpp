@@ -16,10 +16,10 @@ namespace {
 
 std::atomic<std::size_t> living = 0;
 
-class Teller final : public BodySink {
+class ReportingSink final : public BodySink {
 public:
-    explicit Teller(const Request& request)
-        : told_(request),
+    explicit ReportingSink(const Request& request)
+        : reported_(request),
           capitals_(request.path == "/capitals"),
           streams_(capitals_ || request.path == "/stream") {
         ++living;
@@ -43,7 +43,7 @@ public:
     }
 
     void end(std::size_t, Response& response) override {
-        mirror::answer(response, told_.before + (capitals_ ? "" : body_) + told_.after);
+        mirror::answer(response, reported_.before + (capitals_ ? "" : body_) + reported_.after);
     }
 
     // Its memory is kept: whoever still sends what it gave sends these.
@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    const mirror::Told told_;
+    const mirror::ReportedFields reported_;
     const bool capitals_;
     const bool streams_;
     std::string body_;
@@ -63,7 +63,7 @@ class Mirror final : public Handler {
 public:
     BodySinkPtr begin(const Request& request, Response& response) override {
         const bool size = request.path == mirror::asks_for_size;
-        if (!size && request.path != "/living") return BodySinkPtr(new Teller(request));
+        if (!size && request.path != "/living") return BodySinkPtr(new ReportingSink(request));
         mirror::answer(response, std::to_string(size ? sizeof(Request) : living.load()));
         return nullptr;
     }

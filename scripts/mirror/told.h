@@ -47,8 +47,8 @@ std::vector<std::string> lines_of(const auto& request) {
 }
 
 /// All but the body, which belongs between the two.
-struct Told {
-    explicit Told(const Request& request)
+struct ReportedFields {
+    explicit ReportedFields(const Request& request)
         : before(std::format("{} path {} query {} version {} length {} body ",
                              static_cast<int>(request.method), request.path, request.query,
                              static_cast<int>(request.version), request.content_length)) {

@@ -101,17 +101,16 @@ void full_list() {
     equal("calls of kevent", static_cast<std::size_t>(calls), 4);
 }
 
-void unwatched() {
+void failed() {
     Poller poller;
     const Fd file = unwatchable();
     poller.add(file.number(), Interest::receive);
     const auto pairs = add_pairs(poller, 1);
     poller.wait(0ms);
-    equal("unwatched", has(poller.unwatched(), file.number()), true);
-    equal("unwatched, of those that are not", has(poller.unwatched(), pairs[0].near.number()),
-          false);
+    equal("unwatched", has(poller.failed(), file.number()), true);
+    equal("unwatched, of those that are not", has(poller.failed(), pairs[0].near.number()), false);
     equal("ready", poller.wait(0ms).size(), 1);
-    equal("unwatched by a later wait", poller.unwatched().size(), 0);
+    equal("unwatched by a later wait", poller.failed().size(), 0);
 }
 
 // The errors alone are more than one call has room for.
@@ -125,7 +124,7 @@ void unwatched_all() {
     const auto pairs = add_pairs(poller, 1);
     poller.wait(0ms);
     const auto found = std::ranges::count_if(
-        files, [&](const Fd& file) { return has(poller.unwatched(), file.number()); });
+        files, [&](const Fd& file) { return has(poller.failed(), file.number()); });
     equal("unwatched", static_cast<std::size_t>(found), files.size());
     equal("ready", poller.wait(0ms).size(), 1);
 }
@@ -137,7 +136,7 @@ void closed() {
     poller.change(pairs[0].near.number(), Interest::send);
     pairs[0] = Pair();
     poller.wait(0ms);
-    equal("unwatched", poller.unwatched().size(), 0);
+    equal("unwatched", poller.failed().size(), 0);
     equal("ready", poller.wait(0ms).size(), 1);
 }
 
@@ -154,7 +153,7 @@ void number_used_again() {
     equal("the number", static_cast<std::size_t>(again.number()), static_cast<std::size_t>(number));
     for (int i = 0; i < 2; ++i) {
         equal("ready", poller.wait(0ms).size(), 0);
-        equal("unwatched", poller.unwatched().size(), 0);
+        equal("unwatched", poller.failed().size(), 0);
     }
 }
 
@@ -171,9 +170,9 @@ struct Check {
 };
 
 constexpr std::array checks{
-    Check{"one-call", one_call},   Check{"full-list", full_list},
-    Check{"unwatched", unwatched}, Check{"unwatched-all", unwatched_all},
-    Check{"closed", closed},       Check{"number-used-again", number_used_again},
+    Check{"one-call", one_call}, Check{"full-list", full_list},
+    Check{"unwatched", failed},  Check{"unwatched-all", unwatched_all},
+    Check{"closed", closed},     Check{"number-used-again", number_used_again},
     Check{"removed", removed},
 };
 

@@ -14,11 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-
+from scratch import make_parted, make_tiny
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
 from workbook.machine import network
-
-from scratch import make_parted, make_tiny
 
 pytest_plugins = ["turns", "timetable"]
 

@@ -22,7 +22,7 @@ CLIMB = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
 ENDS = ("01-naive", "04-threads", "08-allocator-pgo", CLIMB[-1])  # of the parts
 
 
-def place(name: str) -> Path:
+def location(name: str) -> Path:
     """Where the sources of a program built aside are."""
     return ASIDE / name / "solutions" / "checkpoint"
 
@@ -37,13 +37,13 @@ def aside(name: str, tree: Tree, preset: str, program: str = "server",
     called alike, and have their build directories in the same place below them, so that a cache of
     the compiler's takes the object of one for that of another.
     """
-    write(tree, place(name))
+    write(tree, location(name))
     settings = build.preset_variables(preset)
     if like:
         settings |= build.preset_variables(like)
     if not lean:
-        return build.isolated(place(name), preset, settings=settings, program=program)
-    return build.isolated(place(name), preset, place(name) / "build" / f"{preset}-lean",
+        return build.isolated(location(name), preset, settings=settings, program=program)
+    return build.isolated(location(name), preset, location(name) / "build" / f"{preset}-lean",
                           settings | {"HOTPATH_LTO": "OFF"}, program,
                           f"solutions-checkpoint-{program}")
 

@@ -26,8 +26,8 @@ def sampled(cases: Sequence[Case]) -> list[Case]:
     print(f"a sample of the places; the same again: HOTPATH_SEED={SEED}")
     kinds: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
-        if place := re.fullmatch(r"(.+)-at-\d+(?:-of-\d+)?", case.name):
-            kinds[place[1]].append(case)
+        if location := re.fullmatch(r"(.+)-at-\d+(?:-of-\d+)?", case.name):
+            kinds[location[1]].append(case)
     left_out = {case.name for kind, alike in kinds.items()
                 for case in _left_out(kind, alike)}
     return [case for case in cases if case.name not in left_out]
@@ -38,10 +38,10 @@ def some(items: Sequence[T], count: int, what: str) -> list[T]:
     samples apart.
     """
     print(f"a sample; the same again: HOTPATH_SEED={SEED}")
-    places = random.Random(f"{SEED} {what}").sample(range(len(items)), count)
-    return [items[place] for place in sorted(places)]
+    locations = random.Random(f"{SEED} {what}").sample(range(len(items)), count)
+    return [items[location] for location in sorted(locations)]
 
 
 def _left_out(kind: str, alike: list[Case]) -> list[Case]:
-    rest = max(0, len(alike) - KEPT)
-    return random.Random(f"{SEED} {kind}").sample(alike, rest)
+    remainder = max(0, len(alike) - KEPT)
+    return random.Random(f"{SEED} {kind}").sample(alike, remainder)

@@ -44,8 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _rank(item: pytest.Item) -> tuple[bool, bool, int]:
     folder = item.path.parent.name
-    place = LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
-    return _is_alone(item), item.get_closest_marker("late") is not None, place
+    location = LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
+    return _is_alone(item), item.get_closest_marker("late") is not None, location
 
 
 def _is_alone(item: pytest.Item) -> bool:
@@ -55,19 +55,19 @@ def _is_alone(item: pytest.Item) -> bool:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Around all else, so that who waits for his turn is not timed."""
-    with _turn(_is_alone(item)):
+    with _iteration(_is_alone(item)):
         return (yield)
 
 
 @contextmanager
-def _turn(alone: bool) -> Iterator[None]:
+def _iteration(alone: bool) -> Iterator[None]:
     """Many may be in the room, or one who is alone. All pass the same door, so that others do not
     keep on entering while that one waits.
     """
     BUILD.mkdir(exist_ok=True)
-    with (BUILD / ".tests.door").open("w") as door, (BUILD / ".tests.room").open("w") as room:
+    with (BUILD / ".tests.door").open("w") as door, (BUILD / ".tests.room").open("w") as space:
         fcntl.flock(door, fcntl.LOCK_EX)
-        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(space, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(door, fcntl.LOCK_UN)
         yield
 
@@ -79,17 +79,17 @@ def judging() -> Iterator[None]:
     """
     BUILD.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        places = [stack.enter_context((BUILD / f".tests.judging.{number}").open("w"))
-                  for number in range(available_cpus())]
-        while not any(_taken(place) for place in places):
+        locations = [stack.enter_context((BUILD / f".tests.judging.{number}").open("w"))
+                     for number in range(available_cpus())]
+        while not any(_taken(location) for location in locations):
             time.sleep(0.2)
         yield
 
 
-def _taken(place: IO[str]) -> bool:
+def _taken(location: IO[str]) -> bool:
     """Whether it is ours now, until it is closed."""
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(location, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -79,11 +79,12 @@ Connection::Reading Connection::read_body() {
                                                            &std::free);
     if (!body) throw std::bad_alloc();
     std::memset(body.get(), 0, size);
-    for (std::size_t had = 0; had < size;) {
-        const auto got =
-            patiently([&] { return receive(socket_, {body.get() + had, size - had}); });
+    for (std::size_t received_before = 0; received_before < size;) {
+        const auto got = until_idle_limit([&] {
+            return receive(socket_, {body.get() + received_before, size - received_before});
+        });
         if (!got || *got == 0) return Reading::gone;
-        had += *got;
+        received_before += *got;
     }
     request_.body.append(body.get(), size);
     return Reading::complete;
@@ -95,7 +96,7 @@ Connection::Reading Connection::refuse(Status status) {
 }
 
 template <typename Transfer>
-std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
+std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transfer) {
     std::chrono::milliseconds waited{0};
     while (waited < (stopping() ? stop_limit : idle_limit)) {
         const auto count = transfer();
@@ -106,13 +107,13 @@ std::expected<std::size_t, IoError> Connection::patiently(Transfer transfer) {
 }
 
 bool Connection::receive_byte(char& byte) {
-    const auto got = patiently([&] { return receive(socket_, {&byte, 1}); });
+    const auto got = until_idle_limit([&] { return receive(socket_, {&byte, 1}); });
     return got && *got == 1;
 }
 
 bool Connection::send_all(std::string_view bytes) {
     for (const char& byte : bytes) {
-        const auto sent = patiently([&] { return send(socket_, {&byte, 1}); });
+        const auto sent = until_idle_limit([&] { return send(socket_, {&byte, 1}); });
         if (!sent) return false;
     }
     return true;

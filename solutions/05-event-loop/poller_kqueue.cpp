@@ -40,18 +40,18 @@ Interest other(Interest interest) {
 
 Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
-    unwatched_.reserve(most_changes);
+    failed_.reserve(max_changes);
 }
 
 void Poller::add(int fd, Interest interest) {
     const std::array changes{change_of(fd, EV_ADD, interest)};
-    if (!submit(queue_, changes)) unwatched_.push_back(fd);
+    if (!submit(queue_, changes)) failed_.push_back(fd);
 }
 
 void Poller::change(int fd, Interest interest) {
     const std::array changes{change_of(fd, EV_DELETE, other(interest)),
                              change_of(fd, EV_ADD, interest)};
-    if (!submit(queue_, changes)) unwatched_.push_back(fd);
+    if (!submit(queue_, changes)) failed_.push_back(fd);
 }
 
 void Poller::remove(int fd, Interest interest) {
@@ -60,7 +60,7 @@ void Poller::remove(int fd, Interest interest) {
 }
 
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
-    unwatched_.clear();
+    failed_.clear();
     std::array<Event, batch> events;
     const timespec limit = to_timespec(timeout);
     const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch, &limit);

@@ -20,22 +20,22 @@
 namespace web {
 
 /// What a connection waits for.
-enum class Wait : std::uint8_t {
-    request,  // the first byte of the next one
-    head,     // the rest of a head
-    body,     // the rest of a body
-    room,     // to send what was answered
-    end,      // the peer's, after the last answer: what still comes is dropped
-    nothing,  // close
+enum class Waiting : std::uint8_t {
+    request,     // the first byte of the next one
+    head,        // the rest of a head
+    body,        // the rest of a body
+    writable,    // to send what was answered
+    peer_close,  // the peer's, after the last answer: what still comes is dropped
+    nothing,     // close
 };
 
 /// What whoever drives a connection has to do for it. A new turn deserves a new deadline.
-struct Wants {
-    Wait wait = Wait::request;
+struct ConnectionState {
+    Waiting waiting = Waiting::request;
     Interest interest = Interest::receive;
-    std::uint32_t turn = 0;
+    std::uint32_t progress = 0;
 
-    bool operator==(const Wants&) const = default;
+    bool operator==(const ConnectionState&) const = default;
 };
 
 /// What to send, in order.
@@ -50,10 +50,10 @@ public:
     /// `handler` and `pool` must outlive the connection.
     Connection(Handler& handler, BufferPool& pool) : handler_(&handler), pool_(&pool) {}
 
-    Wants wants() const;
+    ConnectionState state() const;
 
     /// Where received bytes go. Valid until the next call of any other function.
-    std::span<char> room();
+    std::span<char> receive_buffer();
 
     /// That many bytes were received there, perhaps none. Answers every request that is whole.
     void received(std::size_t count);
@@ -65,7 +65,7 @@ public:
     /// the last.
     void out_of_memory();
 
-    bool has_output() const { return !output_.empty() || !echo_.empty(); }
+    bool has_output() const { return !output_.empty() || !pending_body_.empty(); }
 
     /// Valid until the next call of any other function.
     Output output();
@@ -79,16 +79,16 @@ public:
 
 private:
     /// The least room that is worth a system call.
-    static constexpr std::size_t min_room = 4 * 1024;
+    static constexpr std::size_t min_receive_size = 4 * 1024;
     /// With this much unsent, requests wait: a client that does not read costs no more.
     static constexpr std::size_t max_unsent = 64 * 1024;
 
-    Wait waits_for() const;
+    Waiting waiting_for() const;
     bool may_answer() const {
-        return !last_answered_ && echo_.empty() && output_.size() < max_unsent;
+        return !last_response_queued_ && pending_body_.empty() && output_.size() < max_unsent;
     }
     void answer_requests();
-    void return_empty(Buffer& buffer);
+    void release_empty_buffers(Buffer& buffer);
     bool read_head();
     void begin_body();
     void answer();
@@ -102,15 +102,15 @@ private:
     Buffer input_;
     Buffer output_;
     std::unique_ptr<char[]> body_;  // a body that did not come with its head
-    std::size_t body_had_ = 0;
-    std::string_view echo_;  // to be sent after output_: of body_, or a literal
+    std::size_t body_received_ = 0;
+    std::string_view pending_body_;  // to be sent after output_: of body_, or a literal
     HttpParser parser_;
     Request request_;
     std::array<iovec, 2> parts_{};
-    std::uint32_t turn_ = 0;
-    bool head_whole_ = false;
+    std::uint32_t progress_ = 0;
+    bool head_complete_ = false;
     bool closing_ = false;
-    bool last_answered_ = false;
+    bool last_response_queued_ = false;
     bool input_ended_ = false;
 };
 

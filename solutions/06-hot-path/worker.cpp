@@ -21,7 +21,7 @@ Interest interest_for(IoError error) {
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
-        const auto got = receive(socket, connection.room());
+        const auto got = receive(socket, connection.receive_buffer());
         if (got == 0) {
             connection.end_of_input();
         } else {
@@ -41,17 +41,17 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
 }
 
 // Nothing is lost when the server is stopped now.
-bool is_answered(const Wants& wants) {
-    return wants.wait == Wait::request || wants.wait == Wait::end;
+bool is_answered(const ConnectionState& state) {
+    return state.waiting == Waiting::request || state.waiting == Waiting::peer_close;
 }
 
 }  // namespace
 
-std::chrono::seconds Limits::of(Wait wait) const {
-    switch (wait) {
-        case Wait::request: return idle;
-        case Wait::head: return head;
-        case Wait::end: return linger;
+std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
+    switch (waiting) {
+        case Waiting::request: return idle;
+        case Waiting::head: return head;
+        case Waiting::peer_close: return linger;
         default: return progress;
     }
 }
@@ -73,8 +73,8 @@ void Worker::run() {
 }
 
 void Worker::run_once() {
-    for (const int fd : poller_.unwatched())
-        give_up(fd);
+    for (const int fd : poller_.failed())
+        on_watch_failed(fd);
     const auto ready = poller_.wait(tick);
     now_ = Clock::now();
     for (const int fd : ready) {
@@ -84,10 +84,10 @@ void Worker::run_once() {
             serve(*client);
         }
     }
-    if (now_ >= next_sweep_) drop_overdue();
+    if (now_ >= next_sweep_) close_overdue();
     // Not before: a descriptor closed within the batch could be reused within the batch.
-    if (!dropped_.empty()) {
-        dropped_.clear();
+    if (!closed_.empty()) {
+        closed_.clear();
         resume_accepting();
     }
 }
@@ -102,7 +102,7 @@ void Worker::accept_clients() try {
         const int fd = socket->number();
         const auto index = static_cast<std::size_t>(fd);
         if (index >= clients_.size()) clients_.resize(index + 1);
-        dropped_.reserve(clients_.capacity());  // who is dropped must not need memory
+        closed_.reserve(clients_.capacity());  // who is dropped must not need memory
         clients_[index] =
             std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_));
         clients_[index]->deadline = now_ + limits_.idle;
@@ -127,27 +127,29 @@ void Worker::resume_accepting() {
 }
 
 // Who is not watched would wait for ever. For the listener the next sweep asks again.
-void Worker::give_up(int fd) {
+void Worker::on_watch_failed(int fd) {
     if (fd == listener_.number()) {
         accepting_ = false;
     } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        drop(*client);
+        close_client(*client);
     }
 }
 
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.socket, client.connection, client.wants.interest);
-    if (!exchanged && exchanged.error() == IoError::failed) return drop(client);
-    const Wants wants = client.connection.wants();
-    if (wants.wait == Wait::nothing || (stopping() && is_answered(wants))) return drop(client);
-    if (wants != client.wants) wait_for(client, wants);
-    watch(client, exchanged ? wants.interest : interest_for(exchanged.error()));
+    const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
+    if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
+    const ConnectionState state = client.connection.state();
+    if (state.waiting == Waiting::nothing || (stopping() && is_answered(state)))
+        return close_client(client);
+    if (state != client.state) update_state(client, state);
+    watch(client, exchanged ? state.interest : interest_for(exchanged.error()));
 }
 
-void Worker::wait_for(Client& client, const Wants& wants) {
-    if (wants.wait == Wait::end && client.wants.wait != Wait::end) half_close(client.socket);
-    client.wants = wants;
-    client.deadline = now_ + limits_.of(wants.wait);
+void Worker::update_state(Client& client, const ConnectionState& state) {
+    if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
+        half_close(client.socket);
+    client.state = state;
+    client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
 // The kernel is told only when that has changed.
@@ -156,15 +158,15 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
-void Worker::drop(Client& client) {
-    dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+void Worker::close_client(Client& client) {
+    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
 
-void Worker::drop_overdue() {
+void Worker::close_overdue() {
     next_sweep_ = now_ + std::chrono::seconds(1);
     for (const auto& client : clients_) {
-        if (client && now_ >= client->deadline) drop(*client);
+        if (client && now_ >= client->deadline) close_client(*client);
     }
     resume_accepting();
 }
@@ -175,10 +177,10 @@ void Worker::drain() {
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
-        if (is_answered(client->wants)) drop(*client);
+        if (is_answered(client->state)) close_client(*client);
     }
     poller_.wait(tick.zero());  // to tell it what is left to tell, before their numbers are free
-    dropped_.clear();
+    closed_.clear();
     const auto end = Clock::now() + limits_.stop;
     while (client_count_ > 0 && Clock::now() < end)
         run_once();

@@ -36,8 +36,8 @@ public:
     bool empty() const { return size() == 0; }
 
     /// At least `count` bytes of room behind the last byte. May move what is held.
-    std::span<char> room(std::size_t count) {
-        if (!block_ || block_->capacity - block_->end < count) make_room(count);
+    std::span<char> prepare(std::size_t count) {
+        if (!block_ || block_->capacity - block_->end < count) grow_or_compact(count);
         return {bytes() + block_->end, block_->capacity - block_->end};
     }
 
@@ -58,7 +58,7 @@ public:
     void clear() { block_->begin = block_->end = 0; }
 
     void append(std::string_view bytes) {
-        std::memcpy(room(bytes.size()).data(), bytes.data(), bytes.size());
+        std::memcpy(prepare(bytes.size()).data(), bytes.data(), bytes.size());
         commit(bytes.size());
     }
 
@@ -75,7 +75,7 @@ private:
 
     char* bytes() const { return reinterpret_cast<char*>(block_ + 1); }
 
-    void make_room(std::size_t count);
+    void grow_or_compact(std::size_t count);
 
     Block* block_ = nullptr;
 };

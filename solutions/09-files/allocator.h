@@ -3,6 +3,6 @@
 namespace web {
 
 /// What this thread has freed goes back to the system, if the allocator keeps it until then.
-void give_back_memory();
+void purge_free_memory();
 
 }  // namespace web

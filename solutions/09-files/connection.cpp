@@ -20,74 +20,74 @@ std::string_view connection_field(const Request& request, bool last) {
 
 }  // namespace
 
-Wants Connection::wants() const {
-    const Wait wait = waits_for();
-    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
+ConnectionState Connection::state() const {
+    const Waiting waiting = waiting_for();
+    return {waiting, waiting == Waiting::writable ? Interest::send : Interest::receive, progress_};
 }
 
-Wait Connection::waits_for() const {
-    if (has_output()) return Wait::room;
-    if (input_ended_) return Wait::nothing;
-    if (last_answered_) return Wait::end;
-    if (head_whole_) return Wait::body;
-    return input_.empty() ? Wait::request : Wait::head;
+Waiting Connection::waiting_for() const {
+    if (has_output()) return Waiting::writable;
+    if (input_ended_) return Waiting::nothing;
+    if (last_response_queued_) return Waiting::peer_close;
+    if (head_complete_) return Waiting::body;
+    return input_.empty() ? Waiting::request : Waiting::head;
 }
 
-std::span<char> Connection::room() {
-    if (body_) return {body_.get() + body_had_, request_.content_length - body_had_};
-    if (!input_) input_ = pool_->take();
-    return input_.room(min_room);
+std::span<char> Connection::receive_buffer() {
+    if (body_) return {body_.get() + body_received_, request_.content_length - body_received_};
+    if (!input_) input_ = pool_->acquire();
+    return input_.prepare(min_receive_size);
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return pool_->give_back(std::move(input_));
+    if (last_response_queued_) return pool_->release(std::move(input_));
     if (body_) {
-        body_had_ += count;
-        if (count > 0) ++turn_;
+        body_received_ += count;
+        if (count > 0) ++progress_;
     } else {
         input_.commit(count);
     }
     answer_requests();
-    return_empty(input_);
+    release_empty_buffers(input_);
 }
 
 void Connection::end_of_input() {
     input_ended_ = true;
-    return_empty(input_);
+    release_empty_buffers(input_);
 }
 
 // Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
 // waits for its end.
 void Connection::out_of_memory() {
-    pool_->give_back(std::move(input_));
+    pool_->release(std::move(input_));
     body_.reset();
     file_ = {};
-    if (last_answered_) return end_of_input();
-    last_answered_ = true;
-    echo_ = service_unavailable;
+    if (last_response_queued_) return end_of_input();
+    last_response_queued_ = true;
+    pending_body_ = service_unavailable;
 }
 
 Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
-    if (!echo_.empty()) parts_[count++] = part(echo_);
+    if (!pending_body_.empty()) parts_[count++] = part(pending_body_);
     return {{parts_.data(), count}, file_.size > 0 ? &file_ : nullptr};
 }
 
 bool Connection::sent(std::size_t count) {
-    ++turn_;
+    ++progress_;
     if (count < output_.size()) {
         output_.consume(count);
         return false;
     }
     count -= output_.size();
-    pool_->give_back(std::move(output_));
+    pool_->release(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    if (!head_whole_) body_.reset();
-    if (last_answered_) pool_->give_back(std::move(input_));
+    if (!head_complete_) body_.reset();
+    if (last_response_queued_) pool_->release(std::move(input_));
     if (input_) {
         answer_requests();
-        return_empty(input_);
+        release_empty_buffers(input_);
     }
     return true;
 }
@@ -95,7 +95,7 @@ bool Connection::sent(std::size_t count) {
 // True if that was all of it. A file is closed then.
 bool Connection::sent_large_body(std::size_t count) {
     if (file_.size == 0) {
-        echo_.remove_prefix(count);
+        pending_body_.remove_prefix(count);
     } else {
         file_.offset += static_cast<off_t>(count);
         file_.size -= count;
@@ -104,14 +104,14 @@ bool Connection::sent_large_body(std::size_t count) {
     return !has_large_body();
 }
 
-void Connection::return_empty(Buffer& buffer) {
-    if (buffer && buffer.empty()) pool_->give_back(std::move(buffer));
+void Connection::release_empty_buffers(Buffer& buffer) {
+    if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.
 void Connection::answer_requests() {
-    while (may_answer() && (head_whole_ || read_head())) {
-        if (body_ && body_had_ < request_.content_length) return;
+    while (may_answer() && (head_complete_ || read_head())) {
+        if (body_ && body_received_ < request_.content_length) return;
         answer();
     }
 }
@@ -123,9 +123,9 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_whole_ = *progress == HttpParser::Progress::complete;
-    if (head_whole_ && request_.content_length > 0) begin_body();
-    return head_whole_;
+    head_complete_ = *progress == HttpParser::Progress::complete;
+    if (head_complete_ && request_.content_length > 0) begin_body();
+    return head_complete_;
 }
 
 // A body that came with its head stays where it is. Any other gets memory of its own, so that the
@@ -138,10 +138,10 @@ void Connection::begin_body() {
         return;
     }
     body_ = std::make_unique_for_overwrite<char[]>(size);
-    body_had_ = early.copy(body_.get(), early.size());
+    body_received_ = early.copy(body_.get(), early.size());
     request_.body = {body_.get(), size};
     if (request_.expects_continue && early.empty()) {
-        if (!output_) output_ = pool_->take();
+        if (!output_) output_ = pool_->acquire();
         output_.append("HTTP/1.1 100 Continue\r\n\r\n");
     }
 }
@@ -151,38 +151,38 @@ void Connection::answer() {
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
-    last_answered_ = last;
+    last_response_queued_ = last;
     next_request();
 }
 
 // A file, and a body that has memory of its own, go out from there; anything else is soon copied.
 void Connection::append(const Response& response, std::string_view connection) {
-    if (!output_) output_ = pool_->take();
+    if (!output_) output_ = pool_->acquire();
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
-    if (body_ && response.has_request_body()) echo_ = std::exchange(body, {});
-    const std::span<char> room = output_.room(response.head_room() + body.size());
-    char* end = response.format_head(room.data(), *opening_, connection);
+    if (body_ && response.has_request_body()) pending_body_ = std::exchange(body, {});
+    const std::span<char> space = output_.prepare(response.max_head_size() + body.size());
+    char* end = response.format_head(space.data(), *common_headers_, connection);
     end += body.copy(end, body.size());
-    output_.commit(static_cast<std::size_t>(end - room.data()));
+    output_.commit(static_cast<std::size_t>(end - space.data()));
     if (request_.method == Method::head) file_ = {};
 }
 
 void Connection::next_request() {
     const std::size_t used = parser_.head_size() + request_.content_length;
     input_.consume(std::min(used, input_.size()));
-    if (echo_.empty()) body_.reset();
+    if (pending_body_.empty()) body_.reset();
     parser_.reset();
     request_.reset();
-    head_whole_ = false;
+    head_complete_ = false;
 }
 
 void Connection::refuse(Status status) {
     Response response(file_);
     response.error(status);
     append(response, "Connection: close\r\n");
-    last_answered_ = true;
-    pool_->give_back(std::move(input_));
+    last_response_queued_ = true;
+    pool_->release(std::move(input_));
 }
 
 }  // namespace web

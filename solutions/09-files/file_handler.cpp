@@ -59,7 +59,7 @@ public:
 
 private:
     void respond_with_file(const Request& request, Response& response) {
-        const auto path = resolve(request.path, room());
+        const auto path = resolve(request.path, path_buffer());
         if (!path) return response.error(path.error());
         const char* const name = file_name(*path);
         auto file = files_.open(name);
@@ -85,7 +85,7 @@ private:
         }
     }
 
-    std::span<char> room() { return std::span(name_).first<max_request_line>(); }
+    std::span<char> path_buffer() { return std::span(name_).first<max_request_line>(); }
 
     /// A directory's is its index page. Ends with NUL.
     const char* file_name(std::string_view path) {

@@ -14,7 +14,7 @@ int mallctl(const char* name, void* old, std::size_t* old_size, void* value, std
 
 namespace web {
 
-void give_back_memory() {
+void purge_free_memory() {
     unsigned arena = 0;
     std::size_t size = sizeof(arena);
     mallctl("thread.arena", &arena, &size, nullptr, 0);

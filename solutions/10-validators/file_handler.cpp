@@ -70,7 +70,7 @@ public:
 
 private:
     void respond_with_file(const Request& request, Response& response) {
-        const auto path = resolve(request.path, room());
+        const auto path = resolve(request.path, path_buffer());
         if (!path) return response.error(path.error());
         Conditions asked(request.fields);
         auto form = open_form(file_name(*path), asked.codings());
@@ -104,7 +104,7 @@ private:
                                   Response& response) {
         Representation shown(form.file.version, form.coding);
         shown.has_forms = is_compressible(form.type);
-        switch (asked.judge(shown, request.method == Method::get)) {
+        switch (asked.evaluate(shown, request.method == Method::get)) {
             case Verdict::precondition_failed: return response.error(Status::precondition_failed);
             case Verdict::not_satisfiable:
                 return response.error(
@@ -132,7 +132,7 @@ private:
         }
     }
 
-    std::span<char> room() { return std::span(name_).first<max_request_line>(); }
+    std::span<char> path_buffer() { return std::span(name_).first<max_request_line>(); }
 
     /// A directory's is its index page. Ends with NUL.
     std::string_view file_name(std::string_view path) {

@@ -39,6 +39,6 @@ std::size_t size_of(std::span<const iovec> parts);
 /// Sends the head, then at most `most` bytes of the range. How many bytes of both were sent; -1 and
 /// errno; 0 if there is no head and the file has become too short.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t most);
+                       std::size_t limit);
 
 }  // namespace web

@@ -53,7 +53,7 @@ void Server::run() {
 }
 
 void Server::work(unsigned index) {
-    stay_on_core(index);
+    pin_to_core(index);
     workers_[index]->run();
 }
 

@@ -3,6 +3,6 @@
 namespace web {
 
 // Others decide by themselves what they keep.
-void give_back_memory() {}
+void purge_free_memory() {}
 
 }  // namespace web

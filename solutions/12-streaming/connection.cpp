@@ -24,52 +24,52 @@ std::string_view connection_field(const Request& request, bool last) {
 
 }  // namespace
 
-Wants Connection::wants() const {
-    const Wait wait = waits_for();
-    return {wait, wait == Wait::room ? Interest::send : Interest::receive, turn_};
+ConnectionState Connection::state() const {
+    const Waiting waiting = waiting_for();
+    return {waiting, waiting == Waiting::writable ? Interest::send : Interest::receive, progress_};
 }
 
-Wait Connection::waits_for() const {
-    if (has_output()) return Wait::room;
-    if (input_ended_) return Wait::nothing;
-    if (last_answered_) return Wait::end;
-    if (head_whole_) return Wait::body;
-    return input_.empty() ? Wait::request : Wait::head;
+Waiting Connection::waiting_for() const {
+    if (has_output()) return Waiting::writable;
+    if (input_ended_) return Waiting::nothing;
+    if (last_response_queued_) return Waiting::peer_close;
+    if (head_complete_) return Waiting::body;
+    return input_.empty() ? Waiting::request : Waiting::head;
 }
 
-std::span<char> Connection::room() {
-    if (!input_) input_ = pool_->take();
-    return input_.room(min_room);
+std::span<char> Connection::receive_buffer() {
+    if (!input_) input_ = pool_->acquire();
+    return input_.prepare(min_receive_size);
 }
 
 void Connection::received(std::size_t count) {
-    if (last_answered_) return pool_->give_back(std::move(input_));
+    if (last_response_queued_) return pool_->release(std::move(input_));
     input_.commit(count);
-    if (head_whole_ && count > 0) ++turn_;
+    if (head_complete_ && count > 0) ++progress_;
     answer_requests();
-    return_empty(input_);
+    release_empty_buffers(input_);
 }
 
 void Connection::end_of_input() {
     input_ended_ = true;
-    return_empty(input_);
+    release_empty_buffers(input_);
 }
 
 // Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
 // waits for its end.
 void Connection::out_of_memory() {
-    echo_ = chunk_end_ = {};
+    pending_body_ = chunk_end_ = {};
     file_ = {};
-    const bool was_last = last_answered_;
-    hang_up();
+    const bool was_last = last_response_queued_;
+    close_input();
     if (was_last) return end_of_input();
-    if (!has_begun()) echo_ = service_unavailable;
+    if (!response_started()) pending_body_ = service_unavailable;
 }
 
 Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
-    if (!echo_.empty()) parts_[count++] = part(echo_);
+    if (!pending_body_.empty()) parts_[count++] = part(pending_body_);
     if (!chunk_end_.empty()) parts_[count++] = part(chunk_end_);
     const std::string_view in_memory = file_.bytes();
     if (!in_memory.empty()) parts_[count++] = part(in_memory);
@@ -77,18 +77,18 @@ Output Connection::output() {
 }
 
 bool Connection::sent(std::size_t count) {
-    ++turn_;
+    ++progress_;
     if (count < output_.size()) {
         output_.consume(count);
         return false;
     }
     count -= output_.size();
-    pool_->give_back(std::move(output_));
+    pool_->release(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    if (last_answered_) pool_->give_back(std::move(input_));
-    if (input_ || head_whole_) {
+    if (last_response_queued_) pool_->release(std::move(input_));
+    if (input_ || head_complete_) {
         answer_requests();
-        return_empty(input_);
+        release_empty_buffers(input_);
     }
     return true;
 }
@@ -96,8 +96,8 @@ bool Connection::sent(std::size_t count) {
 // True if that was all of it. A file is closed then.
 bool Connection::sent_large_body(std::size_t count) {
     if (file_.size == 0) {
-        const std::size_t of_echo = std::min(count, echo_.size());
-        echo_.remove_prefix(of_echo);
+        const std::size_t of_echo = std::min(count, pending_body_.size());
+        pending_body_.remove_prefix(of_echo);
         chunk_end_.remove_prefix(count - of_echo);
     } else {
         file_.offset += static_cast<off_t>(count);
@@ -109,13 +109,13 @@ bool Connection::sent_large_body(std::size_t count) {
     return true;
 }
 
-void Connection::return_empty(Buffer& buffer) {
-    if (buffer && buffer.empty()) pool_->give_back(std::move(buffer));
+void Connection::release_empty_buffers(Buffer& buffer) {
+    if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }
 
 // A request that is whole is answered from memory: nobody waits for bytes that are here already.
 void Connection::answer_requests() {
-    while (may_answer() && (head_whole_ || read_head()) && end_request()) {
+    while (may_answer() && (head_complete_ || read_head()) && end_request()) {
     }
 }
 
@@ -126,9 +126,9 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_whole_ = *progress == HttpParser::Progress::complete;
-    if (head_whole_) begin_request();
-    return head_whole_;
+    head_complete_ = *progress == HttpParser::Progress::complete;
+    if (head_complete_) begin_request();
+    return head_complete_;
 }
 
 // The handler answers now, or wants the body first. After that nobody needs the head.
@@ -168,7 +168,7 @@ bool Connection::take_body() {
         if (!piece) refuse(piece.error());
         if (!piece || piece->used == 0) return false;
         if (sink_) {
-            pass_on(*piece);
+            forward(*piece);
         } else {
             skip(piece->used);
         }
@@ -179,10 +179,10 @@ bool Connection::take_body() {
 }
 
 // What is sent from where it is must stay there until then.
-void Connection::pass_on(const BodyParser::Piece& piece) {
+void Connection::forward(const BodyParser::Piece& piece) {
     if (!piece.data.empty()) {
         if (reply_ == Reply::none) start_answer();
-        body_had_ += piece.data.size();
+        body_received_ += piece.data.size();
         send_piece(sink_->piece(piece.data), true);
     }
     if (has_large_body()) {
@@ -195,15 +195,15 @@ void Connection::pass_on(const BodyParser::Piece& piece) {
 // How long a chunked body is turns out only now.
 void Connection::skip(std::size_t count) {
     input_.consume(count);
-    body_had_ += count;
-    if (body_had_ > max_skipped) hang_up();
+    body_received_ += count;
+    if (body_received_ > max_skipped) close_input();
 }
 
 void Connection::end_body() {
     if (reply_ == Reply::none) start_answer();
     Response response(file_);
-    sink_->end(body_had_, response);
-    if (has_begun()) {
+    sink_->end(body_received_, response);
+    if (response_started()) {
         end_answer(response);
     } else {
         answer(response);
@@ -230,13 +230,13 @@ void Connection::start_answer() {
 void Connection::end_answer(const Response& response) {
     send_piece(response.body(), false);
     if (reply_ == Reply::chunks) out().append("0\r\n\r\n");
-    last_answered_ = closing_ || !request_.keep_alive;
+    last_response_queued_ = closing_ || !request_.keep_alive;
 }
 
 // RFC 9112 §7.1: an empty chunk would be the last one.
 void Connection::send_piece(std::string_view bytes, bool stays) {
     if (bytes.empty() || reply_ == Reply::all) return;
-    assert(has_begun());
+    assert(response_started());
     const bool copied = bytes.size() <= max_copied || !stays;
     const std::string_view end = reply_ == Reply::chunks ? crlf : "";
     if (reply_ == Reply::chunks) append_size(bytes.size());
@@ -244,7 +244,7 @@ void Connection::send_piece(std::string_view bytes, bool stays) {
         out().append(bytes);
         out().append(end);
     } else {
-        echo_ = bytes;
+        pending_body_ = bytes;
         chunk_end_ = end;
     }
 }
@@ -260,11 +260,11 @@ void Connection::answer(const Response& response) {
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
     reply_ = Reply::all;
-    last_answered_ = last;
+    last_response_queued_ = last;
 }
 
 Buffer& Connection::out() {
-    if (!output_) output_ = pool_->take();
+    if (!output_) output_ = pool_->acquire();
     return output_;
 }
 
@@ -272,35 +272,35 @@ Buffer& Connection::out() {
 void Connection::append(const Response& response, std::string_view connection) {
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
-    const std::span<char> room = out().room(response.head_room() + body.size());
-    char* end = response.format_head(room.data(), *opening_, connection);
+    const std::span<char> space = out().prepare(response.max_head_size() + body.size());
+    char* end = response.format_head(space.data(), *common_headers_, connection);
     end += body.copy(end, body.size());
-    output_.commit(static_cast<std::size_t>(end - room.data()));
+    output_.commit(static_cast<std::size_t>(end - space.data()));
     if (request_.method == Method::head) file_ = {};
 }
 
 void Connection::next_request() {
     parser_.reset();
     request_.reset();
-    body_had_ = 0;
+    body_received_ = 0;
     reply_ = Reply::none;
-    head_whole_ = false;
+    head_complete_ = false;
 }
 
 // An answer that has begun cannot become another: its end, which is missing, tells the client.
 void Connection::refuse(Status status) {
-    if (!has_begun()) {
+    if (!response_started()) {
         Response response(file_);
         response.error(status);
         append(response, "Connection: close\r\n");
     }
-    hang_up();
+    close_input();
 }
 
-void Connection::hang_up() {
-    last_answered_ = true;
+void Connection::close_input() {
+    last_response_queued_ = true;
     sink_.reset();
-    pool_->give_back(std::move(input_));
+    pool_->release(std::move(input_));
 }
 
 }  // namespace web

@@ -23,11 +23,11 @@ std::int64_t changed_ns(const struct stat& status) {
 
 // sendfile(2): takes the head too, and says how much it sent even where it fails.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t most) {
+                       std::size_t limit) {
     sf_hdtr around{const_cast<iovec*>(head.data()), static_cast<int>(head.size()), nullptr, 0};
     off_t sent = 0;
     const int result = ::sendfile(range.file.fd().number(), socket.number(), range.offset,
-                                  std::min(range.size, most), &around, &sent, 0);
+                                  std::min(range.size, limit), &around, &sent, 0);
     return sent > 0 ? static_cast<ssize_t>(sent) : result;
 }
 

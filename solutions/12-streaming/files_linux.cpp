@@ -55,13 +55,13 @@ std::int64_t changed_ns(const struct stat& status) {
 }
 
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t most) {
+                       std::size_t limit) {
     const std::size_t head_size = size_of(head);
     const ssize_t sent = head_size > 0 ? send_head(socket, head) : 0;
     if (static_cast<std::size_t>(sent) != head_size) return sent;
     off_t offset = range.offset;
     const ssize_t of_file =
-        ::sendfile(socket.number(), range.file.fd().number(), &offset, std::min(range.size, most));
+        ::sendfile(socket.number(), range.file.fd().number(), &offset, std::min(range.size, limit));
     return of_file < 0 && sent > 0 ? sent : sent + of_file;
 }
 

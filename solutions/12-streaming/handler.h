@@ -20,11 +20,11 @@ public:
     virtual BodySinkPtr begin(const Request& request, Response& response) = 0;
 
     /// A second has begun: told once, before the requests that come in it.
-    virtual void second_begins(std::chrono::sys_seconds) {}
+    virtual void on_new_second(std::chrono::sys_seconds) {}
 
     /// Memory or descriptors run out, and somebody would be refused: frees what is kept for speed
     /// alone. False if there was nothing.
-    virtual bool give_way() { return false; }
+    virtual bool release_caches() { return false; }
 };
 
 /// Makes a handler for each thread that serves.

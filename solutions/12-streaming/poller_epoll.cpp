@@ -21,15 +21,15 @@ Poller::Poller() : queue_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (queue_.number() < 0) {
         throw std::system_error(errno, std::generic_category(), "epoll_create1");
     }
-    unwatched_.reserve(most_changes);
+    failed_.reserve(max_changes);
 }
 
 void Poller::add(int fd, Interest interest) {
-    if (!control(queue_, EPOLL_CTL_ADD, fd, interest)) unwatched_.push_back(fd);
+    if (!control(queue_, EPOLL_CTL_ADD, fd, interest)) failed_.push_back(fd);
 }
 
 void Poller::change(int fd, Interest interest) {
-    if (!control(queue_, EPOLL_CTL_MOD, fd, interest)) unwatched_.push_back(fd);
+    if (!control(queue_, EPOLL_CTL_MOD, fd, interest)) failed_.push_back(fd);
 }
 
 void Poller::remove(int fd, Interest interest) {
@@ -37,7 +37,7 @@ void Poller::remove(int fd, Interest interest) {
 }
 
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
-    unwatched_.clear();
+    failed_.clear();
     std::array<epoll_event, batch> events;
     const auto limit = static_cast<int>(timeout.count());
     const int count = ::epoll_wait(queue_.number(), events.data(), batch, limit);

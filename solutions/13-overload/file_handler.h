@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "file_cache.h"
 #include "handler.h"
-#include "hot_files.h"
 
 namespace web {
 

@@ -64,11 +64,11 @@ void handle_signals() {
 }
 
 template <typename Number>
-Number parse_number(const std::string& option, const char* text, Number least) {
+Number parse_number(const std::string& option, const char* text, Number min) {
     Number number{};
     const char* end = text + std::strlen(text);
     const auto [stopped, error] = std::from_chars(text, end, number);
-    if (error != std::errc{} || stopped != end || number < least) {
+    if (error != std::errc{} || stopped != end || number < min) {
         throw std::invalid_argument(option + " " + text + ": not a number in range");
     }
     return number;
@@ -93,11 +93,11 @@ web::Limits parse_limits(const char* text, std::uint32_t rate) {
 
 /// Of very many threads each has enough, if nothing else was asked for.
 void set_buffers(web::ServerOptions& server, std::optional<std::size_t> asked) {
-    constexpr std::size_t least = web::BufferPool::least_bound;
-    server.buffers = asked.value_or(std::max(server.buffers, server.threads * least));
-    if (server.buffers / server.threads >= least) return;
+    constexpr std::size_t min = web::BufferPool::min_bound;
+    server.buffers = asked.value_or(std::max(server.buffers, server.threads * min));
+    if (server.buffers / server.threads >= min) return;
     throw std::invalid_argument("--max-buffered " + std::to_string(server.buffers) +
-                                ": less than " + std::to_string(least) + " bytes for each of " +
+                                ": less than " + std::to_string(min) + " bytes for each of " +
                                 std::to_string(server.threads) + " threads");
 }
 
@@ -140,7 +140,7 @@ constexpr option known[] = {
 std::optional<Options> parse_options(int argc, char** argv) {
     Options options;
     auto& [server, root, cache] = options;
-    auto& [clients, of_address] = server.admission;
+    auto& [clients, per_address] = server.limiter;
     web::Limits& limits = server.limits;
     std::optional<std::size_t> buffers;
     for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
@@ -154,7 +154,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
                 break;
             case 'm': limits.rate = parse_number<std::uint32_t>("--min-rate", optarg, 0); break;
             case 'n': clients = parse_number<std::size_t>("--max-clients", optarg, 1); break;
-            case 'a': of_address = parse_number<std::size_t>("--per-address", optarg, 0); break;
+            case 'a': per_address = parse_number<std::size_t>("--per-address", optarg, 0); break;
             case 'b': buffers = parse_number<std::size_t>("--max-buffered", optarg, 1); break;
             case 'r': root = parse_root(optarg); break;
             case 'c': cache = parse_number<std::size_t>("--cache", optarg, 0); break;

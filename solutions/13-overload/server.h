@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "admission.h"
 #include "affinity.h"
+#include "connection_limiter.h"
 #include "handler.h"
 #include "worker.h"
 
@@ -20,7 +20,7 @@ struct ServerOptions {
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
     Limits limits;
-    Admission::Bounds admission;
+    ConnectionLimiter::Bounds limiter;
     std::size_t buffers = 64 * 1024 * 1024;  // bytes that all clients' may take together
 };
 
@@ -41,7 +41,7 @@ public:
 private:
     void work(unsigned index);
 
-    Admission admission_;
+    ConnectionLimiter limiter_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::uint16_t port_ = 0;
     std::atomic<bool>& stopping_;

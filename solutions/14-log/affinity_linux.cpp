@@ -37,7 +37,7 @@ unsigned quota_of(const std::filesystem::path& group) {
 // cgroups(7): the least of the process's own group and of those above it. A container may be told a
 // path that it does not see: its own group is then the topmost.
 unsigned quota() {
-    unsigned least = UINT_MAX;
+    unsigned min = UINT_MAX;
     std::ifstream groups("/proc/self/cgroup");
     for (std::string line; std::getline(groups, line);) {
         const bool version_1 =
@@ -45,9 +45,9 @@ unsigned quota() {
         if (!version_1 && !line.starts_with("0::")) continue;
         std::filesystem::path group = version_1 ? "/sys/fs/cgroup/cpu" : "/sys/fs/cgroup";
         for (group += line.substr(line.find('/')); group != "/sys/fs"; group = group.parent_path())
-            least = std::min(least, quota_of(group));
+            min = std::min(min, quota_of(group));
     }
-    return least;
+    return min;
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ unsigned usable_cores() {
 }
 
 // sched_setaffinity(2). Only cores of our own set.
-void stay_on_core(unsigned index) {
+void pin_to_core(unsigned index) {
     const cpu_set_t allowed = allowed_cores();
     unsigned skip = index % count_of(allowed);
     for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {

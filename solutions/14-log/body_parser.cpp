@@ -41,7 +41,7 @@ bool is_field_byte(char c) {
 void BodyParser::begin(const Request& request) {
     chunked_ = request.chunked;
     left_ = request.content_length;
-    most_left_ = max_body;
+    max_left_ = max_body;
     extras_ = 0;
     digits_ = 0;
     place_ = chunked_ ? Place::size : Place::data;
@@ -113,8 +113,8 @@ ParseResult BodyParser::add_digit(char c) {
 // A size is judged before a byte of its data has come.
 ParseResult BodyParser::end_size(char c) {
     if (c != '\n') return reject(Status::bad_request);
-    if (left_ > most_left_) return reject(Status::content_too_large);
-    most_left_ -= left_;
+    if (left_ > max_left_) return reject(Status::content_too_large);
+    max_left_ -= left_;
     digits_ = 0;
     place_ = left_ > 0 ? Place::data : Place::trailer;
     return {};

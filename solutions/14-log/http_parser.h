@@ -68,7 +68,7 @@ private:
         return fields_ == 0 ? Status::uri_too_long : Status::fields_too_large;
     }
     bool parse_field(const char* line, const char* end, Request& request);
-    bool judge_field(std::string_view name, std::string_view value, Request& request);
+    bool process_field(std::string_view name, std::string_view value, Request& request);
     static bool parse_length(std::string_view value, Request& request);
     std::expected<Progress, Status> finish_head(const char* end, Request& request);
 

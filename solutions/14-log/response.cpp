@@ -36,17 +36,19 @@ void Response::error(Status status, std::string field) {
 
 // std::format reads its format string at run time; here every piece is a copy. A 304 has no content
 // to tell of (RFC 9110 §15.4.5).
-char* Response::format_head(char* out, const Opening& opening, std::string_view connection) const {
+char* Response::format_head(char* out, const CommonHeaders& common_headers,
+                            std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) [[likely]] {
-        append(opening.of_ok());  // a length that the compiler knows: a few moves, no call
+        append(common_headers.of_ok());  // a length that the compiler knows: a few moves, no call
     } else {
         append(status_line(status_));
         append({kept_.data(), field_size_});
-        append(status_ == Status::not_modified ? opening.fields_of_nothing() : opening.fields());
+        append(status_ == Status::not_modified ? common_headers.fields_of_nothing()
+                                               : common_headers.fields());
     }
     if (status_ != Status::not_modified) out = format_content(out);
-    if (representation_) out = representation_->format(out, opening);
+    if (representation_) out = representation_->format(out, common_headers);
     if (!connection.empty()) append(connection);
     append("\r\n");
     return out;

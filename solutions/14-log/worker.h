@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "admission.h"
 #include "connection.h"
+#include "connection_limiter.h"
 #include "fd.h"
 #include "handler.h"
 #include "log.h"
@@ -33,10 +33,10 @@ struct Limits {
     // So many bytes a second, and one that comes slower has made no progress.
     std::uint32_t rate = 500;
 
-    std::chrono::seconds of(Wait wait) const;
+    std::chrono::seconds timeout_for(Waiting waiting) const;
 
     /// The least of a body or an answer that deserves a new deadline.
-    std::uint64_t least_moved() const;
+    std::uint64_t min_progress() const;
 };
 
 /// One event loop: its listener, its poller, its clients. Decides how many to accept at once, how
@@ -47,7 +47,7 @@ public:
     /// Throws std::system_error. `admission`, `log` and `stopping` must outlive the worker. So many
     /// bytes of `buffers` its clients may hold at a time.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
-           Admission& admission, Log& log, const std::atomic<bool>& stopping);
+           ConnectionLimiter& limiter, Log& log, const std::atomic<bool>& stopping);
 
     /// Returns when `stopping` is set and the clients being answered have their answers.
     void run();
@@ -56,10 +56,10 @@ private:
     using Clock = std::chrono::steady_clock;
 
     struct Client {
-        Admission::Place place;
+        ConnectionLimiter::Slot slot;
         Fd socket;
         Connection connection;
-        Wants wants{};
+        ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
         Clock::time_point deadline{};           // of what the connection wants
     };
@@ -67,34 +67,35 @@ private:
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run_once();
-    void set_date();
+    void update_date();
     void accept_clients();
-    void take_in(Accepted accepted);
+    void add_client(Accepted accepted);
     void pause_accepting();
     void resume_accepting();
-    void give_up(int fd);
+    void on_watch_failed(int fd);
     void serve(Client& client);
-    void wait_for(Client& client, const Wants& wants);
+    void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
-    void drop(Client& client);
-    void make_way();
-    void drop_overdue();
+    void close_client(Client& client);
+    void evict_stalled();
+    void close_overdue();
     void drain();
-    void end_log();
+    void flush_log();
 
     const std::unique_ptr<Handler> handler_;
     const Limits limits_;
     Log& log_;
     const std::unique_ptr<AccessLog> access_log_;  // if there is to be one
     const std::atomic<bool>& stopping_;
-    Admission& admission_;
+    ConnectionLimiter& limiter_;
     Fd listener_;
     Poller poller_;
     BufferPool pool_;
-    Opening opening_;
+    CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-    std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch
-    std::vector<Client*> holders_;                  // of make_way(), which has no memory to ask for
+    std::vector<std::unique_ptr<Client>> closed_;   // closed after the batch
+    std::vector<Client*>
+        eviction_candidates_;  // of evict_stalled(), which has no memory to ask for
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_date_;

@@ -21,7 +21,7 @@ public:
     /// For what only waits: the most heads fit.
     static constexpr std::size_t small_size = 4 * 1024;
     /// The least that a pool may hold: two for whoever waits, two for whoever is served.
-    static constexpr std::size_t least_bound = 4 * buffer_size;
+    static constexpr std::size_t min_bound = 4 * buffer_size;
     /// More idle buffers of a size than these go back to the allocator.
     static constexpr std::size_t max_idle = 64;
 
@@ -31,33 +31,35 @@ public:
         : bound_(bound) {}
 
     /// Throws std::bad_alloc if that would be too many.
-    Buffer take() {
+    Buffer acquire() {
         if (idle_.count == 0) [[unlikely]]
-            return make(buffer_size);
+            return allocate(buffer_size);
         return idle_.take();
     }
 
-    Buffer take_small() {
+    Buffer acquire_small() {
         if (idle_small_.count > 0) return idle_small_.take();
-        if (idle_.count > 0 && bound_ - held_ < small_size) release(idle_.take());
-        return make(small_size);
+        if (idle_.count > 0 && bound_ - allocated_ < small_size) free_buffer(idle_.take());
+        return allocate(small_size);
     }
 
     /// What the buffer holds is forgotten. One that has grown is freed.
-    void give_back(Buffer buffer) {
+    void release(Buffer buffer) {
         if (buffer.capacity() == buffer_size && idle_.keep(buffer)) [[likely]]
             return;
         if (buffer.capacity() == small_size && idle_small_.keep(buffer)) return;
-        release(std::move(buffer));
+        free_buffer(std::move(buffer));
     }
 
     /// Somebody should give back before the next one asks, who may need two.
-    bool is_short() const {
-        return idle_.count < 2 && lent() > bound_ - std::max(bound_ / 8, 2 * buffer_size);
+    bool is_nearly_exhausted() const {
+        return idle_.count < 2 && bytes_in_use() > bound_ - std::max(bound_ / 8, 2 * buffer_size);
     }
 
     /// Enough was given back.
-    bool has_enough() const { return lent() <= bound_ - std::max(bound_ / 4, 2 * buffer_size); }
+    bool has_recovered() const {
+        return bytes_in_use() <= bound_ - std::max(bound_ / 4, 2 * buffer_size);
+    }
 
 private:
     struct Idle {
@@ -74,23 +76,23 @@ private:
         std::size_t count = 0;
     };
 
-    std::size_t lent() const {
-        return held_ - idle_.count * buffer_size - idle_small_.count * small_size;
+    std::size_t bytes_in_use() const {
+        return allocated_ - idle_.count * buffer_size - idle_small_.count * small_size;
     }
 
-    Buffer make(std::size_t size) {
-        while (bound_ - held_ < size && idle_small_.count > 0)
-            release(idle_small_.take());
-        if (bound_ - held_ < size) throw std::bad_alloc();
+    Buffer allocate(std::size_t size) {
+        while (bound_ - allocated_ < size && idle_small_.count > 0)
+            free_buffer(idle_small_.take());
+        if (bound_ - allocated_ < size) throw std::bad_alloc();
         Buffer buffer(size);
-        held_ += size;
+        allocated_ += size;
         return buffer;
     }
 
-    void release(Buffer buffer) { held_ -= std::min(buffer.capacity(), buffer_size); }
+    void free_buffer(Buffer buffer) { allocated_ -= std::min(buffer.capacity(), buffer_size); }
 
     const std::size_t bound_;
-    std::size_t held_ = 0;
+    std::size_t allocated_ = 0;
     Idle idle_;
     Idle idle_small_;
 };

@@ -42,7 +42,7 @@ Log::Log(const LogOptions& options, std::atomic<bool>& reopening)
 // A line whose end could not be written is none.
 Log::~Log() {
     if (access_ && !access_->finish_line()) ++lost_;
-    tell_lost();
+    report_lost_lines();
 }
 
 std::size_t Log::append(std::string_view lines, std::size_t lost) {
@@ -52,20 +52,20 @@ std::size_t Log::append(std::string_view lines, std::size_t lost) {
     const std::size_t done = access_->append(lines);
     const bool failed = done < lines.size();
     if (failed && !failing_ && !is_not_now(access_->error())) {
-        tell(LogLevel::error, "access log", access_->error());
+        write_errno(LogLevel::error, "access log", access_->error());
     }
     if (access_->rotation_failed() && !rotation_failing_) {
-        tell(LogLevel::error, "access log, rename", access_->error());
+        write_errno(LogLevel::error, "access log, rename", access_->error());
     }
     failing_ = failed;
     rotation_failing_ = access_->rotation_failed();
-    if (!failed) tell_lost();
+    if (!failed) report_lost_lines();
     return done;
 }
 
-void Log::say(LogLevel level, std::string_view message) {
+void Log::write(LogLevel level, std::string_view message) {
     const std::lock_guard lock(mutex_);
-    write(level, message);
+    write_line(level, message);
 }
 
 // Nothing else is ordered by it: whoever stored it renamed the files before.
@@ -73,24 +73,24 @@ void Log::reopen_if_asked() {
     if (!reopening_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(mutex_);
     if (!reopening_.exchange(false, std::memory_order_relaxed)) return;
-    if (error_ && !error_->reopen()) tell(LogLevel::error, "error log", error_->error());
+    if (error_ && !error_->reopen()) write_errno(LogLevel::error, "error log", error_->error());
     if (access_) reopen_access_log();
-    write(LogLevel::info, "the log files are open again");
+    write_line(LogLevel::info, "the log files are open again");
 }
 
 // A disk that is full may be so until the old file is closed: its last line is not waited for.
 void Log::reopen_access_log() {
     const bool is_torn = !access_->finish_line();
     if (!access_->reopen()) {
-        tell(LogLevel::error, "access log", access_->error());
+        write_errno(LogLevel::error, "access log", access_->error());
     } else if (is_torn) {
-        access_->forget_line();
+        access_->discard_torn_line();
         ++lost_;
     }
 }
 
 // Without memory for anything: it may have run out.
-void Log::write(LogLevel level, std::string_view message) {
+void Log::write_line(LogLevel level, std::string_view message) {
     if (level > level_) return;
     LogTime time;
     time.set(LogFormat::json,
@@ -102,18 +102,18 @@ void Log::write(LogLevel level, std::string_view message) {
     standard_error_.append(text);
 }
 
-void Log::tell(LogLevel level, std::string_view what, int error) {
+void Log::write_errno(LogLevel level, std::string_view what, int error) {
     std::array<char, 256> text;
     std::snprintf(text.data(), text.size(), "%.*s: %s", static_cast<int>(what.size()), what.data(),
                   std::strerror(error));
-    write(level, text.data());
+    write_line(level, text.data());
 }
 
-void Log::tell_lost() {
+void Log::report_lost_lines() {
     if (lost_ == 0) return;
     std::array<char, 80> text;
     std::snprintf(text.data(), text.size(), "access log: %zu lines lost", std::exchange(lost_, 0));
-    write(LogLevel::error, text.data());
+    write_line(LogLevel::error, text.data());
 }
 
 void AccessLog::write(Clock::time_point now) {

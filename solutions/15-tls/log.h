@@ -49,15 +49,15 @@ public:
 
     /// One line of the error log, if its level is asked for. If that takes nothing, standard error
     /// may.
-    void say(LogLevel level, std::string_view message);
+    void write(LogLevel level, std::string_view message);
 
     /// To be called about once a second.
     void reopen_if_asked();
 
 private:
-    void write(LogLevel level, std::string_view message);
-    void tell(LogLevel level, std::string_view what, int error);
-    void tell_lost();
+    void write_line(LogLevel level, std::string_view message);
+    void write_errno(LogLevel level, std::string_view what, int error);
+    void report_lost_lines();
     void reopen_access_log();
 
     const LogFormat format_;
@@ -85,11 +85,11 @@ public:
     }
 
     /// A client that is not served at all.
-    void turned_away(std::span<const std::uint8_t, 16> address, Status status) {
+    void rejected(std::span<const std::uint8_t, 16> address, Status status) {
         ClientLog(lines_, address).add({}, std::to_underlying(status), 0);
     }
 
-    void second_begins(std::chrono::sys_seconds second) { lines_.set_time(second); }
+    void on_new_second(std::chrono::sys_seconds second) { lines_.set_time(second); }
 
     /// Whether there is enough for a write. Who took nothing is not asked again at once.
     bool is_due(Clock::time_point now) const {

@@ -34,14 +34,14 @@ private:
 
 Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Tls& tls, Log& log,
                std::atomic<bool>& stopping)
-    : admission_(options.admission), stopping_(stopping) {
+    : limiter_(options.limiter), stopping_(stopping) {
     std::vector<std::unique_ptr<Handler>> handlers(options.threads);
     std::ranges::generate(handlers, make_handler);  // may fail, and no port is open yet
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(
             std::move(listener), std::move(handlers[workers_.size()]), options.limits,
-            options.buffers / options.threads, admission_, tls, log, stopping));
+            options.buffers / options.threads, limiter_, tls, log, stopping));
     }
 }
 
@@ -54,7 +54,7 @@ void Server::run() {
 }
 
 void Server::work(unsigned index) {
-    stay_on_core(index);
+    pin_to_core(index);
     workers_[index]->run();
 }
 

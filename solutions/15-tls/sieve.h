@@ -9,7 +9,7 @@ template <typename Node>
 struct SieveLinks {
     Node* newer = nullptr;
     Node* older = nullptr;
-    bool asked_again = false;  // since it came, or since the hand passed: set this on every hit
+    bool visited = false;  // since it came, or since the hand passed: set this on every hit
 };
 
 /// Who goes when there is no more room (SIEVE: Zhang and others, NSDI 2024): a queue in the order
@@ -34,7 +34,7 @@ public:
     /// Who is to be removed next. There must be somebody.
     Node& victim() {
         if (!hand_) hand_ = oldest_;
-        while (std::exchange(hand_->asked_again, false))
+        while (std::exchange(hand_->visited, false))
             hand_ = hand_->newer ? hand_->newer : oldest_;
         return *hand_;
     }

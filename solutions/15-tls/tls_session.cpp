@@ -11,7 +11,7 @@
 namespace web {
 namespace {
 
-constexpr std::string_view plain_text_refused =
+constexpr std::string_view plain_http_rejected =
     "HTTP/1.1 400 Bad Request\r\n"
     "Content-Length: 0\r\n"
     "Connection: close\r\n"
@@ -19,14 +19,16 @@ constexpr std::string_view plain_text_refused =
 
 }  // namespace
 
-TlsSession::TlsSession(std::shared_ptr<const Certificates> certificates, TlsWire& wire)
-    : certificates_(std::move(certificates)), wire_(wire), ssl_(SSL_new(certificates_->first())) {
+TlsSession::TlsSession(std::shared_ptr<const Certificates> certificates, SpanBio& span_bio)
+    : certificates_(std::move(certificates)),
+      span_bio_(span_bio),
+      ssl_(SSL_new(certificates_->first())) {
     if (!ssl_) {
         ERR_clear_error();
         throw std::bad_alloc();
     }
-    BIO_up_ref(wire.bio());  // SSL_set_bio(3) takes one for both sides
-    SSL_set_bio(ssl_, wire.bio(), wire.bio());
+    BIO_up_ref(span_bio.bio());  // SSL_set_bio(3) takes one for both sides
+    SSL_set_bio(ssl_, span_bio.bio(), span_bio.bio());
     SSL_set_accept_state(ssl_);
 }
 
@@ -47,29 +49,31 @@ std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
 // OpenSSL keeps what it has of a record, so a record more than was received may be whole now. It
 // is asked until there is none: nothing on the socket would tell of one that is left.
 std::expected<std::size_t, IoError> TlsSession::read_records(std::span<char> into) {
-    std::size_t had = 0;
-    while (wire_.has_input() || SSL_has_pending(ssl_) == 1) {
-        const int count = SSL_read(ssl_, into.data() + had, static_cast<int>(into.size() - had));
-        if (count <= 0) return stopped(count, had);
-        had += static_cast<std::size_t>(count);
+    std::size_t received = 0;
+    while (span_bio_.has_input() || SSL_has_pending(ssl_) == 1) {
+        const int count =
+            SSL_read(ssl_, into.data() + received, static_cast<int>(into.size() - received));
+        if (count <= 0) return stopped(count, received);
+        received += static_cast<std::size_t>(count);
     }
-    return had;
+    return received;
 }
 
-std::expected<std::size_t, IoError> TlsSession::stopped(int result, std::size_t had) {
+std::expected<std::size_t, IoError> TlsSession::stopped(int result, std::size_t received) {
     const int error = SSL_get_error(ssl_, result);
     if (error == SSL_ERROR_ZERO_RETURN) {
         ended_ = true;
-        return had;
+        return received;
     }
     if (error != SSL_ERROR_WANT_READ) {
         failed_ = true;
-        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) wire_.write(plain_text_refused);
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
+            span_bio_.write(plain_http_rejected);
         ERR_clear_error();
         return std::unexpected(IoError::failed);
     }
-    if (had == 0) return std::unexpected(IoError::wants_receive);
-    return had;
+    if (received == 0) return std::unexpected(IoError::wants_receive);
+    return received;
 }
 
 bool TlsSession::write(std::string_view plain) {
@@ -86,7 +90,7 @@ void TlsSession::close() {
 }
 
 // SSL_alloc_buffers(3): they come back with the next record. What has begun keeps them.
-void TlsSession::rest() {
+void TlsSession::release_idle_buffers() {
     SSL_free_buffers(ssl_);
 }
 

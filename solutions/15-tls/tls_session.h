@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "socket.h"
-#include "tls_wire.h"
+#include "span_bio.h"
 
 struct ssl_st;
 
@@ -20,7 +20,7 @@ class Certificates;
 class TlsSession {
 public:
     /// The wire must outlive it, the certificates do. Throws std::bad_alloc.
-    TlsSession(std::shared_ptr<const Certificates> certificates, TlsWire& wire);
+    TlsSession(std::shared_ptr<const Certificates> certificates, SpanBio& span_bio);
     ~TlsSession();
 
     /// Takes all that the wire has received and puts what it says into `into`, which has room for
@@ -28,8 +28,8 @@ public:
     /// finished sending; `wants_receive` if there are none yet.
     std::expected<std::size_t, IoError> read(std::span<char> into);
 
-    /// Makes a record of at most TlsWire::max_plain bytes. The wire must have room for it. False:
-    /// it failed.
+    /// Makes a record of at most SpanBio::max_record_text bytes. The wire must have room for it.
+    /// False: it failed.
     bool write(std::string_view plain);
 
     /// Says that nothing more will come (RFC 8446 §6.1), unless it has failed.
@@ -45,14 +45,14 @@ public:
     void fail() { failed_ = true; }
 
     /// Frees what OpenSSL needs only while bytes come or go.
-    void rest();
+    void release_idle_buffers();
 
 private:
     std::expected<std::size_t, IoError> read_records(std::span<char> into);
-    std::expected<std::size_t, IoError> stopped(int result, std::size_t had);
+    std::expected<std::size_t, IoError> stopped(int result, std::size_t received);
 
     const std::shared_ptr<const Certificates> certificates_;
-    TlsWire& wire_;
+    SpanBio& span_bio_;
     ssl_st* ssl_ = nullptr;
     bool open_ = false;
     bool ended_ = false;

@@ -8,16 +8,16 @@
 #include <span>
 #include <vector>
 
-#include "admission.h"
 #include "connection.h"
+#include "connection_limiter.h"
 #include "fd.h"
 #include "handler.h"
 #include "log.h"
 #include "poller.h"
 #include "socket.h"
+#include "span_bio.h"
 #include "tls.h"
-#include "tls_channel.h"
-#include "tls_wire.h"
+#include "tls_stream.h"
 
 namespace web {
 
@@ -38,10 +38,10 @@ struct Limits {
     // So many bytes a second, and one that comes slower has made no progress.
     std::uint32_t rate = 500;
 
-    std::chrono::seconds of(Wait wait) const;
+    std::chrono::seconds timeout_for(Waiting waiting) const;
 
     /// The least of a body or an answer that deserves a new deadline.
-    std::uint64_t least_moved() const;
+    std::uint64_t min_progress() const;
 };
 
 /// One event loop: its listener, its poller, its clients. Decides how many to accept at once, how
@@ -52,7 +52,7 @@ public:
     /// Throws std::system_error. `admission`, `tls`, `log` and `stopping` must outlive the worker.
     /// So many bytes of `buffers` its clients may hold at a time.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
-           Admission& admission, Tls& tls, Log& log, const std::atomic<bool>& stopping);
+           ConnectionLimiter& limiter, Tls& tls, Log& log, const std::atomic<bool>& stopping);
 
     /// Returns when `stopping` is set and the clients being answered have their answers.
     void run();
@@ -61,11 +61,11 @@ private:
     using Clock = std::chrono::steady_clock;
 
     struct Client {
-        Admission::Place place;
+        ConnectionLimiter::Slot slot;
         Fd socket;
-        std::unique_ptr<TlsChannel> tls;  // if there is to be TLS
+        std::unique_ptr<TlsStream> tls;  // if there is to be TLS
         Connection connection;
-        Wants wants{};
+        ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
         Clock::time_point deadline{};           // of what the connection wants
 
@@ -76,44 +76,45 @@ private:
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run_once();
-    void set_date();
+    void update_date();
     void accept_clients();
-    void take_in(Accepted accepted);
-    std::unique_ptr<TlsChannel> make_channel();
+    void add_client(Accepted accepted);
+    std::unique_ptr<TlsStream> make_tls_stream();
     void pause_accepting();
     void resume_accepting();
-    void give_up(int fd);
+    void on_watch_failed(int fd);
     void serve(Client& client);
     std::expected<void, IoError> exchange(Client& client);
     std::expected<std::size_t, IoError> receive(Client& client, std::span<char> into);
     std::expected<std::size_t, IoError> send(Client& client, const Output& output);
-    void wait_for(Client& client, const Wants& wants);
+    void update_state(Client& client, const ConnectionState& state);
     void finish_sending(Client& client);
-    void say_goodbye(Client& client);
+    void send_close_notify(Client& client);
     void watch(Client& client, Interest interest);
-    void drop(Client& client);
-    void make_way();
-    void drop_overdue();
+    void close_client(Client& client);
+    void evict_stalled();
+    void close_overdue();
     void drain();
-    void end_log();
+    void flush_log();
 
     const std::unique_ptr<Handler> handler_;
     const Limits limits_;
     Log& log_;
     const std::unique_ptr<AccessLog> access_log_;  // if there is to be one
     const std::atomic<bool>& stopping_;
-    Admission& admission_;
+    ConnectionLimiter& limiter_;
     Tls& tls_;
-    const std::unique_ptr<TlsWire> wire_;  // if there is TLS
+    const std::unique_ptr<SpanBio> span_bio_;  // if there is TLS
     Fd listener_;
     Poller poller_;
     BufferPool pool_;
-    Opening opening_;
+    CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-    std::vector<std::unique_ptr<Client>> dropped_;  // closed after the batch
-    std::vector<Client*> holders_;                  // of make_way(), which has no memory to ask for
+    std::vector<std::unique_ptr<Client>> closed_;   // closed after the batch
+    std::vector<Client*>
+        eviction_candidates_;  // of evict_stalled(), which has no memory to ask for
     std::size_t client_count_ = 0;
-    int handshakes_ = 0;  // that may still go on in this turn
+    int handshakes_left_ = 0;  // that may still go on in this turn
     Clock::time_point now_;
     Clock::time_point next_date_;
     Clock::time_point next_sweep_;

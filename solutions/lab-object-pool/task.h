@@ -17,7 +17,7 @@ template <class T>
 class ObjectPool {
 public:
     static constexpr std::size_t batch_size = 64;
-    static constexpr std::size_t most_of_a_thread = 2 * batch_size;
+    static constexpr std::size_t max_per_thread = 2 * batch_size;
 
     template <class... Arguments>
     static T* create(Arguments&&... arguments) {
@@ -37,10 +37,10 @@ public:
     }
 
     // Free places that this thread has.
-    static std::size_t free_here() noexcept { return mine_.now.size + mine_.full.size; }
+    static std::size_t free_local() noexcept { return local_.now.size + local_.full.size; }
 
     // Free places that are nobody's.
-    static std::size_t free_for_all() noexcept { return shared().size(); }
+    static std::size_t free_shared() noexcept { return shared().size(); }
 
 private:
     // What stands in a place while no object does.
@@ -49,7 +49,7 @@ private:
         Place* next_batch;  // of the first place of a batch that is nobody's
     };
 
-    struct alignas(std::max(alignof(T), alignof(Place))) Room {
+    struct alignas(std::max(alignof(T), alignof(Place))) Slot {
         std::byte bytes[std::max(sizeof(T), sizeof(Place))];
     };
 
@@ -61,11 +61,11 @@ private:
         void push(void* memory) noexcept {
             first = ::new (memory) Place{first, nullptr};
             ++size;
-            ASAN_POISON_MEMORY_REGION(memory, sizeof(Room));
+            ASAN_POISON_MEMORY_REGION(memory, sizeof(Slot));
         }
 
         void* pop() noexcept {
-            ASAN_UNPOISON_MEMORY_REGION(first, sizeof(Room));
+            ASAN_UNPOISON_MEMORY_REGION(first, sizeof(Slot));
             --size;
             return std::exchange(first, first->next);
         }
@@ -73,77 +73,77 @@ private:
 
     // One that is being filled or emptied, and one that is full or empty: a thread that makes and
     // ends an object in turn where one batch ends asks the others for nothing.
-    struct Mine {
+    struct ThreadCache {
         Batch now;
         Batch full;
 
-        ~Mine() {
-            shared().put_rest(now);
-            shared().put_rest(full);
+        ~ThreadCache() {
+            shared().put_partial(now);
+            shared().put_partial(full);
         }
     };
 
     struct Block {
         Block* next;
-        Room rooms[batch_size];
+        Slot slots[batch_size];
     };
 
     class Shared {
     public:
         Batch get() {
             const std::lock_guard lock(mutex_);
-            if (Place* const first = whole_) {
-                ASAN_UNPOISON_MEMORY_REGION(first, sizeof(Room));
-                whole_ = first->next_batch;
-                ASAN_POISON_MEMORY_REGION(first, sizeof(Room));
+            if (Place* const first = batches_) {
+                ASAN_UNPOISON_MEMORY_REGION(first, sizeof(Slot));
+                batches_ = first->next_batch;
+                ASAN_POISON_MEMORY_REGION(first, sizeof(Slot));
                 --count_;
                 return {first, batch_size};
             }
-            return rest_.size > 0 ? std::exchange(rest_, {}) : more();
+            return partial_.size > 0 ? std::exchange(partial_, {}) : more();
         }
 
         void put(Batch batch) noexcept {
             const std::lock_guard lock(mutex_);
-            put_whole(batch);
+            put_batch(batch);
         }
 
-        void put_rest(Batch batch) noexcept {
+        void put_partial(Batch batch) noexcept {
             const std::lock_guard lock(mutex_);
             while (batch.size > 0) {
-                rest_.push(batch.pop());
-                if (rest_.size == batch_size) {
-                    put_whole(std::exchange(rest_, {}));
+                partial_.push(batch.pop());
+                if (partial_.size == batch_size) {
+                    put_batch(std::exchange(partial_, {}));
                 }
             }
         }
 
         std::size_t size() noexcept {
             const std::lock_guard lock(mutex_);
-            return count_ * batch_size + rest_.size;
+            return count_ * batch_size + partial_.size;
         }
 
     private:
-        void put_whole(Batch batch) noexcept {
-            ASAN_UNPOISON_MEMORY_REGION(batch.first, sizeof(Room));
-            batch.first->next_batch = std::exchange(whole_, batch.first);
-            ASAN_POISON_MEMORY_REGION(batch.first, sizeof(Room));
+        void put_batch(Batch batch) noexcept {
+            ASAN_UNPOISON_MEMORY_REGION(batch.first, sizeof(Slot));
+            batch.first->next_batch = std::exchange(batches_, batch.first);
+            ASAN_POISON_MEMORY_REGION(batch.first, sizeof(Slot));
             ++count_;
         }
 
         Batch more() {
             blocks_ = ::new Block{blocks_, {}};
             Batch batch;
-            for (Room& room : blocks_->rooms) {
-                batch.push(&room);
+            for (Slot& slot : blocks_->slots) {
+                batch.push(&slot);
             }
             return batch;
         }
 
         std::mutex mutex_;
-        Place* whole_ = nullptr;   // the first batch of those that are full
-        std::size_t count_ = 0;    // of them
-        Batch rest_;               // what threads that ended left besides
-        Block* blocks_ = nullptr;  // all there are: they are never given back
+        Place* batches_ = nullptr;  // the first batch of those that are full
+        std::size_t count_ = 0;     // of them
+        Batch partial_;             // what threads that ended left besides
+        Block* blocks_ = nullptr;   // all there are: they are never given back
     };
 
     // Never destroyed, so that a thread may end at any time.
@@ -153,26 +153,26 @@ private:
     }
 
     static void* take() {
-        if (mine_.now.size == 0) {
-            std::swap(mine_.now, mine_.full);
+        if (local_.now.size == 0) {
+            std::swap(local_.now, local_.full);
         }
-        if (mine_.now.size == 0) {
-            mine_.now = shared().get();
+        if (local_.now.size == 0) {
+            local_.now = shared().get();
         }
-        return mine_.now.pop();
+        return local_.now.pop();
     }
 
     static void give(void* memory) noexcept {
-        if (mine_.now.size == batch_size) {
-            if (mine_.full.size > 0) {
-                shared().put(mine_.full);
+        if (local_.now.size == batch_size) {
+            if (local_.full.size > 0) {
+                shared().put(local_.full);
             }
-            mine_.full = std::exchange(mine_.now, {});
+            local_.full = std::exchange(local_.now, {});
         }
-        mine_.now.push(memory);
+        local_.now.push(memory);
     }
 
-    static inline thread_local Mine mine_;
+    static inline thread_local ThreadCache local_;
 };
 
 }  // namespace web

@@ -17,12 +17,12 @@ namespace web {
 inline constexpr int without_signal = MSG_NOSIGNAL;
 
 /// Once for a socket before its first send: nothing to do here.
-inline void ask_for_no_signal(int) noexcept {}
+inline void disable_sigpipe(int) noexcept {}
 #else
 inline constexpr int without_signal = 0;
 
 /// Once for a socket before its first send: macOS asks it of the socket, not of the call.
-inline void ask_for_no_signal(int socket) noexcept {
+inline void disable_sigpipe(int socket) noexcept {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 }
@@ -35,9 +35,9 @@ struct Progress {
 };
 
 /// How many buffers a system call takes (sysconf(3)). POSIX lets no system take fewer than 16.
-inline std::size_t most_in_a_call() noexcept {
-    static const long most = ::sysconf(_SC_IOV_MAX);
-    return most > 0 ? static_cast<std::size_t>(most) : 16;
+inline std::size_t max_per_call() noexcept {
+    static const long limit = ::sysconf(_SC_IOV_MAX);
+    return limit > 0 ? static_cast<std::size_t>(limit) : 16;
 }
 
 /// What is left when so many bytes of the buffers are dealt with. It never begins with an empty
@@ -63,7 +63,7 @@ Progress transfer(std::span<iovec>& buffers, Call call) {
         msghdr message{};
         message.msg_iov = buffers.data();
         message.msg_iovlen =
-            static_cast<decltype(message.msg_iovlen)>(std::min(buffers.size(), most_in_a_call()));
+            static_cast<decltype(message.msg_iovlen)>(std::min(buffers.size(), max_per_call()));
         const ssize_t count = call(message);
         if (count < 0 && errno == EINTR) {
             continue;

@@ -38,10 +38,10 @@ public:
 };
 
 /// How often a client's news are told.
-enum class Tell {
-    while_so,  // at every wait, as long as there is something to receive: level-triggered
-    each,      // when something has come: edge-triggered
-    once,      // likewise, and then no more until asked again()
+enum class Trigger {
+    level,    // at every wait, as long as there is something to receive: level-triggered
+    edge,     // when something has come: edge-triggered
+    oneshot,  // likewise, and then no more until asked again()
 };
 
 // What a call of the system returned; throws if it failed otherwise than by a signal.
@@ -52,7 +52,7 @@ inline int checked(int result, const char* call) {
     return result;
 }
 
-inline constexpr std::size_t most_events = 256;
+inline constexpr std::size_t max_events = 256;
 
 #if !defined(__linux__) || defined(HOTPATH_KQUEUE)
 
@@ -69,14 +69,14 @@ public:
     Events(const Events&) = delete;
     Events& operator=(const Events&) = delete;
 
-    void add(Client& client, Tell tell) {
+    void add(Client& client, Trigger trigger) {
         checked(
-            apply(EVFILT_READ, client.fd(), static_cast<Flags>(EV_ADD | flag(tell)), 0, &client),
+            apply(EVFILT_READ, client.fd(), static_cast<Flags>(EV_ADD | flag(trigger)), 0, &client),
             "kevent");
     }
 
     /// Whoever was told once. If there is something to receive already, it is told.
-    void again(Client& client) noexcept {
+    void rearm(Client& client) noexcept {
         apply(EVFILT_READ, client.fd(), EV_ENABLE | EV_DISPATCH, 0, &client);
     }
 
@@ -84,17 +84,17 @@ public:
     void remove(Client& client) noexcept { apply(EVFILT_READ, client.fd(), EV_DELETE); }
 
     /// Waits for news, of as many as there is room for. None if wake() was called or a signal came.
-    std::span<Client*> wait(std::span<Client*> room) {
-        std::array<Event, most_events> events;
-        const auto most = static_cast<int>(std::min(room.size(), most_events));
+    std::span<Client*> wait(std::span<Client*> ready) {
+        std::array<Event, max_events> events;
+        const auto limit = static_cast<int>(std::min(ready.size(), max_events));
         const int count =
-            checked(::kevent(queue_, nullptr, 0, events.data(), most, nullptr), "kevent");
-        std::size_t told = 0;
+            checked(::kevent(queue_, nullptr, 0, events.data(), limit, nullptr), "kevent");
+        std::size_t ready_count = 0;
         for (int i = 0; i < count; ++i) {
             auto* const client = static_cast<Client*>(events[static_cast<std::size_t>(i)].udata);
-            if (client) room[told++] = client;
+            if (client) ready[ready_count++] = client;
         }
-        return room.first(told);
+        return ready.first(ready_count);
     }
 
     /// The wait() that has begun, or else the next, returns.
@@ -108,14 +108,14 @@ private:
     using Filter = decltype(Event::filter);  // systems differ
     using Flags = decltype(Event::flags);
 
-    static int flag(Tell tell) {
-        return tell == Tell::each ? EV_CLEAR : tell == Tell::once ? EV_DISPATCH : 0;
+    static int flag(Trigger trigger) {
+        return trigger == Trigger::edge ? EV_CLEAR : trigger == Trigger::oneshot ? EV_DISPATCH : 0;
     }
 
     int apply(Filter filter, int id, Flags flags, unsigned details = 0,
-              void* told = nullptr) noexcept {
+              void* data = nullptr) noexcept {
         Event event;
-        EV_SET(&event, static_cast<unsigned>(id), filter, flags, details, 0, told);
+        EV_SET(&event, static_cast<unsigned>(id), filter, flags, details, 0, data);
         return ::kevent(queue_, &event, 1, nullptr, 0, nullptr);
     }
 
@@ -143,12 +143,12 @@ public:
     Events(const Events&) = delete;
     Events& operator=(const Events&) = delete;
 
-    void add(Client& client, Tell tell) {
-        checked(apply(EPOLL_CTL_ADD, client.fd(), EPOLLIN | flag(tell), &client), "epoll_ctl");
+    void add(Client& client, Trigger trigger) {
+        checked(apply(EPOLL_CTL_ADD, client.fd(), EPOLLIN | flag(trigger), &client), "epoll_ctl");
     }
 
     /// Whoever was told once. If there is something to receive already, it is told.
-    void again(Client& client) noexcept {
+    void rearm(Client& client) noexcept {
         apply(EPOLL_CTL_MOD, client.fd(), EPOLLIN | EPOLLONESHOT, &client);
     }
 
@@ -156,16 +156,16 @@ public:
     void remove(Client& client) noexcept { apply(EPOLL_CTL_DEL, client.fd(), 0, nullptr); }
 
     /// Waits for news, of as many as there is room for. None if wake() was called or a signal came.
-    std::span<Client*> wait(std::span<Client*> room) {
-        std::array<epoll_event, most_events> events;
-        const auto most = static_cast<int>(std::min(room.size(), most_events));
-        const int count = checked(::epoll_wait(queue_, events.data(), most, -1), "epoll_wait");
-        std::size_t told = 0;
+    std::span<Client*> wait(std::span<Client*> ready) {
+        std::array<epoll_event, max_events> events;
+        const auto limit = static_cast<int>(std::min(ready.size(), max_events));
+        const int count = checked(::epoll_wait(queue_, events.data(), limit, -1), "epoll_wait");
+        std::size_t ready_count = 0;
         for (int i = 0; i < count; ++i) {
             auto* const client = static_cast<Client*>(events[static_cast<std::size_t>(i)].data.ptr);
-            if (client) room[told++] = client;
+            if (client) ready[ready_count++] = client;
         }
-        return room.first(told);
+        return ready.first(ready_count);
     }
 
     /// The wait() that has begun, or else the next, returns.
@@ -175,14 +175,14 @@ private:
     // Behind this the destructor closes what was opened, even if the other constructor throws.
     Events(int queue, int waker) : queue_(queue), waker_(waker) {}
 
-    static std::uint32_t flag(Tell tell) {
-        return tell == Tell::each ? EPOLLET : tell == Tell::once ? EPOLLONESHOT : 0;
+    static std::uint32_t flag(Trigger trigger) {
+        return trigger == Trigger::edge ? EPOLLET : trigger == Trigger::oneshot ? EPOLLONESHOT : 0;
     }
 
-    int apply(int operation, int fd, std::uint32_t events, Client* told) noexcept {
+    int apply(int operation, int fd, std::uint32_t events, Client* data) noexcept {
         epoll_event event{};
         event.events = events;
-        event.data.ptr = told;
+        event.data.ptr = data;
         return ::epoll_ctl(queue_, operation, fd, &event);
     }
 

@@ -58,7 +58,7 @@ public:
     void add(std::unique_ptr<Client> client) {
         Client& added = clients_.add(std::move(client));
         try {
-            events_.add(added, Tell::while_so);
+            events_.add(added, Trigger::level);
         } catch (...) {
             clients_.take(added);
             throw;
@@ -70,9 +70,9 @@ private:
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run() {
-        std::array<Client*, most_events> room;
+        std::array<Client*, max_events> ready;
         while (!stopping()) {
-            for (Client* const client : events_.wait(room)) {
+            for (Client* const client : events_.wait(ready)) {
                 if (stopping()) return;
                 if (!client->serve()) clients_.take(*client);
             }
@@ -88,7 +88,7 @@ private:
 /// A guard sees to it that a client is served by one thread at a time. This is the published one: a
 /// mark on the client, set by compare-and-swap. Who is served already is not handed over again.
 struct Forgetful {
-    static constexpr Tell tell = Tell::each;
+    static constexpr Trigger trigger = Trigger::edge;
 
     /// There are news. Whether a thread has to be told to serve the client. For the thread that
     /// waits.
@@ -109,21 +109,21 @@ struct Forgetful {
 
 /// The kernel is the guard: it tells of the client once, and then no more until it is asked again.
 struct OneShot {
-    static constexpr Tell tell = Tell::once;
+    static constexpr Trigger trigger = Trigger::oneshot;
 
     static bool hand_over(Client&) { return true; }
 
     static unsigned before(Client&) { return 0; }
 
     static bool after(Client& client, unsigned, Events& events) {
-        events.again(client);
+        events.rearm(client);
         return true;
     }
 };
 
 /// Counts the news. If others came while the client was served, it is served again.
 struct Counting {
-    static constexpr Tell tell = Tell::each;
+    static constexpr Trigger trigger = Trigger::edge;
 
     static bool hand_over(Client& client) {
         return client.news.fetch_add(1, std::memory_order_acq_rel) == 0;
@@ -162,7 +162,7 @@ public:
     void add(std::unique_ptr<Client> client) {
         Client& added = clients_.add(std::move(client));
         try {
-            events_.add(added, Guard::tell);
+            events_.add(added, Guard::trigger);
         } catch (...) {
             clients_.take(added);
             throw;
@@ -173,9 +173,9 @@ private:
     using Ended = std::vector<std::unique_ptr<Client>>;
 
     void wait() {
-        std::array<Client*, most_events> room;
+        std::array<Client*, max_events> ready;
         while (go_on()) {
-            for (Client* const client : events_.wait(room)) {
+            for (Client* const client : events_.wait(ready)) {
                 if (Guard::hand_over(*client)) push(*client);
             }
         }

@@ -83,8 +83,8 @@ bool is_valid(const timespec* timeout) {
 
 // Seconds beyond 68 years are for ever, as on FreeBSD.
 Deadline deadline_of(const timespec* timeout) {
-    const time_t most = std::numeric_limits<std::int32_t>::max();
-    if (timeout == nullptr || timeout->tv_sec > most) return std::nullopt;
+    const time_t limit = std::numeric_limits<std::int32_t>::max();
+    if (timeout == nullptr || timeout->tv_sec > limit) return std::nullopt;
     return std::chrono::steady_clock::now() + std::chrono::seconds(timeout->tv_sec) +
            std::chrono::nanoseconds(timeout->tv_nsec);
 }

@@ -318,8 +318,8 @@ void read_listener() {
 void read_low_water() {
     Queue queue;
     const auto [a, b] = tcp_pair();
-    const int least = 10;
-    must(::setsockopt(a, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least));
+    const int min = 10;
+    must(::setsockopt(a, SOL_SOCKET, SO_RCVLOWAT, &min, sizeof min));
     queue.apply(change(a, EVFILT_READ, EV_ADD));
     both_say(
         "Other socket descriptors return when there is data to be read, subject to the "

@@ -16,7 +16,6 @@ from typing import cast
 import pytest
 from fontTools.ttLib import TTFont
 from preprocessor import directives
-
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
 from workbook.course import chapters, parts, starters
@@ -169,7 +168,8 @@ def build(scratch: Path) -> Build:
 
     def run(text: str) -> str:
         (scratch / "book" / "src" / "page1.md").write_text("# One\n\n" + text)
-        return book.build(scratch / "book", scratch / "site", searched=False).with_name("page1.html").read_text()
+        return book.build(scratch / "book", scratch / "site",
+                          searched=False).with_name("page1.html").read_text()
 
     return run
 
@@ -469,7 +469,8 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
     assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
     assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
     assert "the budgets of chapter 1" in html and "silver from 3 ×" in html
-    assert "2. Step 2" in html and "2. Step 2" in next((scratch / "site").glob("toc*.js")).read_text() and first
+    assert "2. Step 2" in html and "2. Step 2" in next(
+    (scratch / "site").glob("toc*.js")).read_text() and first
 
 
 def test_questions_and_predictions_fold(build: Build) -> None:
@@ -625,9 +626,9 @@ def test_dead_links_stop_the_build(scratch: Path, tmp_path: Path) -> None:
     with_pages(tmp_path, [f"[A link]({link})" for link in (*dead, *good)])
     with pytest.raises(UserError) as failure:
         book.build(tmp_path / "book", tmp_path / "site")
-    told = {number for number in range(len((*dead, *good)))
-            if f"extra{number}.html" in failure.value.message}
-    assert told == set(range(len(dead)))
+    reported = {number for number in range(len((*dead, *good)))
+                if f"extra{number}.html" in failure.value.message}
+    assert reported == set(range(len(dead)))
     assert failure.value.message.count("gone") >= len(dead)
 
 
@@ -703,10 +704,10 @@ def planted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     for name in ("book", "chapters", "docker", "solutions"):
         shutil.copytree(ROOT / name, root / name,
                         ignore=shutil.ignore_patterns("__pycache__", "build"))
-    places = {kind: plant(kind, root / "book" / "src") for kind in request.param}
+    locations = {kind: plant(kind, root / "book" / "src") for kind in request.param}
     with pytest.raises(UserError) as failure:
         book.build(root / "book", root / "site")
-    return places, failure.value.message
+    return locations, failure.value.message
 
 
 def plant(kind: str, pages: Path) -> str:
@@ -727,8 +728,8 @@ def plant(kind: str, pages: Path) -> str:
 
 
 def test_faults_planted_in_the_real_book_are_caught(planted: tuple[dict[str, str], str]) -> None:
-    places, message = planted
-    assert not [kind for kind, place in places.items() if place not in message], message
+    locations, message = planted
+    assert not [kind for kind, location in locations.items() if location not in message], message
 
 
 def test_a_port_in_use_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:

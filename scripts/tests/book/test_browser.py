@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-
 from workbook.common.paths import BOOK
 from workbook.machine import needs, network
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("book")  # they share the site
 PAGES = re.findall(r"\]\((.+?)\.md\)", (BOOK / "src" / "SUMMARY.md").read_text())
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
            "--disable-component-update", "--disable-sync"]
-PATIENCE_MS = 120_000
+TIMEOUT_MS = 120_000
 ABORTED = "net::ERR_ABORTED"  # by us, when we close a page that still prefetches the next
 RARE = 4  # words of a page that are looked for
 READABLE = 4.5  # WCAG 2.1, success criterion 1.4.3
@@ -43,7 +42,8 @@ OVERFLOWING = """() => {
 }"""
 
 # Every visible text with the colour under it: of the page, or of the shape it is drawn on. To look
-# what is under a text takes long: in one block, texts with the same ink on the same paper are alike.
+# what is under a text takes long: in one block, texts with the same ink
+# on the same paper are alike.
 CONTRASTS = """() => {
     const parse = colour => {
         const [r, g, b, a = 1] = colour.match(/[\\d.]+(?:e-?\\d+)?/g).map(Number);
@@ -187,7 +187,8 @@ def browser(loopback: None) -> Iterator[Browser]:
 
 def watch(page: Page, home: str, faults: list[str]) -> None:
     """Collect any error, and any request that a page should not make."""
-    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda output: faults.append(
+        output.text) if output.type == "error" else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("requestfailed", lambda request: None if request.failure == ABORTED
             else faults.append(f"{request.failure}: {request.url}"))
@@ -207,7 +208,7 @@ def opened(browser: Browser, address: str) -> Iterator[Open]:
             home: str = address) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height},
                                       color_scheme="dark" if dark else "light")
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(TIMEOUT_MS)
         contexts.append(context)
         page = context.new_page()
         watch(page, home, faults)
@@ -221,7 +222,7 @@ def opened(browser: Browser, address: str) -> Iterator[Open]:
 
 
 @dataclass
-class Visit:
+class ConnectionKind:
     """What was seen of one page, without loading it twice."""
 
     faults: list[str]  # errors, and requests that it should not make
@@ -239,15 +240,15 @@ class Visit:
 
 
 @pytest.fixture(scope="module")
-def visits(browser: Browser, address: str) -> dict[str, Visit]:
+def connections(browser: Browser, address: str) -> dict[str, ConnectionKind]:
     """Every page: as it loads, in both colour schemes, then as narrow as a phone."""
-    return {path: visit(browser, address, path) for path in PAGES}
+    return {path: connection(browser, address, path) for path in PAGES}
 
 
-def visit(browser: Browser, address: str, path: str) -> Visit:
-    seen = Visit([])
+def connection(browser: Browser, address: str, path: str) -> ConnectionKind:
+    seen = ConnectionKind([])
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
     watch(page, address, seen.faults)
     page.goto(f"{address}/{path}.html")
@@ -294,47 +295,51 @@ each_page = pytest.mark.parametrize("path", PAGES)
 
 
 @each_page
-def test_a_page_loads_without_an_error(visits: dict[str, Visit], path: str) -> None:
-    seen = visits[path]
+def test_a_page_loads_without_an_error(connections: dict[str, ConnectionKind], path: str) -> None:
+    seen = connections[path]
     assert not seen.faults
     assert seen.headings == 1
     assert seen.text.strip()
 
 
 @each_page
-def test_nothing_is_wider_than_a_phone(visits: dict[str, Visit], path: str) -> None:
-    assert visits[path].phone_width <= 360
-    assert visits[path].too_wide == []
+def test_nothing_is_wider_than_a_phone(connections: dict[str, ConnectionKind], path: str) -> None:
+    assert connections[path].phone_width <= 360
+    assert connections[path].too_wide == []
 
 
 @each_page
-def test_a_table_that_scrolls_keeps_its_first_column(visits: dict[str, Visit], path: str) -> None:
-    assert all(box["shown"] and box["stays"] for box in visits[path].scrolled), (
-        visits[path].scrolled)
+def test_a_table_that_scrolls_keeps_its_first_column(
+        connections: dict[str, ConnectionKind], path: str) -> None:
+    assert all(box["shown"] and box["stays"] for box in connections[path].scrolled), (
+        connections[path].scrolled)
 
 
 @each_page
-def test_no_table_is_wider_than_a_wide_page(visits: dict[str, Visit], path: str) -> None:
-    assert visits[path].wide_tables == []
+def test_no_table_is_wider_than_a_wide_page(
+        connections: dict[str, ConnectionKind], path: str) -> None:
+    assert connections[path].wide_tables == []
 
 
 @each_page
-def test_the_texts_of_a_drawing_have_room_on_a_phone(visits: dict[str, Visit], path: str) -> None:
-    assert visits[path].crowded == []
+def test_the_texts_of_a_drawing_have_room_on_a_phone(
+        connections: dict[str, ConnectionKind], path: str) -> None:
+    assert connections[path].crowded == []
 
 
 @each_page
-def test_all_of_a_page_is_printed(visits: dict[str, Visit], path: str) -> None:
-    assert visits[path].unprinted == []
+def test_all_of_a_page_is_printed(connections: dict[str, ConnectionKind], path: str) -> None:
+    assert connections[path].unprinted == []
 
 
 @each_page
-def test_nothing_stands_in_the_way_of_a_reader(visits: dict[str, Visit], path: str) -> None:
-    assert visits[path].barriers == []
+def test_nothing_stands_in_the_way_of_a_reader(
+        connections: dict[str, ConnectionKind], path: str) -> None:
+    assert connections[path].barriers == []
 
 
-def test_some_table_scrolls_on_a_phone(visits: dict[str, Visit]) -> None:
-    assert any(seen.scrolled for seen in visits.values())
+def test_some_table_scrolls_on_a_phone(connections: dict[str, ConnectionKind]) -> None:
+    assert any(seen.scrolled for seen in connections.values())
 
 
 def test_a_chapter_knows_its_neighbours_and_its_reader(opened: Open) -> None:
@@ -376,7 +381,11 @@ def test_the_book_brings_its_fonts(opened: Open) -> None:
     page = opened("part1/01-naive")
     loaded = page.evaluate("""() => document.fonts.ready.then(fonts => [...fonts]
         .filter(font => font.status === 'loaded').map(font => font.family))""")
-    assert {name.strip('"') for name in loaded} == {"Hot Path Serif", "Hot Path Sans", "Hot Path Mono"}
+    assert {
+    name.strip('"') for name in loaded} == {
+        "Hot Path Serif",
+        "Hot Path Sans",
+        "Hot Path Mono"}
 
 
 def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
@@ -394,20 +403,20 @@ def test_a_figure_in_steps_is_gone_through_with_keys(opened: Open) -> None:
     page = opened(FILM)
     film = page.locator(".film").first
     shown = film.locator(".frame:not([hidden]) figure")
-    count, place = film.locator(".frame").count(), film.locator(".keys span")
-    assert shown.count() == 1 and place.inner_text() == f"Step 1 of {count}"
+    count, location = film.locator(".frame").count(), film.locator(".keys span")
+    assert shown.count() == 1 and location.inner_text() == f"Step 1 of {count}"
     height = film.bounding_box()["height"]
     film.locator("svg:visible").first.click()  # the keys work for who has clicked on the drawing
     page.keyboard.press("ArrowRight")
     film.get_by_role("button", name="Next").click()
-    assert place.inner_text() == f"Step 3 of {count}" and shown.count() == 1
+    assert location.inner_text() == f"Step 3 of {count}" and shown.count() == 1
     page.keyboard.press("End")
     page.keyboard.press("ArrowRight")  # which anywhere else turns the page
-    assert place.inner_text() == f"Step {count} of {count}"
+    assert location.inner_text() == f"Step {count} of {count}"
     page.keyboard.press("ArrowLeft")
-    assert place.inner_text() == f"Step {count - 1} of {count}"
+    assert location.inner_text() == f"Step {count - 1} of {count}"
     page.keyboard.press("Home")
-    assert place.inner_text() == f"Step 1 of {count}"
+    assert location.inner_text() == f"Step 1 of {count}"
     assert film.bounding_box()["height"] == height and page.url.endswith(f"{FILM}.html")
     assert film.locator(".frames").get_attribute("aria-live") == "polite"
 
@@ -456,22 +465,24 @@ def test_a_prediction_is_kept_and_answered(opened: Open) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @each_page
-def test_all_text_is_readable(visits: dict[str, Visit], path: str, scheme: str) -> None:
-    texts = visits[path].contrasts[scheme]
+def test_all_text_is_readable(
+        connections: dict[str, ConnectionKind], path: str, scheme: str) -> None:
+    texts = connections[path].contrasts[scheme]
     assert len(texts) > 20
     faint = [text for text in texts if text["ratio"] < READABLE]
     assert not faint, faint[:10]
 
 
-def test_both_schemes_were_seen(visits: dict[str, Visit]) -> None:
+def test_both_schemes_were_seen(connections: dict[str, ConnectionKind]) -> None:
     """The same texts, with other contrasts."""
-    for seen in visits.values():
+    for seen in connections.values():
         light, dark = ([text["ratio"] for text in seen.contrasts[scheme]]
                        for scheme in ("light", "dark"))
         assert light != dark
 
 
-def test_search_finds_a_word_of_each_page(opened: Open, visits: dict[str, Visit]) -> None:
+def test_search_finds_a_word_of_each_page(
+        opened: Open, connections: dict[str, ConnectionKind]) -> None:
     """For each page one of some words that stand on no other: another form of a word may be found
     elsewhere, and be the first.
     """
@@ -479,9 +490,9 @@ def test_search_finds_a_word_of_each_page(opened: Open, visits: dict[str, Visit]
     page.click("#mdbook-search-toggle")
     page.wait_for_load_state("networkidle")
     missing = {}
-    for path, seen in visits.items():
-        elsewhere = set().union(*(other.words for name, other in visits.items() if name != path))
-        rare = sorted(seen.words - elsewhere, key=lambda word: (-len(word), word))[:RARE]
+    for path, seen in connections.items():
+        other_builds = set().union(*(other.words for name, other in connections.items() if name != path))
+        rare = sorted(seen.words - other_builds, key=lambda word: (-len(word), word))[:RARE]
         if not any(path in link for word in rare for link in found_by(page, word)):
             missing[path] = rare
     assert not missing

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from preprocessor import cpp, diffs
 from preprocessor.errors import NotFound
-
 from workbook import experiments
 from workbook.checks import registry
 from workbook.checks.behaviour import cases
@@ -35,13 +34,13 @@ from workbook.measure.load import Phase, PhaseResult
 
 WITH_STEPS = [chapter for chapter in chapters.all_chapters()
               if "{{#step " in (BOOK / "src" / chapter.page).read_text(encoding="utf-8")]
-MOST_WORDS = 2300  # of a page, as the design has it
+MAX_WORDS = 2300  # of a page, as the design has it
 WITH_PARTS = [chapter for chapter in chapters.all_chapters() if chapter.parts]
 
 
 @pytest.mark.parametrize("page", sorted((BOOK / "src").rglob("*.md")), ids=lambda page: page.stem)
 def test_a_page_is_read_in_one_sitting(page: Path) -> None:
-    assert running_words(page.read_text(encoding="utf-8")) <= MOST_WORDS
+    assert running_words(page.read_text(encoding="utf-8")) <= MAX_WORDS
 
 
 def running_words(page: str) -> int:
@@ -66,7 +65,9 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
                    for column in recorded["columns"])
     assert f"record --only {name}" in recorded["what"]
     pages = "".join(page.read_text(encoding="utf-8") for page in (BOOK / "src").rglob("*.md"))
-    assert re.search(rf"{{{{#(table|table experiment|chart|chart \w+|film timeline) {name}[ }}]", pages)
+    assert re.search(
+    rf"{{{{#(table|table experiment|chart|chart \w+|film timeline) {name}[ }}]",
+     pages)
 
 
 @pytest.mark.parametrize(("checkpoint", "file", "old"),
@@ -95,7 +96,7 @@ def test_what_is_timed_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         return PhaseResult(phase.name, requests=len(order))
 
     monkeypatch.setattr(load, "run_phase", run_phase)
-    found = tools.in_turn(ways("a", "b", "c"), rounds=3)
+    found = tools.in_sequence(ways("a", "b", "c"), rounds=3)
     assert "".join(order) == "abcbcacab"
     assert [result.requests for result in found["a"]] == [1, 6, 8]
 
@@ -105,7 +106,7 @@ def test_a_load_with_errors_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "run_phase",
                         lambda _, phase, *__: PhaseResult(phase.name, reason=next(reasons)))
     with pytest.raises(UserError, match="“b” has no figure: 3 not 2xx"):
-        tools.in_turn(ways("a", "b"), rounds=1)
+        tools.in_sequence(ways("a", "b"), rounds=1)
 
 
 def test_an_unknown_experiment_is_refused() -> None:
@@ -172,7 +173,8 @@ def left_out(old: Path, new: Path, shown: list[dict[str, list[str]]]) -> list[st
         for side, text, mark, first in zip(sides, texts, "-+", (1, 3), strict=True):
             changed = {line for change in changes for line in range(*change[first:first + 2])}
             missing = (changed & named_lines(side)) - shown_lines(side, shown)
-            lines += [f"{name}:{mark} {text[line]}" for line in sorted(missing) if text[line].strip()]
+            lines += [f"{name}:{mark} {text[line]}" for line in sorted(
+                missing) if text[line].strip()]
     return lines
 
 
@@ -206,8 +208,8 @@ def test_the_diffs_of_the_steps_are_the_whole_diff(chapter: chapters.Chapter) ->
         (before.solution_dir, chapter.solution_dir)}
     shown = [step[2] for step in steps]
     assert left_out(before.solution_dir, chapter.solution_dir, shown) == []
-    for gone in range(len(shown)):  # and each of them is needed
-        others = shown[:gone] + shown[gone + 1:]
+    for disconnected in range(len(shown)):  # and each of them is needed
+        others = shown[:disconnected] + shown[disconnected + 1:]
         assert left_out(before.solution_dir, chapter.solution_dir, others)
 
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-PATIENCE_S = 120
-AGAIN_S = 0.2
+TIMEOUT_S = 120
+RETRY_S = 0.2
 DONE = "\N{END OF TRANSMISSION BLOCK}"  # the shell prints it behind every command
 LOOKS = ("ss ", "cat /proc/", "grep ", "readlink ")  # what only looks may look again
 WENT_ON = "(and went on)"
@@ -73,18 +73,18 @@ class Shell:
         for line in output:
             self._lines.put(line.rstrip("\n"))
 
-    def run(self, command: Command, patience_s: float = PATIENCE_S) -> list[str]:
+    def run(self, command: Command, timeout_s: float = TIMEOUT_S) -> list[str]:
         """What it printed, at the latest when patience ends: a program in the background prints
         later than the shell says that it is done, and the kernel needs a moment too.
         """
-        ends = time.monotonic() + patience_s
+        ends = time.monotonic() + timeout_s
         while True:
             printed = list(self._once(command, ends))
             if same(printed, command) or time.monotonic() >= ends:
                 return printed
             if not command.line.startswith(LOOKS):
                 return printed
-            time.sleep(AGAIN_S)
+            time.sleep(RETRY_S)
 
     def _once(self, command: Command, ends: float) -> Iterator[str]:
         assert self._process.stdin is not None

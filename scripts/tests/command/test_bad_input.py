@@ -16,14 +16,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-
+from conftest import Hotpath, assert_refused
+from scratch import edit
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS, write_atomically
 from workbook.servers import process
 from workbook.servers.build import build_server
-
-from conftest import Hotpath, assert_refused
-from scratch import edit
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 IGNORED = shutil.ignore_patterns("tests", "__pycache__")
@@ -74,9 +72,9 @@ def pytest_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_port_in_use(hotpath: Hotpath) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        told = hotpath("run", "2", "--solution", "--", "--port", port)
-    assert_refused(told, "ended with exit code 1", "run 2 -- --port 8081")
-    assert "in use" in told.stderr
+        reported = hotpath("run", "2", "--solution", "--", "--port", port)
+    assert_refused(reported, "ended with exit code 1", "run 2 -- --port 8081")
+    assert "in use" in reported.stderr
 
 
 def test_too_few_descriptors_for_a_server() -> None:
@@ -89,33 +87,33 @@ def test_too_few_descriptors_for_a_server() -> None:
 
 
 def test_too_few_descriptors_for_a_stress_test(hotpath: Hotpath) -> None:
-    told = hotpath("stress", "2", "--solution", descriptors=40)
-    assert_refused(told, "descriptor limit of 40", "ulimit -n")
+    reported = hotpath("stress", "2", "--solution", descriptors=40)
+    assert_refused(reported, "descriptor limit of 40", "ulimit -n")
 
 
 def test_an_unknown_form_or_phase_of_the_stress_test(hotpath: Hotpath) -> None:
     assert_refused(hotpath("stress", "2", "--form", "long"), "no form long", "short, full, older")
-    told = hotpath("stress", "2", "--form", "older", "--phase", "heavy")
-    assert_refused(told, "no phase heavy", "plain, header, body")
+    reported = hotpath("stress", "2", "--form", "older", "--phase", "heavy")
+    assert_refused(reported, "no phase heavy", "plain, header, body")
 
 
 def test_too_few_descriptors_for_a_check(hotpath: Hotpath) -> None:
-    told = hotpath("check", "2", "--solution", "--only", "behaviour", descriptors=40)
-    assert_refused(told, "Too many open files", "ulimit -n")
+    reported = hotpath("check", "2", "--solution", "--only", "behaviour", descriptors=40)
+    assert_refused(reported, "Too many open files", "ulimit -n")
 
 
 def test_no_compiler(hotpath: Hotpath, copy: Path) -> None:
     shutil.rmtree(copy / "build", ignore_errors=True)
-    told = hotpath("run", "1", "--solution", root=copy, PATH=without())
-    assert_refused(told, "a C++23 compiler", "package manager")
+    reported = hotpath("run", "1", "--solution", root=copy, PATH=without())
+    assert_refused(reported, "a C++23 compiler", "package manager")
     assert not (copy / "build/release/CMakeCache.txt").exists()
 
 
 @pytest.mark.parametrize("verb", [["stress", "1", "--solution"], ["bench"]])
 def test_no_wrk(hotpath: Hotpath, verb: list[str]) -> None:
     compiler = Path(shutil.which("clang++-19") or shutil.which("c++") or "").resolve().parent
-    told = hotpath(*verb, PATH=without("wrk"), CXX=str(compiler / "clang++"))
-    assert_refused(told, "wrk, the load generator", "package manager")
+    reported = hotpath(*verb, PATH=without("wrk"), CXX=str(compiler / "clang++"))
+    assert_refused(reported, "wrk, the load generator", "package manager")
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "stress", "trace"])
@@ -124,9 +122,9 @@ def test_a_chapter_that_does_not_build(hotpath: Hotpath, copy: Path, verb: str) 
     kept = file.read_text()
     edit(file, "namespace web {\n", "namespace web {\nint x = unknown;\n")
     line = file.read_text().splitlines().index("int x = unknown;") + 1
-    told = hotpath(verb, "2", root=copy)
+    reported = hotpath(verb, "2", root=copy)
     file.write_text(kept)
-    assert_refused(told, "building chapters/02-fewer-syscalls failed", "unknown",
+    assert_refused(reported, "building chapters/02-fewer-syscalls failed", "unknown",
                    f"mend chapters/02-fewer-syscalls/app.cpp, line {line}")
 
 
@@ -136,9 +134,9 @@ def test_a_header_of_the_library_is_not_what_to_mend(hotpath: Hotpath, copy: Pat
     edit(file, "namespace web {\n", "struct Unknown;\nvoid end(Unknown* it) {\n"
          "    std::unique_ptr<Unknown> owner(it);\n}\nnamespace web {\n")
     edit(file, '#include "app.h"\n', '#include "app.h"\n#include <memory>\n')
-    told = hotpath("run", "2", root=copy)
+    reported = hotpath("run", "2", root=copy)
     file.write_text(kept)
-    assert_refused(told, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
+    assert_refused(reported, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
 
 
 def test_a_program_that_is_no_longer_built_is_not_judged(hotpath: Hotpath, copy: Path) -> None:
@@ -147,9 +145,9 @@ def test_a_program_that_is_no_longer_built_is_not_judged(hotpath: Hotpath, copy:
     judge = ("check", "5", "--only", "behaviour.echo")
     assert "part 1 is to be written" in hotpath(*judge, root=copy).stdout
     file.write_text(re.sub(r"hotpath_program\(echo.*?\n\)\n", "", kept, flags=re.S))
-    told = hotpath(*judge, root=copy)
+    reported = hotpath(*judge, root=copy)
     file.write_text(kept)
-    assert "builds no program echo" in told.stdout
+    assert "builds no program echo" in reported.stdout
 
 
 def test_a_server_that_ends_at_once(fake: Callable[[str], Path]) -> None:
@@ -195,11 +193,11 @@ def test_an_error_in_the_work_still_ends_the_server(fake: Callable[[str], Path])
 def test_a_server_that_dies_during_a_check(hotpath: Hotpath, copy: Path) -> None:
     edit(copy / "chapters/03-data-layout/app.cpp", 'request.path == "/echo") {',
          'request.path == "/echo") {\n        __builtin_trap();')
-    told = hotpath("check", "3", "--only", "behaviour", root=copy)
-    assert told.returncode == 1
-    assert "Traceback" not in told.stderr
-    assert "SIG" in told.stdout + told.stderr
-    assert "check 3 --case" in told.stdout
+    reported = hotpath("check", "3", "--only", "behaviour", root=copy)
+    assert reported.returncode == 1
+    assert "Traceback" not in reported.stderr
+    assert "SIG" in reported.stdout + reported.stderr
+    assert "check 3 --case" in reported.stdout
 
 
 def test_a_server_that_hangs_during_a_check(hotpath: Hotpath, copy: Path) -> None:
@@ -207,10 +205,10 @@ def test_a_server_that_hangs_during_a_check(hotpath: Hotpath, copy: Path) -> Non
     edit(app, '#include "app.h"\n', '#include "app.h"\n\n#include <unistd.h>\n')
     edit(app, "    const bool get = ",
          "    for (volatile bool on = true; on;) ::pause();\n    const bool get = ")
-    told = hotpath("check", "4", "--only", "behaviour", root=copy)
-    assert told.returncode == 1
-    assert "Traceback" not in told.stderr
-    assert "check 4" in told.stdout
+    reported = hotpath("check", "4", "--only", "behaviour", root=copy)
+    assert reported.returncode == 1
+    assert "Traceback" not in reported.stderr
+    assert "check 4" in reported.stdout
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:

@@ -12,16 +12,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from conftest import Hotpath, assert_refused
+from scratch import edit
 from typer.testing import CliRunner
-
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course import chapters, parts, progress, starters
 from workbook.measure import trace
 from workbook.verbs.cli import app
-
-from conftest import Hotpath, assert_refused
-from scratch import edit
 
 VERBS = sorted(command.name or command.callback.__name__  # type: ignore[union-attr]
                for command in app.registered_commands)
@@ -92,14 +90,14 @@ def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
 
 
 def test_check_lists_its_cases(hotpath: Hotpath) -> None:
-    said = hotpath("check", "5", "--list", "--case", "half-a-request*").stdout
-    assert "behaviour.stop" in said and "stop/half-a-request-for-ever signal(7)" in said
-    assert "behaviour.cuts" not in said and "cost.syscalls" not in said
+    output = hotpath("check", "5", "--list", "--case", "half-a-request*").stdout
+    assert "behaviour.stop" in output and "stop/half-a-request-for-ever signal(7)" in output
+    assert "behaviour.cuts" not in output and "cost.syscalls" not in output
     checks = hotpath("check", "5", "--list").stdout
     assert "cost.syscalls" in checks and "behaviour.stop" in checks
     assert "stop/half-a-request-for-ever" not in checks and "--list --only CHECK" in checks
-    said = hotpath("check", "5", "--list", "--only", "behaviour.stop").stdout
-    assert "stop/half-a-request-for-ever" in said and "behaviour.cuts" not in said
+    output = hotpath("check", "5", "--list", "--only", "behaviour.stop").stdout
+    assert "stop/half-a-request-for-ever" in output and "behaviour.cuts" not in output
     assert_refused(hotpath("check", "5", "--list", "--case", "nowhere"), "no case is called")
 
 
@@ -149,14 +147,14 @@ def test_reset_keeps_a_copy_and_touches_only_sources(hotpath: Hotpath, tiny: Pat
     (chapter / "mutants").mkdir()
     (chapter / "mutants/x.patch").write_text("kept")
     edit(chapter / "chapter.toml", "minutes = 1", "minutes = 2")
-    said = hotpath("reset", "2", root=tiny).stdout
+    output = hotpath("reset", "2", root=tiny).stdout
     assert "// TODO(2): add" in (chapter / "a.cpp").read_text()
     assert not (chapter / "extra.h").exists() and (chapter / "app.h").exists()
     assert (chapter / "mutants/x.patch").exists()
     assert "minutes = 2" in (chapter / "chapter.toml").read_text()
     copy = next((tiny / ".hotpath/backup").glob("02-b-*"))
-    assert copy.name in said
-    assert f"cp .hotpath/backup/{copy.name}/* chapters/02-b/" in said
+    assert copy.name in output
+    assert f"cp .hotpath/backup/{copy.name}/* chapters/02-b/" in output
     assert "// mine" in (copy / "a.cpp").read_text() and (copy / "extra.h").exists()
     assert "already" in hotpath("reset", "2", root=tiny).stdout
 
@@ -165,9 +163,9 @@ def test_the_solution_waits_until_the_chapter_is_passed(hotpath: Hotpath, tiny: 
     refused = hotpath("solution", "2", root=tiny)
     assert_refused(refused, "not passed", "--anyway")
     assert "return 1 + 1;" not in refused.stdout
-    told = hotpath("solution", "2", "--anyway", root=tiny).stdout
-    assert "The idea of it." in told
-    assert "-    return 2;  // TODO(2): add" in told and "+    return 1 + 1;" in told
+    reported = hotpath("solution", "2", "--anyway", root=tiny).stdout
+    assert "The idea of it." in reported
+    assert "-    return 2;  // TODO(2): add" in reported and "+    return 1 + 1;" in reported
     (tiny / ".hotpath").mkdir(exist_ok=True)
     (tiny / ".hotpath/progress.json").write_text('{"02-b": {"passed": "2025-01-31"}}')
     assert "+    return 1 + 1;" in hotpath("solution", "2", root=tiny).stdout
@@ -176,8 +174,8 @@ def test_the_solution_waits_until_the_chapter_is_passed(hotpath: Hotpath, tiny: 
 def test_sync_lists_what_it_wrote_or_where_it_stopped(hotpath: Hotpath, tiny: Path) -> None:
     assert "Nothing to carry" in hotpath("sync", root=tiny).stdout
     edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
-    told = hotpath("sync", "1", root=tiny).stdout
-    assert "chapters/02-b/a.cpp" in told and "solutions/03-c/a.cpp" in told
+    reported = hotpath("sync", "1", root=tiny).stdout
+    assert "chapters/02-b/a.cpp" in reported and "solutions/03-c/a.cpp" in reported
     edit(tiny / "solutions/01-a/a.cpp", "return 2;", "return 3 - 1;")
     assert_refused(hotpath("sync", root=tiny), "chapters/01-a/a.cpp needs a decision",
                    "sync --continue")
@@ -185,20 +183,20 @@ def test_sync_lists_what_it_wrote_or_where_it_stopped(hotpath: Hotpath, tiny: Pa
 
 def test_a_directory_becomes_the_starter_if_it_keeps_the_rule(hotpath: Hotpath, tiny: Path) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "TODO(2): add", "TODO(2): add two numbers")
-    told = hotpath("sync", "2", "--starter", root=tiny)
-    assert "chapters/02-b/starter.patch is written" in told.stdout
+    reported = hotpath("sync", "2", "--starter", root=tiny)
+    assert "chapters/02-b/starter.patch is written" in reported.stdout
     assert "add two numbers" in (tiny / "chapters/02-b/starter.patch").read_text()
     edit(tiny / "chapters/02-b/app.h", "void app();", "void app();  // no mark")
     assert_refused(hotpath("sync", "2", "--starter", root=tiny), "lack a TODO(2)", "// no mark")
 
 
 def test_doctor_reports_in_json(hotpath: Hotpath) -> None:
-    told = hotpath("doctor", "--json")
-    sections = json.loads(told.stdout)
+    reported = hotpath("doctor", "--json")
+    sections = json.loads(reported.stdout)
     names = {finding["name"] for findings in sections.values() for finding in findings}
     assert {"python", "C++ compiler", "cmake", "ninja", "wrk", "descriptors", "disk"} <= names
     missing = [f for findings in sections.values() for f in findings if f["state"] == "missing"]
-    assert told.returncode == (1 if missing else 0)
+    assert reported.returncode == (1 if missing else 0)
     assert all(finding["fix"] for finding in missing)
 
 
@@ -253,9 +251,9 @@ def test_the_trace_is_read_and_its_runs_collapsed() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="strace is Linux's")
 def test_the_trace_of_a_real_request(hotpath: Hotpath, nothing_left: None) -> None:
-    told = hotpath("trace", "1", "--solution", "--json")
-    assert told.returncode == 0, told.stderr
-    calls = json.loads(told.stdout)
+    reported = hotpath("trace", "1", "--solution", "--json")
+    assert reported.returncode == 0, reported.stderr
+    calls = json.loads(reported.stdout)
     assert calls[0]["name"].startswith("accept")
     assert calls[-1]["name"] == "close"
     assert sum(call["name"] == "recvfrom" and call["result"] == "1" for call in calls) == len(

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.machine import doctor, needs, setup
@@ -41,9 +40,9 @@ def test_the_environment_is_made_once_and_again_when_it_should_be(clone: Path) -
     first = start(clone, "a", "--b")
     assert first.stdout == "hello a --b\n"
     assert "Setting up" in first.stderr
-    again = start(clone)
-    assert again.stdout == "hello\n"
-    assert again.stderr == ""
+    repeated = start(clone)
+    assert repeated.stdout == "hello\n"
+    assert repeated.stderr == ""
 
     (clone / "scripts" / "requirements.txt").write_text("# changed\n")
     assert "Setting up" in start(clone).stderr
@@ -85,16 +84,16 @@ def test_what_tests_need_is_added_once(tmp_path: Path, capfd: pytest.CaptureFixt
     for words in ("Adding what the tests need", ""):
         capfd.readouterr()
         setup.ensure_test_packages(requirements, tmp_path)
-        told = capfd.readouterr().err
-        assert words in told if words else not told
+        reported = capfd.readouterr().err
+        assert words in reported if words else not reported
 
 
 def test_an_old_python_is_told_so() -> None:
     program = ("import sys; sys.version_info = (3, 9, 2, 'final', 0)\n"
                f"exec(open({str(SCRIPTS / 'hotpath')!r}).read())")
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert told.returncode == 1
-    assert "needs Python 3.10 or newer; this is 3.9" in told.stderr
+    reported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert reported.returncode == 1
+    assert "needs Python 3.10 or newer; this is 3.9" in reported.stderr
 
 
 def test_help_starts_quickly() -> None:
@@ -170,11 +169,11 @@ def test_a_user_with_nobody_there_gets_the_command(
 
 @pytest.mark.parametrize(("said", "goes_on"), [("\n", True), ("y\n", True), ("n\n", False),
                                                ("", False)])
-def test_at_a_terminal_it_asks(debian: Path, monkeypatch: pytest.MonkeyPatch, said: str,
-                               goes_on: bool) -> None:
+def test_at_a_terminal_it_asks(debian: Path, monkeypatch: pytest.MonkeyPatch, output: str,
+                               continues_after: bool) -> None:
     be(monkeypatch, root=False)
-    answer(monkeypatch, said)
-    if goes_on:
+    answer(monkeypatch, output)
+    if continues_after:
         setup.ensure(["wrk"])
         assert "sudo" in debian.read_text()
     else:

@@ -58,8 +58,8 @@ def test_a_fixture_that_fails_is_asked_again(scratch: Path) -> None:
 
 
 def test_many_that_fail_are_no_accident(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    most = testing.MOST_ASKED_AGAIN
-    assert run(scratch, f"@pytest.mark.parametrize('n', range({most + 1}))\n"
+    maximum = testing.MAX_RETRIED
+    assert run(scratch, f"@pytest.mark.parametrize('n', range({maximum + 1}))\n"
                         "def test_busy(n): assert not beside\n") == 1
     assert "Once more" not in capfd.readouterr().out
 

@@ -11,17 +11,16 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from workbook.course import chapters, progress
 from workbook.verbs import watch
 
-PATIENCE_S = 120
+TIMEOUT_S = 120
 
 
-def heard(lines: queue.Queue[str], words: str) -> list[str]:
+def received(lines: queue.Queue[str], words: str) -> list[str]:
     """What came until a line with these words."""
     found: list[str] = []
-    while words not in (line := lines.get(timeout=PATIENCE_S)):
+    while words not in (line := lines.get(timeout=TIMEOUT_S)):
         found.append(line)
     return found
 
@@ -37,13 +36,13 @@ def test_it_shows_an_error_and_goes_on_until_ctrl_c(tiny: Path, nothing_left: No
     reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout or ()])
     reader.start()
     try:
-        assert any("error: " in line for line in heard(lines, "Waiting"))
+        assert any("error: " in line for line in received(lines, "Waiting"))
         (tiny / "chapters/01-a/a.cpp").write_text("int x;\n")
-        again = heard(lines, "Waiting")
-        assert any("check 1" in line for line in again)
-        assert any("error: " in line for line in again)
+        repeated = received(lines, "Waiting")
+        assert any("check 1" in line for line in repeated)
+        assert any("error: " in line for line in repeated)
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(TIMEOUT_S) == 0
     finally:
         process.kill()
         process.wait()

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-
+from conftest import Hotpath, assert_refused
+from scratch import edit
 from workbook.checks import check, labs, registry
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
@@ -18,9 +19,6 @@ from workbook.measure import labs as benchmarks
 from workbook.measure.costs import Costs, Measure
 from workbook.servers import build
 from workbook.verbs import check as verb
-
-from conftest import Hotpath, assert_refused
-from scratch import edit
 
 
 @pytest.fixture
@@ -51,9 +49,9 @@ def test_what_needs_a_server_says_so(hotpath: Hotpath, tiny: Path, arguments: li
                                   ["--case", "page"]], ids=" ".join)
 def test_a_lab_is_not_judged_by_what_is_for_servers(hotpath: Hotpath, tiny: Path,
                                                     more: list[str]) -> None:
-    told = hotpath("check", "lab-x", *more, root=tiny)
-    assert_refused(told, "lab-x is not judged by", "validate.memory")
-    assert "PASS" not in told.stdout and not (tiny / ".hotpath/progress.json").exists()
+    reported = hotpath("check", "lab-x", *more, root=tiny)
+    assert_refused(reported, "lab-x is not judged by", "validate.memory")
+    assert "PASS" not in reported.stdout and not (tiny / ".hotpath/progress.json").exists()
 
 
 @pytest.mark.parametrize("status, exit_code, words", [
@@ -74,8 +72,8 @@ def test_a_lab_is_judged_by_the_checks_for_labs(
     monkeypatch.setattr(progress, "mark_passed", lambda *_: remembered.append("passed"))
     monkeypatch.setattr(progress, "mark_failing", lambda _: remembered.append("failing"))
     assert verb.run(lab) == exit_code
-    said = capsys.readouterr().out
-    assert words in said and "behaviour" not in said
+    output = capsys.readouterr().out
+    assert words in output and "behaviour" not in output
     assert remembered == {"pass": ["passed"], "fail": ["failing"]}.get(status, [])
 
 
@@ -159,7 +157,7 @@ def test_programs_take_turns_around_the_others(tmp_path: Path,
         return {"f": float(len(order))}
 
     monkeypatch.setattr(benchmarks, "_rates", rates)
-    rounds = benchmarks.in_turn(Path("a"), [Path("b"), Path("c")])
+    rounds = benchmarks.in_sequence(Path("a"), [Path("b"), Path("c")])
     first, second = next(rounds), next(rounds)
     assert "".join(order) == "abcaacba"
     assert [found["f"].b for found in (*first, *second)] == [2, 3, 7, 6]
@@ -168,7 +166,7 @@ def test_programs_take_turns_around_the_others(tmp_path: Path,
 
 def test_a_program_that_fails_is_not_timed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="ended with 3:\nno memory"):
-        next(benchmarks.in_turn(program(tmp_path, "echo no memory >&2; exit 3"), []))
+        next(benchmarks.in_sequence(program(tmp_path, "echo no memory >&2; exit 3"), []))
 
 
 def test_what_a_library_does_for_a_task_is_counted(tmp_path: Path) -> None:

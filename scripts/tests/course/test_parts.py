@@ -9,14 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
+from conftest import Hotpath, assert_refused
+from scratch import PARTS, edit, git, resolve
 from workbook.common.errors import UserError
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.course.sync import MARKER, Sync
-
-from conftest import Hotpath, assert_refused
-from scratch import PARTS, edit, git, resolve
 
 
 def chapter_of(root: Path, number: int) -> Chapter:
@@ -173,8 +171,8 @@ def test_a_conflict_in_a_part_stops_there_and_is_taken_up_behind_it(parted: Path
 
 def test_an_author_edits_one_part_and_the_rest_follows(hotpath: Hotpath, parted: Path) -> None:
     shutil.rmtree(parted / "build/parts")
-    told = hotpath("sync", "4", "--edit", "2", root=parted)
-    assert "build/parts/04-d/2-six" in told.stdout and "sync 4 --part 2" in told.stdout
+    reported = hotpath("sync", "4", "--edit", "2", root=parted)
+    assert "build/parts/04-d/2-six" in reported.stdout and "sync 4 --part 2" in reported.stdout
     file = parted / "build/parts/04-d/2-six/a.cpp"
     edit(file, "return 3;", "return 1 + 2;")
     done = hotpath("sync", "4", "--part", "2", root=parted)
@@ -182,8 +180,8 @@ def test_an_author_edits_one_part_and_the_rest_follows(hotpath: Hotpath, parted:
     assert at_each_part(parted, "return 1 + 2;") == ["4.2", "4.3", "5.1", "5.2"]
     assert at_each_part(parted, "return 2 + 3;") == ["4.3", "5.1", "5.2"]
     assert_starters_hold(parted)
-    again = hotpath("sync", "4", "--part", "2", root=parted)
-    assert "Nothing to carry" in again.stdout
+    repeated = hotpath("sync", "4", "--part", "2", root=parted)
+    assert "Nothing to carry" in repeated.stdout
     edit(file, "return 6;", "return 9;")
     kept = hotpath("sync", "4", "--edit", "2", root=parted)
     assert ".hotpath/backup/04-d-2-six" in kept.stdout and "return 6;" in file.read_text()
@@ -238,7 +236,7 @@ def test_a_part_that_was_never_committed_is_refused(parted: Path) -> None:
 # What a reader does with a part.
 
 def test_reset_puts_a_part_back_with_the_marks_that_are_still_to_do(hotpath: Hotpath,
-                                                                   parted: Path) -> None:
+                                                                    parted: Path) -> None:
     chapter = chapter_of(parted, 5)
     (chapter.starter_dir / "a.cpp").write_text("mine\n")
     done = hotpath("reset", "5", "--part", "2", root=parted)
@@ -249,8 +247,8 @@ def test_reset_puts_a_part_back_with_the_marks_that_are_still_to_do(hotpath: Hot
     backup, = (parted / ".hotpath/backup").iterdir()
     assert (backup / "a.cpp").read_text() == "mine\n"
     assert f"back: cp {backup.relative_to(parted)}/* chapters/05-e/" in done.stdout
-    again = hotpath("reset", "5", "--part", "2", root=parted)
-    assert again.stdout == "chapters/05-e is where part 2 begins already.\n"
+    repeated = hotpath("reset", "5", "--part", "2", root=parted)
+    assert repeated.stdout == "chapters/05-e is where part 2 begins already.\n"
     (chapter.starter_dir / "app.h").unlink()
     without = hotpath("reset", "5", "--part", "1", root=parted)
     assert starters.is_pristine(chapter)
@@ -309,21 +307,21 @@ def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:
 
 
 def test_a_hint_is_for_the_part_that_is_reached(hotpath: Hotpath, parted: Path) -> None:
-    def told(*arguments: str) -> str:
+    def reported(*arguments: str) -> str:
         return hotpath("hint", "4", *arguments, root=parted).stdout
 
-    first, second = told(), told()
+    first, second = reported(), reported()
     assert "part 1 of 04-d: About five" in first and "a hint for five" in first
     assert "hint 4 --part 1" in first
     assert "more about five" in second and "solution 4 --part 1 --anyway" in second
     (parted / ".hotpath/progress.json").write_text('{"04-d": {"part": 2}}')
-    assert "a hint for six" in told() and "more about six" in told()
-    assert "a hint for sums" in told("--part", "3")
-    assert "a hint for five" in told("--part", "1", "--level", "1")
+    assert "a hint for six" in reported() and "more about six" in reported()
+    assert "a hint for sums" in reported("--part", "3")
+    assert "a hint for five" in reported("--part", "1", "--level", "1")
     (parted / ".hotpath/progress.json").write_text('{"04-d": {"part": 4}}')
-    done = told()
+    done = reported()
     assert "All parts of 04-d hold" in done and "check 4\n" in done
-    assert "a hint for sums" in told("--level", "1")
+    assert "a hint for sums" in reported("--level", "1")
 
 
 def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath,

@@ -6,14 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-
+from scratch import THIRD, commit, edit, git, make_checkpoint, resolve
 from workbook.common.errors import UserError
 from workbook.common.paths import CHAPTERS, ROOT, SOLUTIONS
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.course.sync import MARKER, Sync
-
-from scratch import THIRD, commit, edit, git, make_checkpoint, resolve
 
 
 def text(root: Path, path: str) -> str:
@@ -134,9 +132,9 @@ def test_the_rule_names_hunks_without_a_mark(tiny: Path) -> None:
     edit(tiny / "chapters/02-b/app.h", "void app();", "void app();  // changed")
     chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
     starters.write_patch(chapter)
-    breaches = starters.check_rule(chapter)
-    assert [breach.file for breach in breaches] == ["app.h"]
-    assert "+void app();  // changed" in breaches[0].hunk
+    violations = starters.check_rule(chapter)
+    assert [violation.file for violation in violations] == ["app.h"]
+    assert "+void app();  // changed" in violations[0].hunk
 
 
 def test_a_file_whose_first_line_has_the_mark_is_free(tiny: Path) -> None:
@@ -148,7 +146,7 @@ def test_a_file_whose_first_line_has_the_mark_is_free(tiny: Path) -> None:
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
 def test_every_starter_marks_all_that_it_changes(chapter: Chapter) -> None:
-    assert [str(breach) for breach in starters.check_rule(chapter)] == []
+    assert [str(violation) for violation in starters.check_rule(chapter)] == []
 
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)

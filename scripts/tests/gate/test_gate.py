@@ -17,10 +17,9 @@ from pathlib import Path
 
 import programs
 import pytest
+from iterations import judging, of_chapter
 from lengths import ENOUGH_S, LONG, is_enough
 from sample import sampled, some
-from turns import judging, of_chapter
-
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.model import KQUEUE, MEASURE, RELEASE, Subject, Verdict
@@ -30,7 +29,7 @@ from workbook.servers import build
 
 JUDGED = [check.name for check in registry.CHECKS if check.decides]
 AT_HOME = [name for name in JUDGED if registry.named(name).after != "behaviour"]  # built once
-ELSEWHERE = [name for name in JUDGED if name not in AT_HOME]  # each in a build of its own
+OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a build of its own
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
 THREADED = [chapter for chapter in SERVERS if any(
     b"std::thread" in text for text in starters.sources(chapter.solution_dir).values())]
@@ -89,25 +88,25 @@ def once(chapters: list[Chapter], preset: str) -> pytest.MarkDecorator:
         if chapter.name in found])
 
 
-def built(chapter: Chapter, tree: starters.Tree, wanted: list[str], place: str = "") -> Subject:
+def built(chapter: Chapter, tree: starters.Tree, wanted: list[str], location: str = "") -> Subject:
     """A copy of a checkpoint with these sources, built as these checks need it: once for both
     behaviour and counting, and with the same flags on kqueue; faster where only behaviour is judged.
     The copies' place is called like the chapter if it is not given.
     """
-    place = place or chapter.name
+    location = location or chapter.name
     checks = registry.of(chapter, wanted)
     needed = {preset for found in checks for preset in found.builds}
-    stands_in = {RELEASE: MEASURE}
+    substitutes = {RELEASE: MEASURE}
     lean = all(found.name.startswith("behaviour.") and found.program.split()[0] == SERVER
                for found in checks)
 
     def make(preset: str) -> Path:
-        return programs.aside(place, tree, preset, chapter.program,
+        return programs.aside(location, tree, preset, chapter.program,
                               like=MEASURE if preset == KQUEUE else "", lean=lean)
 
-    made = {preset: make(preset) for preset in {stands_in.get(one, one) for one in needed}}
-    return Subject(chapter, programs.place(place),
-                   {preset: made[stands_in.get(preset, preset)] for preset in needed}, make=make)
+    made = {preset: make(preset) for preset in {substitutes.get(one, one) for one in needed}}
+    return Subject(chapter, programs.location(location),
+                   {preset: made[substitutes.get(preset, preset)] for preset in needed}, make=make)
 
 
 def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
@@ -127,7 +126,7 @@ def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
 
 @each_chapter
 def test_the_solution_passes(chapter: Chapter) -> None:
-    asked = [*AT_HOME, *elsewhere(chapter)]
+    asked = [*AT_HOME, *other_builds(chapter)]
     subject = built(chapter, starters.sources(chapter.solution_dir), asked)
     with judging():
         verdicts = list(check.judge(subject, asked))
@@ -136,11 +135,11 @@ def test_the_solution_passes(chapter: Chapter) -> None:
         found.name for found in registry.of(chapter, asked)]
 
 
-def elsewhere(chapter: Chapter) -> list[str]:
+def other_builds(chapter: Chapter) -> list[str]:
     """Under sanitizers, on kqueue, by TLS: the last server is asked in each of these builds, others
     in one, which is a new one where there is; all in all, if there is time.
     """
-    fitting = [found.name for found in registry.of(chapter, ELSEWHERE)]
+    fitting = [found.name for found in registry.of(chapter, OTHER_BUILDS)]
     if LONG or chapter == SERVERS[-1] or not fitting:
         return fitting
     new = [name for name in fitting if registry.named(name).level == chapter.level]
@@ -177,9 +176,9 @@ def test_the_check_catches_this_too(mutant: mutants.Mutant) -> None:
     catches(mutant, f"{mutant.chapter.name}-late")
 
 
-def catches(mutant: mutants.Mutant, place: str = "") -> None:
+def catches(mutant: mutants.Mutant, location: str = "") -> None:
     assert mutant.check in JUDGED
-    subject = built(mutant.chapter, mutants.sources(mutant), [mutant.check], place)
+    subject = built(mutant.chapter, mutants.sources(mutant), [mutant.check], location)
     if not caught_at_once(mutant, subject):
         found = {verdict.name: verdict for verdict in check.judge(subject, [mutant.check])}
         if mutant.case and f"{mutant.case} was skipped" in found[mutant.check].summary:

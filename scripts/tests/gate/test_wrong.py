@@ -8,7 +8,6 @@ import re
 
 import programs
 import pytest
-
 from workbook.checks.behaviour import cases, suite
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK
@@ -36,8 +35,8 @@ def test_the_case_that_the_page_names_catches_each_defect() -> None:
 
 def test_the_page_shows_every_defect() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    told = re.findall(r"^Run it: `--wrong ([\w-]+)`; caught by `([\w/.-]+)`\.$", page, re.M)
-    assert told == list(wrong.CAUGHT_BY.items())
+    reported = re.findall(r"^Run it: `--wrong ([\w-]+)`; caught by `([\w/.-]+)`\.$", page, re.M)
+    assert reported == list(wrong.CAUGHT_BY.items())
     assert set(SHOWN) == set(wrong.CAUGHT_BY)
     assert sorted(wrong.CAUGHT_BY) == sorted(file.stem for file in wrong.PATCHES.glob("*.patch"))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-
+from conftest import Hotpath, assert_refused
 from workbook.checks import check, clock, counted, registry
 from workbook.checks.behaviour import cases, rows, suite
 from workbook.checks.model import BASE, MEASURE, RELEASE, Subject, Verdict
@@ -25,12 +25,10 @@ from workbook.course import chapters, progress
 from workbook.course.chapters import Chapter, find
 from workbook.measure import compare, costs, speed
 from workbook.measure.costs import Costs
-from workbook.verbs import check as verb
-from workbook.verbs import verdicts as printed
 from workbook.servers import heads
 from workbook.servers.client import Received
-
-from conftest import Hotpath, assert_refused
+from workbook.verbs import check as verb
+from workbook.verbs import verdicts as printed
 
 pytestmark = pytest.mark.usefixtures("nothing_left")
 ROUTES = [case for case in cases.table() if case.check == "behaviour.requests"]
@@ -47,19 +45,19 @@ def subject(chapter: Chapter) -> Subject:
 
 
 def test_one_case_in_words_and_for_machines(hotpath: Hotpath) -> None:
-    told = hotpath("check", "2", "--solution", "--case", "page")
-    assert told.returncode == 0, told.stderr
-    assert "✓ behaviour.requests    1 of 1 cases" in told.stdout
-    assert "02-fewer-syscalls (solution): what was asked for PASS" in told.stdout
-    told = hotpath("check", "2", "--solution", "--case", "cuts/get-at-*", "--json")
-    report = json.loads(told.stdout)
+    reported = hotpath("check", "2", "--solution", "--case", "page")
+    assert reported.returncode == 0, reported.stderr
+    assert "✓ behaviour.requests    1 of 1 cases" in reported.stdout
+    assert "02-fewer-syscalls (solution): what was asked for PASS" in reported.stdout
+    reported = hotpath("check", "2", "--solution", "--case", "cuts/get-at-*", "--json")
+    report = json.loads(reported.stdout)
     assert report["passed"] and report["chapter"] == "02-fewer-syscalls"
     assert [(c["name"], c["status"]) for c in report["checks"]] == [("behaviour.cuts", "pass")]
 
 
 def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
-    told = hotpath("check", "3", "--solution", "--only", "cost", "--json")
-    figures = {c["name"]: c for c in json.loads(told.stdout)["checks"]}
+    reported = hotpath("check", "3", "--solution", "--only", "cost", "--json")
+    figures = {c["name"]: c for c in json.loads(reported.stdout)["checks"]}
     assert figures["cost.syscalls"]["value"] == 5
     assert figures["cost.syscalls"]["by_call"]["writev"] == 1
     assert figures["cost.instructions"]["status"] == "info"
@@ -101,15 +99,15 @@ def test_a_failed_case_is_told_in_full(chapter: Chapter, verdicts: Callable[...,
     verdicts(Verdict("behaviour.requests", "fail", "67 of 68 cases", failures=[failure()]),
              Verdict("cost.syscalls", "pass", "6 system calls a request, budget 6"))
     assert verb.run(chapter) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in ("✗ behaviour.requests    67 of 68 cases", "✗ requests/echo RFC 9110 §9.3.3",
                  "sent      POST /echo HTTP/1.1\\r\\n", "expected  HTTP/1.1 200 OK",
                  "got       HTTP/1.1 404 Not Found", "so        the answer differs from byte 9 on",
                  "again     ./scripts/hotpath check 2 --case 'requests/echo'",
                  "by hand   ./scripts/hotpath run 2", "/dev/tcp/127.0.0.1/8080", "taken back",
                  "02-fewer-syscalls: NOT YET, 1 of 2 checks fail"):
-        assert part in said, said
-    assert "remembered" not in said
+        assert part in output, output
+    assert "remembered" not in output
 
 
 def test_what_came_is_shown_as_it_came_and_as_it_is_compared(
@@ -119,11 +117,11 @@ def test_what_came_is_shown_as_it_came_and_as_it_is_compared(
     verdicts(Verdict("behaviour.requests", "fail", "67 of 68 cases", failures=[
         suite.Failure(case, "it is wrong", Received(rows.NOT_FOUND, "closed", 0.1, raw))]))
     assert verb.run(find("9")) == 1
-    said = capsys.readouterr().out
-    for part in (f", then the end; {heads.HOW_TOLD}",
+    output = capsys.readouterr().out
+    for part in (f", then the end; {heads.WORDING}",
                  "got       HTTP/1.1 404 Not Found\\r\\nDate: ",
                  "told so   HTTP/1.1 404 Not Found\\r\\nContent-Type: text/plain"):
-        assert part in said, said
+        assert part in output, output
 
 
 @pytest.mark.parametrize("built, page", [
@@ -139,8 +137,8 @@ def test_the_page_that_helps_is_told_once(
         (tmp_path / "part1" / "02-fewer-syscalls.html").touch()
     verdicts(Verdict("behaviour.requests", "fail", "65 of 68 cases", failures=[failure()] * 3))
     verb.run(chapter)
-    said = capsys.readouterr().out
-    assert said.count("  read ") == 1 and page in said
+    output = capsys.readouterr().out
+    assert output.count("  read ") == 1 and page in output
 
 
 def test_a_case_without_answers_is_told_in_words(
@@ -150,12 +148,12 @@ def test_a_case_without_answers_is_told_in_words(
     still = suite.Failure(case, "the server was still running 4 s after SIGTERM")
     verdicts(Verdict("behaviour.stop", "fail", "1 of 2 cases", failures=[still]))
     assert verb.run(chapter) == 1
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in ("✗ stop/half-a-request-for-ever signal(7)", "done      a client has its page",
                  "expected  the server ends within a second", "got       the server was still",
                  "again     ./scripts/hotpath check 2 --case 'stop/half-a-request-for-ever'"):
-        assert part in said, said
-    assert "by hand" not in said
+        assert part in output, output
+    assert "by hand" not in output
 
 
 def test_a_case_of_another_build_is_not_tried_by_hand_in_this_one(chapter: Chapter) -> None:
@@ -167,8 +165,11 @@ def test_a_case_of_another_build_is_not_tried_by_hand_in_this_one(chapter: Chapt
 
 def test_either_answer_is_told_where_two_are_right(chapter: Chapter) -> None:
     case = next(c for c in cases.table() if c.name == "framing/expect-with-body-at-once")
-    told = printed._explain(chapter, False, suite.Failure(case, "", Received(b"", "closed", 0.1)))
-    assert "with or without 100 Continue" in told["expected"]
+    reported = printed._explain(
+    chapter, False, suite.Failure(
+        case, "", Received(
+            b"", "closed", 0.1)))
+    assert "with or without 100 Continue" in reported["expected"]
 
 
 def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
@@ -176,13 +177,13 @@ def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Ca
     many = [suite.Failure(case, "the connection was closed without an answer") for case in ROUTES]
     verdicts(Verdict("behaviour.requests", "fail", "0 of 68 cases", failures=many))
     assert verb.run(chapter, solution=True) == 1
-    said = capsys.readouterr().out
-    assert said.count("✗ requests/") == 3
-    assert f"also failing: behaviour.requests {len(ROUTES) - 3}\n" in said
-    assert f"check 2 --solution --case '{ROUTES[3].name}'" in said
+    output = capsys.readouterr().out
+    assert output.count("✗ requests/") == 3
+    assert f"also failing: behaviour.requests {len(ROUTES) - 3}\n" in output
+    assert f"check 2 --solution --case '{ROUTES[3].name}'" in output
 
 
-@pytest.mark.parametrize("refused", ["logged", "secured", "turned_away"])
+@pytest.mark.parametrize("refused", ["logged", "secured", "rejected"])
 def test_a_server_without_an_option_is_counted_without_it(
         refused: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that does not know --access-log ends at once: that is no other cost's fault."""
@@ -204,9 +205,9 @@ def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Cal
         {"syscalls": 573}, by_call={"close": 1, "recv": 572}))
     verdicts(over)
     assert verb.run(chapter) == 1
-    said = capsys.readouterr().out
-    assert "✗ cost.syscalls         573 system calls a request, budget 6" in said
-    assert "by call   recv 572, close 1" in said and "./scripts/hotpath trace 2" in said
+    output = capsys.readouterr().out
+    assert "✗ cost.syscalls         573 system calls a request, budget 6" in output
+    assert "by call   recv 572, close 1" in output and "./scripts/hotpath trace 2" in output
 
 
 def test_what_stops_all_checks_is_told_once(chapter: Chapter, verdicts: Callable[..., None],
@@ -215,9 +216,9 @@ def test_what_stops_all_checks_is_told_once(chapter: Chapter, verdicts: Callable
     verdicts(*(Verdict(name, "fail", f"0 of 9 cases; {note.splitlines()[0]}", note)
                for name in ("behaviour.bodies", "behaviour.cuts")))
     assert verb.run(chapter) == 1
-    said = capsys.readouterr().out
-    assert said.count("no port") == 1 and "✗ behaviour.bodies, behaviour.cuts" in said
-    assert "✗ behaviour.cuts        0 of 9 cases; server ended before" in said
+    output = capsys.readouterr().out
+    assert output.count("no port") == 1 and "✗ behaviour.bodies, behaviour.cuts" in output
+    assert "✗ behaviour.cuts        0 of 9 cases; server ended before" in output
 
 
 def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
@@ -227,10 +228,10 @@ def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
              Verdict("cost.syscalls", "skip", "no strace"),
              Verdict("speed", "info", "2.10 ×", figures={"medal": "bronze"}))
     assert verb.run(chapter) == 0
-    said = capsys.readouterr().out
-    assert "remembered, medal bronze" in said and "02-fewer-syscalls: PASS, 1 skipped" in said
+    output = capsys.readouterr().out
+    assert "remembered, medal bronze" in output and "02-fewer-syscalls: PASS, 1 skipped" in output
     for step in ("What it did", "diff 2", "solution 2", "check 3"):
-        assert step in said.partition("Next: ")[2]
+        assert step in output.partition("Next: ")[2]
     for part in ({"solution": True}, {"case": "page"}, {"only": ["cost"]}):
         assert verb.run(chapter, **part) == 0
         assert "remembered" not in capsys.readouterr().out
@@ -322,8 +323,11 @@ def test_only_a_clear_word_changes_a_medal(
     monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
     goals = replace(chapter, speed={"silver": 3.0, "bronze": 1.5})
     progress.mark_passed(goals, had)
-    clock_says = replace(compared(low, verdict), high=high)
-    progress.mark_passed(goals, speed.medal(goals, clock_says), speed.missed(goals, clock_says))
+    clock_returns = replace(compared(low, verdict), high=high)
+    progress.mark_passed(
+    goals, speed.medal(
+        goals, clock_returns), speed.missed(
+            goals, clock_returns))
     assert progress.medal(goals) == has
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import programs
 import pytest
-
 from workbook.checks.behaviour.rows import PAGE_ANSWER
 from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS
@@ -35,11 +34,11 @@ def test_the_naive_server_pays_for_every_byte() -> None:
 
 def test_it_says_the_same_twice() -> None:
     server = programs.solution("03-data-layout", "measure")
-    once, again = costs.count(server), costs.count(server)
-    assert once.by_call == again.by_call
-    assert once[costs.ALLOCATIONS] == again[costs.ALLOCATIONS] == 2
-    assert once.figures["alloc_bytes"] == again.figures["alloc_bytes"]
-    assert once[costs.INSTRUCTIONS] == pytest.approx(again[costs.INSTRUCTIONS], abs=100)
+    once, repeated = costs.count(server), costs.count(server)
+    assert once.by_call == repeated.by_call
+    assert once[costs.ALLOCATIONS] == repeated[costs.ALLOCATIONS] == 2
+    assert once.figures["alloc_bytes"] == repeated.figures["alloc_bytes"]
+    assert once[costs.INSTRUCTIONS] == pytest.approx(repeated[costs.INSTRUCTIONS], abs=100)
     assert not once.skipped
 
 

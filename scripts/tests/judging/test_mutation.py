@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from workbook.checks.behaviour import suite
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
@@ -25,8 +24,9 @@ def planted() -> list[Mutant]:
     lines = (SOLUTIONS / NAME).read_text(encoding="utf-8").splitlines(keepends=True)
 
     def change(old: str, new: str) -> Mutant:
-        (place,) = [place for place, line in enumerate(lines) if old in line]
-        return Mutant("http_parser.cpp", place + 1, lines[place], lines[place].replace(old, new))
+        (location,) = [location for location, line in enumerate(lines) if old in line]
+        return Mutant("http_parser.cpp", location + 1,
+                      lines[location], lines[location].replace(old, new))
 
     return [change(METHOD, METHOD + " break;"), change(METHOD, METHOD + "  // so"),
             change(METHOD, METHOD.replace("GET", "GOT")), change(SPACE, "c < 0x20")]

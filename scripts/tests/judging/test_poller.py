@@ -6,17 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
-
 from workbook.checks import poller, registry
 from workbook.checks.model import KQUEUE, Subject, Verdict
 from workbook.common.paths import SCRIPTS
 from workbook.course.chapters import find
 
 
-def judged(build: Path, says: str) -> Verdict:
+def judged(build: Path, prints: str) -> Verdict:
     """Of a program that is not the real one, which would have to be built."""
     program = build / poller.PROGRAM
-    program.write_text(f"#!/bin/sh\n{says}\n")
+    program.write_text(f"#!/bin/sh\n{prints}\n")
     program.chmod(0o755)
     subject = Subject(find("6"), build, {KQUEUE: build / "server"})
     verdict, = poller.judge(subject, [registry.named("seam.poller")])

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from workbook.checks import registry, seam
 from workbook.checks.model import RELEASE, Subject, Verdict
 from workbook.course.chapters import find
@@ -26,7 +25,7 @@ LOCKS = ("#include <mutex>\nstd::mutex one;\n"
          "void lock() { std::lock_guard guard(one); }\n")
 SIGNALLED = ("#include <condition_variable>\nstd::condition_variable all;\n"
              "void wait(std::unique_lock<std::mutex>& lock) { all.wait(lock); }\n")
-YIELDS = "#include <thread>\nvoid give_way() { std::this_thread::yield(); }\n"
+YIELDS = "#include <thread>\nvoid release_caches() { std::this_thread::yield(); }\n"
 PRINTS = '#include <cstdio>\nvoid tell(int n) { std::fprintf(stderr, "%d", n); }\n'
 FORTIFIED = ("#include <sys/socket.h>\nlong g(int fd, char* p, unsigned long n) {\n"
              "    char own[16];\n    (void)p;\n    return ::recv(fd, own, n, 0) + own[0];\n}\n")

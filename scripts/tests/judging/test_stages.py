@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
+from conftest import Hotpath, assert_refused
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import rows, suite
 from workbook.checks.model import Check, Subject, Verdict
@@ -19,10 +19,9 @@ from workbook.servers.client import Received
 from workbook.verbs import check as verb
 from workbook.verbs import verdicts
 
-from conftest import Hotpath, assert_refused
-
 Judged = Callable[..., None]
-CASE = next(case for case in registry.named("behaviour.cuts").cases() if case.expect)  # type: ignore
+CASE = next(case for case in registry.named(
+    "behaviour.cuts").cases() if case.expect)  # type: ignore
 
 
 @pytest.fixture
@@ -58,7 +57,8 @@ def judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judged:
 
     def set_to(*verdicts: Verdict) -> None:
         monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
-        monkeypatch.setattr(check, "built", lambda chapter, *_, **__: Subject(chapter, tmp_path, {}))
+        monkeypatch.setattr(check, "built", lambda chapter, *_,
+                            **__: Subject(chapter, tmp_path, {}))
         monkeypatch.setattr(check, "judge", lambda subject, names: iter(
             [verdict for verdict in verdicts if verdict.name in names]))
 
@@ -102,36 +102,36 @@ def test_the_lines_stand_below_their_part(chapter: Chapter, judged: Judged,
                                           capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(8000, cuts=True))
     assert verb.run(chapter) == 1
-    said = capsys.readouterr().out
-    assert said.startswith("✓ behaviour.requests    cases\n✓ part 1 of 3: The first\n"
-                           "  ✓ behaviour.bodies      cases\n")
+    output = capsys.readouterr().out
+    assert output.startswith("✓ behaviour.requests    cases\n✓ part 1 of 3: The first\n"
+                             "  ✓ behaviour.bodies      cases\n")
     for line in ("\n· speed                 2 ×\n",
                  "  ✓ cost.instructions     8,000 instructions a request, budget 9,000\n",
                  "✗ part 2 of 3: The second\n  ✗ cost.instructions     8,000 instructions",
                  "· part 3 of 3: The third\n  · behaviour.cuts        cases\n",
                  "02-fewer-syscalls: NOT YET, you are in part 2 of 3: The second"):
-        assert line in said, said
-    assert "it hangs" not in said  # that is not its turn yet
-    assert said.count("read ") == 1 and progress.reached(chapter) == 2
+        assert line in output, output
+    assert "it hangs" not in output  # that is not its turn yet
+    assert output.count("read ") == 1 and progress.reached(chapter) == 2
 
 
 def test_what_must_stay_green_is_told_first(chapter: Chapter, judged: Judged,
                                             capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(8000, requests=True, cuts=True))
     assert verb.run(chapter) == 1
-    said = capsys.readouterr().out
-    assert "✗ requests/case" in said and "✗ cuts/case" not in said
+    output = capsys.readouterr().out
+    assert "✗ requests/case" in output and "✗ cuts/case" not in output
     assert ("NOT YET, 1 of the checks that must stay green fail; you are in part 2 of 3: "
-            "The second") in said
+            "The second") in output
 
 
 def test_one_part_is_judged_alone(chapter: Chapter, judged: Judged,
                                   capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(4800, cuts=True))
     assert verb.run(chapter, part=2) == 0
-    said = capsys.readouterr().out
-    assert "02-fewer-syscalls: part 2 of 3 PASS" in said and "cuts" not in said
-    assert "Next: part 3, The third: " in said and "check 2 --part 3" in said
+    output = capsys.readouterr().out
+    assert "02-fewer-syscalls: part 2 of 3 PASS" in output and "cuts" not in output
+    assert "Next: part 3, The third: " in output and "check 2 --part 3" in output
     assert progress.reached(chapter) == 3 and not progress.passed(chapter)
     assert verb.run(chapter, part=1) == 0 and progress.reached(chapter) == 3
     assert verb.run(chapter, part=3) == 1 and not progress.passed(chapter)
@@ -174,8 +174,8 @@ def test_a_part_tells_where_it_is_read_of(chapter: Chapter, judged: Judged,
     judged(*found(8000, requests=True, cuts=True))
     sections = {"cost.instructions": "#cost", "behaviour.requests": "#all"}
     verb.run(replace(chapter, sections=sections))
-    said = capsys.readouterr().out
-    assert "read      page#all\n            page#two\n" in said and "#cost" not in said
+    output = capsys.readouterr().out
+    assert "read      page#all\n            page#two\n" in output and "#cost" not in output
 
 
 def test_a_case_may_have_a_section_of_its_own(chapter: Chapter, judged: Judged,
@@ -185,9 +185,9 @@ def test_a_case_may_have_a_section_of_its_own(chapter: Chapter, judged: Judged,
     judged(*found(8000, requests=True, cuts=True))
     verb.run(replace(chapter, sections={"behaviour.requests": "#all"}, case_sections={
         "requests/ca*": "#own", "requests/*": "#rest"}))
-    said = capsys.readouterr().out
-    assert "  read      page#own\n            page#two\n" in said
-    assert said.count("page#own") == 2 and "page#all" not in said
+    output = capsys.readouterr().out
+    assert "  read      page#own\n            page#two\n" in output
+    assert output.count("page#own") == 2 and "page#all" not in output
 
 
 def test_a_chapter_without_parts_has_none(hotpath: Hotpath) -> None:

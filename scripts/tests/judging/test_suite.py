@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from workbook.checks import registry
 from workbook.checks.behaviour import alone, cases, rows, suite, wording
 from workbook.common.errors import UserError
@@ -184,10 +183,10 @@ def test_enough_of_many_clients_must_be_answered(
 def test_who_sips_waits_in_between(serve: Callable[[Serve], tuple[str, int]]) -> None:
     case = page_case()
     sips = rows.row("x", (Sip(10, 0.01), rows.get()), rows.PAGE_ANSWER, "RFC")
-    for one, least in ((case, 0.0), (sips, 0.01 * (len(rows.PAGE_ANSWER) // 10))):
+    for one, minimum in ((case, 0.0), (sips, 0.01 * (len(rows.PAGE_ANSWER) // 10))):
         started = time.monotonic()
         assert suite.perform(one, serve(answers(rows.PAGE_ANSWER))) is None
-        assert time.monotonic() - started >= least
+        assert time.monotonic() - started >= minimum
 
 
 def test_threads_that_serve_nobody_are_told() -> None:
@@ -433,7 +432,7 @@ def error_head(page: bytes = ERROR_PAGE) -> bytes:
 
 def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
     page, error = ERROR_PAGE, error_head()
-    for raw, told in [
+    for raw, reported in [
         (dated(rows.PAGE_ANSWER), rows.PAGE_ANSWER),
         (dated(rows.PAGE_HEAD) + dated(rows.PAGE_ANSWER), rows.PAGE_HEAD + rows.PAGE_ANSWER),
         (rows.CONTINUE + dated(rows.echoed(b"x")), rows.CONTINUE + rows.echoed(b"x")),
@@ -441,7 +440,7 @@ def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
         (error, rows.NOT_FOUND.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"),
         (rows.NOT_FOUND, rows.NOT_FOUND),
     ]:
-        assert heads.plain(raw) == told
+        assert heads.plain(raw) == reported
     for wrong in (error + page[:-1], error + b"x" * len(page)):
         assert b"text/html" in heads.plain(wrong)
     assert b"Date" in heads.plain(dated(rows.PAGE_ANSWER).replace(b"Mon, ", b"Monday, "))
@@ -462,8 +461,8 @@ def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
 def test_what_an_answer_of_chapter_9_lacks_is_told(old: bytes, new: bytes, late_s: float,
                                                    problem: str) -> None:
     raw = dated(rows.PAGE_ANSWER).replace(old, new)
-    said = heads.lacking(raw, THEN + late_s, THEN + late_s)
-    assert problem in said and bool(problem) == bool(said)
+    output = heads.lacking(raw, THEN + late_s, THEN + late_s)
+    assert problem in output and bool(problem) == bool(output)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUTIONS
 from workbook.course import chapters
@@ -132,15 +131,15 @@ def test_files_stand_beside_those_who_are_here(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(needs, "lacking", lambda program: (
         "not here" if program in ("h2o", "lighttpd", "caddy") else lacking(program)))
     monkeypatch.setattr(part3, "SECONDS", 0.3)
-    rows, remarks = part3.beside_rivals("09-files", 1)
+    rows, remarks = part3.against_rivals("09-files", 1)
     assert list(rows)[0] == "ours" and "h2o" not in rows
     assert ("nginx" in rows) == (not lacking("nginx"))
     assert all(row[size] > 0 for row in rows.values() for size in ("1 KiB", "128 KiB"))
     report.print_files(rows, remarks)
-    said, progress = capsys.readouterr()
+    output, progress = capsys.readouterr()
     assert "round 1 of 1: 09-files, 1 KiB" in progress
-    assert "09-files" in said and "128 KiB" in said
-    assert "h2o is not beside them: not here" in said
+    assert "09-files" in output and "128 KiB" in output
+    assert "h2o is not beside them: not here" in output
 
 
 # The report.
@@ -243,9 +242,9 @@ def test_a_full_disk(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(report, "write_atomically", full)
-    with pytest.raises(UserError, match="build/report: No space left") as told:
+    with pytest.raises(UserError, match="build/report: No space left") as reported:
         report.write(results)
-    assert "df -h" in told.value.fix
+    assert "df -h" in reported.value.fix
 
 
 # The recorded figures.
@@ -290,10 +289,10 @@ def test_a_damaged_results_file_is_named(results: dict[str, Any], tmp_path: Path
     file = tmp_path / "ladder.json"
     for text, words in damaged(results):
         file.write_text(text)
-        with pytest.raises(UserError) as told:
+        with pytest.raises(UserError) as reported:
             recorded.load(file)
-        assert str(file) in told.value.message and words in told.value.message, told.value.message
-        assert "git checkout" in told.value.fix and "record" in told.value.fix
+        assert str(file) in reported.value.message and words in reported.value.message, reported.value.message
+        assert "git checkout" in reported.value.fix and "record" in reported.value.fix
     file.unlink()
     with pytest.raises(UserError, match="there is no"):
         recorded.load(file)
@@ -368,9 +367,9 @@ def test_a_bench_that_is_stopped_writes_nothing() -> None:
         if "round 1" in line:
             break
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=20)
-    assert process.returncode == 130, said
-    assert "nothing was written" in said
+    _, output = process.communicate(timeout=20)
+    assert process.returncode == 130, output
+    assert "nothing was written" in output
     assert (page.stat().st_mtime_ns if page.exists() else None) == before
 
 

@@ -33,7 +33,7 @@ def test_a_ratio_is_of_two_that_ran_in_the_same_round() -> None:
              ("clients", "floor"): results(1, 5, 2),
              ("clients", "12-streaming"): results(2, 11, 5),
              ("clients", "15-tls"): results(3, 12, 9)}
-    rows = top.beside_the_floor(found, ["floor-dated", "floor", "12-streaming", "15-tls"])
+    rows = top.against_the_floor(found, ["floor-dated", "floor", "12-streaming", "15-tls"])
     assert rows["floor-dated"]["label"] == "the floor"
     assert rows["floor-dated"]["clients_ratio"] == 1 and rows["floor"]["clients_ratio"] == 0.5
     last = rows["15-tls"]

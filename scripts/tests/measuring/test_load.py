@@ -14,7 +14,6 @@ from pathlib import Path
 import programs
 import psutil
 import pytest
-
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.machine import network
@@ -279,7 +278,7 @@ def test_a_phase_starts_when_the_last_is_over() -> None:
 
 def test_a_server_that_is_never_done_has_no_second_figure(made: Made,
                                                           monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "settle", lambda server, rest_s: False)
+    monkeypatch.setattr(load, "settle", lambda server, pause_s: False)
     with load.serving(made("receive(client); client.sendall(OK)")) as server:
         first, second = stress.measure(server, [QUICK, QUICK])
     assert first.reason is None
@@ -334,7 +333,7 @@ def test_a_network_of_our_own(made: Made) -> None:
     with load.serving(made("receive(client); client.sendall(OK)")) as server:
         assert _network_of(server.pid) != _network_of(os.getpid())
         assert load.run_phase(server, QUICK).reason is None
-    assert network.room() == 1
+    assert network.space() == 1
 
 
 def _network_of(pid: int) -> str:

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
+from conftest import Hotpath, assert_refused
 from workbook.common.errors import UserError
 from workbook.common.paths import RESULTS
 from workbook.figures import charts, machines
-
-from conftest import Hotpath, assert_refused
 
 
 @pytest.fixture

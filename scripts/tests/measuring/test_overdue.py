@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from workbook.common.paths import SCRIPTS
 from workbook.experiments import overload, tools
 
 SOURCES = SCRIPTS / "deadlines"
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 
 # What is wrong, where, and what is said of it.
 WRONG = {
@@ -42,7 +41,7 @@ def program() -> Iterator[Path]:
 def check(program: Path, seed: int) -> str:
     """What is said of the ways that are wrong."""
     done = subprocess.run([str(program), "check", str(seed)], capture_output=True, text=True,
-                          timeout=PATIENCE_S)
+                          timeout=TIMEOUT_S)
     assert done.returncode == bool(done.stderr)
     return done.stderr
 
@@ -61,8 +60,8 @@ def test_a_way_that_is_wrong_is_found(wrong: str, tmp_path: Path) -> None:
             assert text.count(old) == 1
             text = text.replace(old, new)
         (tmp_path / file.name).write_text(text, encoding="utf-8")
-    said = check(tools.compiled(tmp_path / "deadlines.cpp", tmp_path / "deadlines"), 1)
-    assert said.startswith(words) and said.count("\n") == 1
+    output = check(tools.compiled(tmp_path / "deadlines.cpp", tmp_path / "deadlines"), 1)
+    assert output.startswith(words) and output.count("\n") == 1
 
 
 def test_every_way_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-
+from conftest import Hotpath, assert_refused
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT
 from workbook.machine import network
 from workbook.measure import pgo
 from workbook.measure.load import Phase
-
-from conftest import Hotpath, assert_refused
 
 # It answers every request, and SIGTERM ends it at once.
 KILLED = f"""\

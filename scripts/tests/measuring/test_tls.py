@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 
 import pytest
-
 from workbook.common.errors import UserError
 from workbook.experiments import flood, secured, tls
 from workbook.experiments.tools import solution
@@ -29,21 +28,21 @@ def test_who_speaks_another_version_is_not_timed(start: secured.Start) -> None:
         secured.must_speak(held, "TLSv1.3")
 
 
-@pytest.mark.parametrize("kind", tls.VISIT_KINDS)
+@pytest.mark.parametrize("kind", tls.CONNECTION_KINDS)
 def test_a_visit_is_what_it_is_called(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls, "VISITS", 20)
     monkeypatch.setattr(tls, "FEW", 2)
-    visit = tls.VISIT_KINDS[kind]
-    pair = visit.make_pair() if visit.version else None
-    assert tls._visits_us(secured.ours(solution(secured.TLS), pair), visit) > 0
+    connection = tls.CONNECTION_KINDS[kind]
+    pair = connection.make_pair() if connection.version else None
+    assert tls._visits_us(secured.ours(solution(secured.TLS), pair), connection) > 0
 
 
 def test_who_does_not_resume_is_not_timed(start: secured.Start) -> None:
     with start("--ticket-lifetime", "1") as server, pytest.raises(UserError, match="did not resume"):
-        come = tls._visitor(server, tls.VISIT_KINDS["resumed13"])
-        come()
+        connect = tls._pausing_client(server, tls.CONNECTION_KINDS["resumed13"])
+        connect()
         time.sleep(2.1)
-        come()
+        connect()
 
 
 def test_a_flood_is_answered_and_ends(start: secured.Start,

@@ -16,7 +16,6 @@ import tree_sitter_cpp
 import typer
 import yaml
 from tree_sitter import Language, Node, Parser
-
 from workbook.common.paths import RESULTS, ROOT, SOLUTIONS
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.figures import colours, picture, recorded
@@ -122,14 +121,14 @@ def functions() -> Iterator[tuple[str, Node]]:
 
 
 def test_functions_are_short() -> None:
-    lengths = {place: function.end_point.row - function.start_point.row + 1
-               for place, function in functions()}
+    lengths = {location: function.end_point.row - function.start_point.row + 1
+               for location, function in functions()}
     assert lengths
-    assert not {place: lines for place, lines in lengths.items() if lines > LONGEST_FUNCTION}
+    assert not {location: lines for location, lines in lengths.items() if lines > LONGEST_FUNCTION}
 
 
 def test_what_differs_by_system_differs_outside_functions() -> None:
-    assert not [place for place, function in functions()
+    assert not [location for location, function in functions()
                 if list(nodes(function, "preproc_if", "preproc_ifdef"))]
 
 
@@ -137,9 +136,9 @@ def test_the_sources_are_formatted() -> None:
     if not shutil.which(CLANG_FORMAT):
         pytest.skip(f"{CLANG_FORMAT} is not here, and other versions format otherwise")
     sources = [str(file) for file in tracked() if file.suffix in CPP]
-    told = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *sources], capture_output=True,
-                          text=True)
-    assert told.returncode == 0, told.stderr.replace(f"{ROOT}/", "")
+    reported = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *sources], capture_output=True,
+                              text=True)
+    assert reported.returncode == 0, reported.stderr.replace(f"{ROOT}/", "")
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda path: path.name)
@@ -156,9 +155,9 @@ def test_a_preset_configures(preset: str, tmp_path: Path) -> None:
 
 
 def configure(*arguments: str) -> None:
-    told = subprocess.run(["cmake", "-G", "Ninja", *arguments], cwd=ROOT, capture_output=True,
-                          text=True)
-    assert told.returncode == 0, told.stdout + told.stderr
+    reported = subprocess.run(["cmake", "-G", "Ninja", *arguments], cwd=ROOT, capture_output=True,
+                              text=True)
+    assert reported.returncode == 0, reported.stdout + reported.stderr
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -191,12 +190,12 @@ def test_every_command_that_is_named_exists() -> None:
     verbs = typer.main.get_command(cli.app).commands
     named = mentions()
     assert {"README.md", ".ci/run"} <= {file for file, _, _ in named}
-    for file, verb, rest in named:
+    for file, verb, remainder in named:
         assert verb in verbs, f"{file}: there is no verb {verb}"
         known = {option for parameter in verbs[verb].params for option in parameter.opts}
-        options = re.findall(r"(?<=\s)--[a-z][\w-]*", rest.partition(" -- ")[0])
+        options = re.findall(r"(?<=\s)--[a-z][\w-]*", remainder.partition(" -- ")[0])
         free = verbs[verb].context_settings.get("ignore_unknown_options")
-        assert free or set(options) <= known | {"--help"}, f"{file}: {verb}{rest}"
+        assert free or set(options) <= known | {"--help"}, f"{file}: {verb}{remainder}"
 
 
 def test_what_the_readme_links_to_is_here() -> None:

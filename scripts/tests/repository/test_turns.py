@@ -9,32 +9,31 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import iterations
 import lengths
 import programs
 import pytest
 import sample
 import timetable
-import turns
+from conftest import PRECOMPILING
 from workbook.checks.behaviour.cases import select
 from workbook.machine import needs
-
-from conftest import PRECOMPILING
 
 
 def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "BUILD", tmp_path)
+    monkeypatch.setattr(iterations, "BUILD", tmp_path)
     entered = {name: threading.Event() for name in ("first", "alone", "late")}
     leave = {name: threading.Event() for name in entered}
 
-    def visit(name: str) -> None:
-        with turns._turn(name == "alone"):
+    def connection(name: str) -> None:
+        with iterations._iteration(name == "alone"):
             entered[name].set()
             assert leave[name].wait(20)
 
     threads = []
     for name in entered:
-        threads.append(threading.Thread(target=visit, args=(name,)))
+        threads.append(threading.Thread(target=connection, args=(name,)))
         threads[-1].start()
         assert entered[name].wait(0.3) == (name == "first")
     for now, then in (("first", "alone"), ("alone", "late")):
@@ -48,16 +47,16 @@ def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
 
 def test_no_more_judge_at_once_than_there_are_processors(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "BUILD", tmp_path)
-    monkeypatch.setattr(turns, "available_cpus", lambda: 2)
+    monkeypatch.setattr(iterations, "BUILD", tmp_path)
+    monkeypatch.setattr(iterations, "available_cpus", lambda: 2)
     third = threading.Event()
 
     def judge() -> None:
-        with turns.judging():
+        with iterations.judging():
             third.set()
 
-    with turns.judging():
-        with turns.judging():
+    with iterations.judging():
+        with iterations.judging():
             thread = threading.Thread(target=judge)
             thread.start()
             assert not third.wait(0.5)
@@ -79,7 +78,7 @@ class Item:
 def test_what_is_late_comes_behind_all_but_who_is_alone() -> None:
     order = [Item(Path("gate/test_a.py")), Item(Path("book/test_b.py")),
              Item(Path("gate/test_a.py"), "late"), Item(Path("servers/test_c.py"), "alone")]
-    assert sorted(reversed(order), key=turns._rank) == order
+    assert sorted(reversed(order), key=iterations._rank) == order
 
 
 def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +99,7 @@ def test_the_table_adds_up() -> None:
     assert [line[0] for line in lines[1:]] == ["a/", "test_y.py", "test_x.py", "b/", "test_z.py",
                                                "all"]
     assert lines[1][1:] == ["3", "80", "s", "10", "s"] and lines[-1][1:] == ["7", "150", "s", "11",
-                                                                            "s"]
+                                                                             "s"]
 
 
 @pytest.fixture
@@ -136,7 +135,8 @@ def test_what_is_not_is_not(entries: dict[str, dict[str, str]], what: str) -> No
 def test_a_sample_leaves_only_cuts_out(capsys: pytest.CaptureFixture[str]) -> None:
     cases = select(7)
     kept = sample.sampled(cases)
-    assert kept == sample.sampled(cases) and f"HOTPATH_SEED={sample.SEED}" in capsys.readouterr().out
+    assert kept == sample.sampled(
+        cases) and f"HOTPATH_SEED={sample.SEED}" in capsys.readouterr().out
     left_out = {case.name for case in cases} - {case.name for case in kept}
     assert left_out and all("-at-" in name for name in left_out)
     assert {case.check for case in kept} == {case.check for case in cases}

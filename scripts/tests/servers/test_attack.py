@@ -16,8 +16,8 @@ from workbook.servers.process import Server, running
 
 PATIENT = ("--limits", "600,600,600,2,1", "--min-rate", "0")  # the clock helps nobody
 ATTACKED_S = 8.0
-LEAST = 300  # requests, however busy the machine is
-PATIENCE_S = 60.0
+MINIMUM = 300  # requests, however busy the machine is
+TIMEOUT_S = 60.0
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a running program"),
@@ -25,34 +25,34 @@ pytestmark = [
 ]
 
 
-def settled(server: Server, at_rest: int) -> int:
+def settled(server: Server, when_idle: int) -> int:
     """Descriptors once those who lingered are gone."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (now := attack.descriptors(server)) > at_rest and time.monotonic() < deadline:
+    deadline = time.monotonic() + TIMEOUT_S
+    while (now := attack.descriptors(server)) > when_idle and time.monotonic() < deadline:
         time.sleep(0.1)
     return now
 
 
 def test_who_is_polite_is_served_beside_ten_thousand_who_are_not() -> None:
     binary = programs.solution("13-overload", "measure")
-    if stress.raise_descriptor_limit() < attack.RUDE + attack.SPARE:
+    if stress.raise_descriptor_limit() < attack.HOSTILE + attack.SPARE:
         pytest.skip("this system has not as many descriptors")
-    arguments = ("--threads", "2", *attack.ROOM, *PATIENT)
+    arguments = ("--threads", "2", *attack.CAPACITY, *PATIENT)
     with network.own(), running(binary, *arguments) as server:
-        at_rest = attack.descriptors(server)
+        when_idle = attack.descriptors(server)
         attack.hold_to(server)
-        with connect((server.host, server.port), PATIENCE_S) as neighbour:
+        with connect((server.host, server.port), TIMEOUT_S) as neighbour:
             served(neighbour)
             with attack.attacked(server):
-                polite = attack.ask(server, ATTACKED_S, LEAST)
-                there = attack.descriptors(server)
+                polite = attack.ask(server, ATTACKED_S, MINIMUM)
+                present = attack.descriptors(server)
                 served(neighbour)
-            assert settled(server, at_rest + 1) == at_rest + 1
+            assert settled(server, when_idle + 1) == when_idle + 1
             served(neighbour)
         peak_mib = attack.peak_mib(server)
         ended = server.stop()
     errors, answered = dict(polite.errors), len(polite.seconds)
-    assert not errors and answered >= LEAST
-    assert there > attack.RUDE / 4, f"only {there} were there"
+    assert not errors and answered >= MINIMUM
+    assert present > attack.HOSTILE / 4, f"only {present} were there"
     assert ended.exit_code == 0 and not ended.killed and not ended.stderr, ended
     assert peak_mib and peak_mib * attack.MIB < attack.MEMORY

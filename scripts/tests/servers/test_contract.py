@@ -14,7 +14,6 @@ from pathlib import Path
 
 import programs
 import pytest
-
 from workbook.checks.behaviour.rows import PAGE_ANSWER, get
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
@@ -49,11 +48,11 @@ def run(binary: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_help_names_every_option(binary: Path) -> None:
-    told = run(binary, "--help")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout.startswith("usage: ")
+    reported = run(binary, "--help")
+    assert (reported.returncode, reported.stderr) == (0, "")
+    assert reported.stdout.startswith("usage: ")
     for option in ("--host", "--port", "--threads", "--help"):
-        assert option in told.stdout
+        assert option in reported.stdout
 
 
 @pytest.mark.parametrize("arguments", [
@@ -99,12 +98,12 @@ def test_it_starts_a_worker_for_each_core_it_may_use(name: str) -> None:
     allowed = os.sched_getaffinity(0)
     core = min(allowed)
     with running(programs.served(name), wrapper=["taskset", "-c", str(core)]) as server:
-        assert comes_to(server, 1)
+        assert amounts_to(server, 1)
     with running(programs.served(name)) as server:
-        assert comes_to(server, len(allowed))
+        assert amounts_to(server, len(allowed))
 
 
-def comes_to(server: Server, threads: int) -> bool:
+def amounts_to(server: Server, threads: int) -> bool:
     """Whether it has so many soon: they may begin after it says that it is ready."""
     deadline = time.monotonic() + 30
     while server.threads() != threads and time.monotonic() < deadline:

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import programs
 import pytest
-
-from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import HOST, MAX_BODY, noise, post
+from workbook.checks.behaviour.unchanged import GET
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.servers import heads
 from workbook.servers.process import Server, running
@@ -40,10 +39,10 @@ def drips_a_head(client: socket.socket) -> Iterator[None]:
 
 
 def has_always_begun_its_next_head(client: socket.socket) -> Iterator[None]:
-    begin, rest = GET[0][:5], GET[0][5:]
+    begin, remainder = GET[0][:5], GET[0][5:]
     client.sendall(begin)
     while True:
-        client.sendall(rest + begin)
+        client.sendall(remainder + begin)
         if not (answer := answer_of(client)):
             return
         assert answer == GET[1]
@@ -137,8 +136,8 @@ class Watch:
     @property
     def as_expected(self) -> bool:
         drips = self.has_rate and self.behaviour is drips_a_body
-        least, most = EXPECTED[stops_in_a_body if drips else self.behaviour]
-        return least <= self.seconds <= most
+        minimum, maximum = EXPECTED[stops_in_a_body if drips else self.behaviour]
+        return minimum <= self.seconds <= maximum
 
     def __str__(self) -> str:
         return f"{self.name}: who {self.behaviour.__name__} lasted {self.seconds:.1f} s"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import programs
 import pytest
-
 from workbook.checks import registry
 from workbook.checks.behaviour import echo
 from workbook.checks.model import RELEASE, Subject, Verdict
@@ -25,7 +24,7 @@ def judged(source: Path, server: Path) -> Verdict:
 @pytest.mark.parametrize("preset", ["asan", "kqueue", "kqueue-asan"])
 def test_it_holds_on_kqueue_and_under_the_sanitizers(preset: str) -> None:
     server = programs.aside("echo", parts.tree(find("5"), 1), preset)
-    verdict = judged(programs.place("echo"), server)
+    verdict = judged(programs.location("echo"), server)
     assert verdict.status == "pass", [(failure.case.name, failure.problem)
                                       for failure in verdict.failures]
 

@@ -18,7 +18,6 @@ import psutil
 import pytest
 from lengths import seconds
 from playwright.sync_api import sync_playwright
-
 from workbook.checks.behaviour.rows import MIB, noise
 from workbook.machine import needs
 from workbook.servers import certificates, tls
@@ -76,9 +75,9 @@ def test_curl_has_the_bytes(server: Server, tmp_path: Path) -> None:
     head = curl("--head", f"{server.address}/large.bin").stdout
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert b"\r\nContent-Length: %d\r\n" % len(LARGE) in head
-    told = curl("--location", "--write-out", "%{num_redirects} %{url_effective}",
-                f"{server.address}/deeper?x=1").stdout.decode()
-    assert told == f"<p>deeper1 {server.address}/deeper/?x=1"
+    reported = curl("--location", "--write-out", "%{num_redirects} %{url_effective}",
+                    f"{server.address}/deeper?x=1").stdout.decode()
+    assert reported == f"<p>deeper1 {server.address}/deeper/?x=1"
     assert curl("--fail", "--path-as-is", f"{server.address}/../{root.__name__}").returncode == 22
     several = curl(*[f"{server.address}/style.css"] * 3, "--write-out", "%{num_connects}")
     assert several.stdout == STYLE + b"1" + STYLE + b"0" + STYLE + b"0"
@@ -107,7 +106,8 @@ def test_a_browser_shows_a_page_with_pictures_and_styles(server: Server) -> None
             "--disable-component-update", "--disable-sync"])
         page = browser.new_page()
         page.set_default_timeout(120_000)
-        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda output: faults.append(
+            output.text) if output.type == "error" else None)
         page.on("response", lambda answer: None if answer.ok or answer.status == 301
                 else faults.append(f"{answer.status} {answer.url}"))
         page.goto(server.address, wait_until="load")

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.servers import build
 from workbook.servers.process import Server, running
@@ -171,9 +170,9 @@ def test_a_signal_ends_it_well(binary: Path, number: int) -> None:
 def test_what_it_cannot_do_it_says(binary: Path, floor: Server) -> None:
     for arguments, words in ((["--port", str(floor.port)], "in use"), (["--port", "no"], "--port"),
                              (["--host", "nowhere"], "--host"), (["--colour"], "--help")):
-        told = subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=60)
-        assert told.returncode == 1
-        assert words in told.stderr
+        reported = subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=60)
+        assert reported.returncode == 1
+        assert words in reported.stderr
 
 
 def test_stopped_and_continued_it_serves_on(floor: Server, answer: bytes) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 import programs
 import pytest
 from lengths import seconds
-
 from workbook.checks.behaviour.cases import table
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SCRIPTS, SOLUTIONS
@@ -170,7 +169,7 @@ def streams(name: str) -> bool:
 
 @pytest.mark.parametrize("kind, least", [("", 400), ("connection-", 200)])
 def test_every_checkpoint_gives_the_same_verdict(
-        kind: str, least: int, targets: Targets, corpus: Path,
+        kind: str, minimum: int, targets: Targets, corpus: Path,
         fuzzed: dict[str, tuple[subprocess.CompletedProcess[str], Path]]) -> None:
     files = [file for directory in (corpus, *(found for _, found in fuzzed.values()))
              for file in directory.iterdir()]
@@ -178,7 +177,7 @@ def test_every_checkpoint_gives_the_same_verdict(
             if name not in PARTS and (name in KEPT) == bool(kind) and not streams(name)]
     with ThreadPoolExecutor(available_cpus()) as pool:
         first, *others = pool.map(lambda target: verdicts(target, files), same)
-    assert len(first) > least
+    assert len(first) > minimum
     for other in others:
         assert not first ^ other, sorted(first ^ other)[:4]
 

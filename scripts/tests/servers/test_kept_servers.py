@@ -27,18 +27,17 @@ from test_files import NAMES, SIZES, body_of, change, read_files
 from test_soak import (
     CROWD,
     MARGIN,
-    PATIENCE_S,
+    TIMEOUT_S,
     Conversation,
     conversation,
     descriptors,
     settled,
 )
-
-from workbook.checks.behaviour import chunked, kept, log_lines
+from workbook.checks.behaviour import chunked, log_lines, unchanged
 from workbook.checks.behaviour.rows import (
     HOST,
     MIB,
-    NO_PLACE,
+    NO_SLOT,
     PAGE_ANSWER,
     chunks,
     echoed_in_chunks,
@@ -59,9 +58,9 @@ TRIED = SERVERS if LONG else list(SERVERS)[-1:]  # the last has what all before 
 LOGGING = {"14-log", "15-tls"}
 ENCRYPTED = {"15-tls"}
 LOG_SIZE = 100_000
-ROOM_KB = 48 * 1024  # of addresses beside what it has at rest
-LEAST = 0.5  # of the clients that stay have all of their answers
-TOLD = re.compile(r"\S+ warn: no descriptor or no memory for a client: others wait")
+CAPACITY_KB = 48 * 1024  # of addresses beside what it has at rest
+MINIMUM = 0.5  # of the clients that stay have all of their answers
+REPORTED = re.compile(r"\S+ warn: no descriptor or no memory for a client: others wait")
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="memory and descriptors are in /proc"),
@@ -75,7 +74,7 @@ def with_bodies(rng: random.Random) -> Conversation:
     body = noise(size)
     match rng.choice(["upload", "chunks", "echo in chunks", "gone in a chunk", "bad chunk"]):
         case "upload":
-            sent, got = kept.chain(kept.sink(body), kept.LAST)
+            sent, got = unchanged.chain(unchanged.sink(body), unchanged.LAST)
             return (sent,), got
         case "chunks":
             return (chunked.post(chunks(body, 10_000)),), sunk(size)
@@ -94,7 +93,7 @@ def converse(server: Server, seed: int) -> str:
     """
     rng = random.Random(seed)
     steps, expect = rng.choice([conversation, with_bodies])(rng)
-    with Client((server.host, server.port), time.monotonic() + PATIENCE_S,
+    with Client((server.host, server.port), time.monotonic() + TIMEOUT_S,
                 narrow=seed % 3 == 0) as client:
         client.perform(steps)
         received = client.finish()
@@ -104,7 +103,7 @@ def converse(server: Server, seed: int) -> str:
         return "gone"
     if received.end == "closed" and received.data == expect:
         return "right"
-    if expect.startswith(received.data.removesuffix(NO_PLACE)):
+    if expect.startswith(received.data.removesuffix(NO_SLOT)):
         return "cut"
     return f"client {seed}: {len(received.data)} bytes that are no part of its answers"
 
@@ -123,15 +122,15 @@ FATES = {"right", "cut", "gone"}
 
 
 @contextmanager
-def beside(*deeds: Callable[[], None], pause_s: float) -> Iterator[None]:
+def next_to(*deeds: Callable[[], None], pause_s: float) -> Iterator[None]:
     """Done again and again meanwhile."""
     ended = threading.Event()
 
-    def again(deed: Callable[[], None]) -> None:
+    def repeated(deed: Callable[[], None]) -> None:
         while not ended.wait(pause_s):
             deed()
 
-    threads = [threading.Thread(target=again, args=(deed,)) for deed in deeds]
+    threads = [threading.Thread(target=repeated, args=(deed,)) for deed in deeds]
     for thread in threads:
         thread.start()
     try:
@@ -149,28 +148,28 @@ def soak(server: Server, root: Path, log: Path, seeds: Iterator[int], seconds_: 
     def rename_log() -> None:
         log.rename(log.with_name(f"renamed-{time.monotonic_ns()}"))
         os.kill(server.pid, signal.SIGHUP)
-        while not log.exists() and time.monotonic() < until + PATIENCE_S:
+        while not log.exists() and time.monotonic() < until + TIMEOUT_S:
             time.sleep(0.05)
 
     deeds = [lambda: change(root, rng), *[rename_log] * log.exists()]
     readers = [threading.Thread(target=read_files, args=(server, seed, until, wrong))
                for seed in range(READERS)]
-    with beside(*deeds, pause_s=0.2):
+    with next_to(*deeds, pause_s=0.2):
         for reader in readers:
             reader.start()
         fared = crowd(server, seeds, until)
         for reader in readers:
             reader.join()
     assert not fared.keys() - FATES, fared
-    assert fared["right"] >= LEAST * (fared["right"] + fared["cut"]), fared
+    assert fared["right"] >= MINIMUM * (fared["right"] + fared["cut"]), fared
     assert not [one for one in wrong if "503" not in one and "refused" not in one], wrong[:5]
 
 
 def short_of_memory(binary: Path, arguments: Sequence[str]) -> tuple[str, ...]:
     """A wrapper by which a server has little more than it has at rest."""
     with running(binary, *arguments) as server:
-        room = server.address_space() // 1024 + ROOM_KB
-    return "sh", "-c", f'ulimit -v {room}; exec "$@"', "sh"
+        space = server.address_space() // 1024 + CAPACITY_KB
+    return "sh", "-c", f'ulimit -v {space}; exec "$@"', "sh"
 
 
 @pytest.mark.parametrize("name", TRIED)
@@ -190,21 +189,21 @@ def test_everything_at_once_leaves_nothing_behind(name: str, tmp_path: Path) -> 
     wrapper = short_of_memory(binary, arguments)
     with running(binary, *arguments, wrapper=wrapper) as server:
         memory = psutil.Process(server.pid).memory_info
-        at_rest = descriptors(server)
+        when_idle = descriptors(server)
         soak(server, root, log, seeds, SOAK_S / 3)
-        assert settled(server, at_rest) == at_rest
+        assert settled(server, when_idle) == when_idle
         before = memory().rss
         soak(server, root, log, seeds, SOAK_S)
         for path in NAMES:
             (root / path[1:]).unlink(missing_ok=True)
         time.sleep(3)  # what is kept of them goes, and the last memory with it
-        assert settled(server, at_rest) <= at_rest
+        assert settled(server, when_idle) <= when_idle
         after = memory().rss
-        last = exchange((server.host, server.port), (get(),), PATIENCE_S)
+        last = exchange((server.host, server.port), (get(),), TIMEOUT_S)
         assert (last.data, last.end) == (PAGE_ANSWER, "closed")
         ended = server.stop()
     assert ended.exit_code == 0 and not ended.killed, ended
-    assert all(TOLD.fullmatch(line) for line in ended.stderr.splitlines()), ended.stderr
+    assert all(REPORTED.fullmatch(line) for line in ended.stderr.splitlines()), ended.stderr
     assert after - before < MARGIN, f"{before / MIB:.1f} MiB before, {after / MIB:.1f} MiB after"
     if name in LOGGING:
         assert log_lines.read(sorted(log.parent.iterdir()))

@@ -15,8 +15,7 @@ from threading import Thread
 
 import programs
 import pytest
-from turns import judging
-
+from iterations import judging
 from workbook.checks import registry
 from workbook.checks.behaviour import over_tls, suite
 from workbook.checks.behaviour.rows import Case
@@ -63,14 +62,14 @@ def answers(client: ssl.SSLSocket) -> None:
     client.sendall(client.recv(100) * 10_000)
 
 
-def says_goodbye(client: ssl.SSLSocket) -> None:
+def sends_close_notify(client: ssl.SSLSocket) -> None:
     answers(client)
     client.settimeout(0.1)  # the other waits for the end before it says anything
     with suppress(OSError):
         client.unwrap()
 
 
-@pytest.mark.parametrize("does, end", [(says_goodbye, "closed"), (answers, "truncated")])
+@pytest.mark.parametrize("does, end", [(sends_close_notify, "closed"), (answers, "truncated")])
 @pytest.mark.parametrize("cut", [0, 1, 100])
 def test_an_end_is_told_from_a_cut(does: Callable[[ssl.SSLSocket], None], end: str,
                                    cut: int) -> None:
@@ -98,9 +97,9 @@ def test_who_has_another_certificate_is_not_believed() -> None:
     (certificates.localhost, "Certificate will not expire"),
 ])
 def test_certificates_have_their_dates(pair: Callable[[], certificates.Pair], words: str) -> None:
-    told = subprocess.run(["openssl", "x509", "-in", pair().cert, "-noout", "-checkend", "0"],
-                          capture_output=True, text=True)
-    assert words in told.stdout
+    reported = subprocess.run(["openssl", "x509", "-in", pair().cert, "-noout", "-checkend", "0"],
+                              capture_output=True, text=True)
+    assert words in reported.stdout
 
 
 def test_what_is_excused_is_there() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import programs
 import pytest
 from playwright.sync_api import sync_playwright
-
 from workbook.checks.behaviour.rows import MIB, noise
 from workbook.machine import needs
 from workbook.servers import certificates, tls
@@ -77,12 +76,12 @@ def curl(server: Server, path: str, *arguments: str, body: bytes = b"") -> bytes
     return done.stdout
 
 
-def s_client(server: Server, *arguments: str, said: bytes = b"") -> tuple[int, str]:
+def s_client(server: Server, *arguments: str, output: bytes = b"") -> tuple[int, str]:
     """How it ended, and all that it told."""
     done = subprocess.run(
         ["openssl", "s_client", "-connect", f"{server.host}:{server.port}", "-CAfile",
          certificates.localhost().cert, *arguments],
-        input=said, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+        input=output, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
     return done.returncode, done.stdout.decode(errors="replace")
 
 
@@ -101,8 +100,8 @@ def test_curl_has_the_bytes_and_resumes_its_ranges(server: Server, version: str)
 
 @needs_curl
 def test_curl_takes_http_1_of_what_it_offers(server: Server) -> None:
-    told = curl(server, "/style.css", "--http2", "--write-out", " %{http_version}")
-    assert told == STYLE + b" 1.1"
+    reported = curl(server, "/style.css", "--http2", "--write-out", " %{http_version}")
+    assert reported == STYLE + b" 1.1"
 
 
 def test_pythons_client_has_the_bytes(server: Server) -> None:
@@ -122,15 +121,15 @@ def test_pythons_client_has_the_bytes(server: Server) -> None:
 @pytest.mark.parametrize("arguments, version, cipher", AGREED)
 def test_s_client_agrees(server: Server, arguments: tuple[str, ...], version: str,
                          cipher: str) -> None:
-    code, told = s_client(server, *arguments, "-alpn", "h2,http/1.1")
-    assert code == 0 and f"New, TLSv1.{3 if version == 'TLSv1.3' else 2}, Cipher is {cipher}" in told
-    assert "Verify return code: 0 (ok)" in told and "ALPN protocol: http/1.1" in told
+    code, reported = s_client(server, *arguments, "-alpn", "h2,http/1.1")
+    assert code == 0 and f"New, TLSv1.{3 if version == 'TLSv1.3' else 2}, Cipher is {cipher}" in reported
+    assert "Verify return code: 0 (ok)" in reported and "ALPN protocol: http/1.1" in reported
 
 
 @pytest.mark.parametrize("arguments, why", REFUSED)
 def test_s_client_is_refused(server: Server, arguments: tuple[str, ...], why: str) -> None:
-    code, told = s_client(server, *arguments)
-    assert code != 0 and re.search(rf"alert {why}", told), told
+    code, reported = s_client(server, *arguments)
+    assert code != 0 and re.search(rf"alert {why}", reported), reported
 
 
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
@@ -138,10 +137,10 @@ def test_s_client_resumes(server: Server, version: str, tmp_path: Path) -> None:
     """A session that it writes down is opened by whichever worker it meets."""
     kept = str(tmp_path / "session.pem")
     ask = b"GET /style.css HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    assert s_client(server, version, "-sess_out", kept, "-ign_eof", said=ask)[0] == 0
+    assert s_client(server, version, "-sess_out", kept, "-ign_eof", output=ask)[0] == 0
     for _ in range(4):
-        code, told = s_client(server, version, "-sess_in", kept, "-ign_eof", said=ask)
-        assert code == 0 and "\nReused, TLSv1." in told and STYLE.decode() in told
+        code, reported = s_client(server, version, "-sess_in", kept, "-ign_eof", output=ask)
+        assert code == 0 and "\nReused, TLSv1." in reported and STYLE.decode() in reported
 
 
 def test_a_browser_shows_a_page(server: Server) -> None:

@@ -16,8 +16,7 @@ import programs
 import psutil
 import pytest
 from lengths import seconds
-
-from workbook.checks.behaviour import kept, pipelining
+from workbook.checks.behaviour import pipelining, unchanged
 from workbook.checks.behaviour.rows import BAD, HOST, MAX_BODY, MIB, PAGE_ANSWER, get, noise
 from workbook.common.paths import SOLUTIONS
 from workbook.measure.stress import raise_descriptor_limit
@@ -29,7 +28,7 @@ MOMENTS = {"05-event-loop": seconds(8, 120), "08-allocator-pgo": seconds(16, 600
 CROWD = 24  # clients at a time
 WARM_ROUNDS = 200  # conversations before the memory is looked at: pools and caches are full then
 MARGIN = 24 * MIB  # what an allocator may keep of bodies of 10 MiB
-PATIENCE_S = 15.0
+TIMEOUT_S = 15.0
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the descriptors are counted in /proc"),
@@ -43,24 +42,24 @@ def conversation(rng: random.Random) -> Conversation:
     """A client of some kind: most are good, the rest slow, rude, huge or gone."""
     kind = rng.choice(["good", "good", "deep", "slow reader", "slow writer", "huge", "rude",
                        "silent", "half", "gone", "gone", "gone in its answer"])
-    few, answers = kept.chain(*pipelining.mixed(rng.randrange(1, 12)), kept.LAST)
+    few, answers = unchanged.chain(*pipelining.mixed(rng.randrange(1, 12)), unchanged.LAST)
     match kind:
         case "good":
             return (few,), answers
         case "deep":
-            sent, got = kept.chain(*[kept.GET] * 300, kept.LAST)
-            return kept.pieces(sent, rng.randrange(1000)), got
+            sent, got = unchanged.chain(*[unchanged.GET] * 300, unchanged.LAST)
+            return unchanged.pieces(sent, rng.randrange(1000)), got
         case "slow reader":
-            sent, got = kept.chain(kept.echo(noise(700_000)), kept.LAST)
+            sent, got = unchanged.chain(unchanged.echo(noise(700_000)), unchanged.LAST)
             return (Sip(32_768, 0.002), sent), got
         case "slow writer":
             return (few[:7], Pause(0.05), few[7:90], Pause(0.05), few[90:]), answers
         case "huge":
-            sent, got = kept.chain(kept.echo(noise(MAX_BODY)), kept.LAST)
+            sent, got = unchanged.chain(unchanged.echo(noise(MAX_BODY)), unchanged.LAST)
             return (sent,), got
         case "rude":
-            return (kept.GET[0] + b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n" + noise(65_536),
-                    Pause(0.02)), kept.GET[1] + BAD
+            return (unchanged.GET[0] + b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n" + noise(65_536),
+                    Pause(0.02)), unchanged.GET[1] + BAD
         case "silent":
             return (Pause(0.2), HalfClose()), b""
         case "half":
@@ -68,13 +67,13 @@ def conversation(rng: random.Random) -> Conversation:
         case "gone":
             return (few[:rng.randrange(len(few))], Vanish()), None
         case _:
-            return (kept.echo(noise(2 * MIB))[0], Await(b"200 OK"), Vanish()), None
+            return (unchanged.echo(noise(2 * MIB))[0], Await(b"200 OK"), Vanish()), None
 
 
 def converse(server: Server, seed: int) -> str:
     """One client from beginning to end; what went wrong, if anything did."""
     steps, expect = conversation(random.Random(seed))
-    with Client((server.host, server.port), time.monotonic() + PATIENCE_S,
+    with Client((server.host, server.port), time.monotonic() + TIMEOUT_S,
                 narrow=seed % 3 == 0) as client:
         client.perform(steps)
         received = client.finish()
@@ -86,14 +85,14 @@ def converse(server: Server, seed: int) -> str:
             f"{received.seconds:.1f} s")
 
 
-def soak(server: Server, seeds: Iterator[int], until: float, least: int) -> list[str]:
+def soak(server: Server, seeds: Iterator[int], until: float, minimum: int) -> list[str]:
     """A crowd at a time until then, and at least so many conversations; what went wrong."""
     wrong: list[str] = []
     with ThreadPoolExecutor(CROWD) as crowd:
-        while (time.monotonic() < until or least > 0) and not wrong:
+        while (time.monotonic() < until or minimum > 0) and not wrong:
             batch = [next(seeds) for _ in range(4 * CROWD)]
             wrong += filter(None, crowd.map(lambda seed: converse(server, seed), batch))
-            least -= len(batch)
+            minimum -= len(batch)
     return wrong
 
 
@@ -101,10 +100,10 @@ def descriptors(server: Server) -> int:
     return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
 
 
-def settled(server: Server, at_rest: int) -> int:
+def settled(server: Server, when_idle: int) -> int:
     """Descriptors once those who lingered are gone."""
-    deadline = time.monotonic() + PATIENCE_S
-    while (now := descriptors(server)) > at_rest and time.monotonic() < deadline:
+    deadline = time.monotonic() + TIMEOUT_S
+    while (now := descriptors(server)) > when_idle and time.monotonic() < deadline:
         time.sleep(0.1)
     return now
 
@@ -116,16 +115,16 @@ def test_a_crowd_leaves_nothing_behind(name: str) -> None:
     seeds = iter(range(10**9))
     with running(binary, "--threads", "1" if name == "05-event-loop" else "2") as server:
         memory = psutil.Process(server.pid).memory_info
-        at_rest = descriptors(server)
+        when_idle = descriptors(server)
         assert not soak(server, seeds, time.monotonic(), WARM_ROUNDS)
-        assert settled(server, at_rest) == at_rest
+        assert settled(server, when_idle) == when_idle
         before = memory().rss
         wrong = soak(server, seeds, time.monotonic() + MOMENTS[name], 0)
         assert not wrong, wrong[:5]
-        assert settled(server, at_rest) == at_rest
+        assert settled(server, when_idle) == when_idle
         time.sleep(1)  # the last memory goes back with the last client
         after = memory().rss
-        last = exchange((server.host, server.port), (get(),), PATIENCE_S)
+        last = exchange((server.host, server.port), (get(),), TIMEOUT_S)
         assert (last.data, last.end) == (PAGE_ANSWER, "closed")
         ended = server.stop()
     assert ended.exit_code == 0 and not ended.killed and not ended.stderr, ended

@@ -25,20 +25,18 @@ from pathlib import Path
 import programs
 import pytest
 import yaml
-
+from conftest import Hotpath, assert_refused
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS
 from workbook.machine import box, needs, setup
 from workbook.servers import certificates
 
-from conftest import Hotpath, assert_refused
-
 MB = 1_000_000
 SERVER_MB, WORKBENCH_MB = 60, 900
-PATIENCE_S = 1500  # for all that a cold and busy machine fetches and builds
+TIMEOUT_S = 1500  # for all that a cold and busy machine fetches and builds
 READERS = ("check", "trace", "stress", "bench")
 
-pytestmark = pytest.mark.timeout(PATIENCE_S)
+pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
 
 def services() -> dict[str, dict[str, object]]:
@@ -99,8 +97,8 @@ def fake(tmp_path: Path) -> Fake:
 
 
 def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
-    told = hotpath("check", "2", "--in", "linux", PATH=str(tmp_path))
-    assert_refused(told, "there is no docker here", "install Docker")
+    reported = hotpath("check", "2", "--in", "linux", PATH=str(tmp_path))
+    assert_refused(reported, "there is no docker here", "install Docker")
 
 
 @pytest.mark.parametrize("said, meaning, remedy", [
@@ -110,10 +108,10 @@ def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
      "you may not use the container engine", "usermod -aG docker"),
     ("something else altogether", "something else altogether", "mend that"),
 ], ids=["not running", "no permission", "unknown"])
-def test_an_engine_that_does_not_answer(hotpath: Hotpath, fake: Fake, said: str, meaning: str,
+def test_an_engine_that_does_not_answer(hotpath: Hotpath, fake: Fake, output: str, meaning: str,
                                         remedy: str) -> None:
-    told = hotpath("stress", "2", "--in=bsd", **fake(f"echo '{said}' >&2; exit 1"))
-    assert_refused(told, meaning, remedy)
+    reported = hotpath("stress", "2", "--in=bsd", **fake(f"echo '{output}' >&2; exit 1"))
+    assert_refused(reported, meaning, remedy)
 
 
 # An engine that has nothing, and whatever is asked for besides.
@@ -127,27 +125,27 @@ esac"""
 
 
 def test_no_registry(hotpath: Hotpath, fake: Fake) -> None:
-    told = hotpath("check", "2", "--in", "linux",
-                   **fake(EMPTY.format(more="pull*) echo 'no such host' >&2; exit 1 ;;")))
-    assert_refused(told, "cannot be fetched from a registry", "docker/make-base")
+    reported = hotpath("check", "2", "--in", "linux",
+                       **fake(EMPTY.format(more="pull*) echo 'no such host' >&2; exit 1 ;;")))
+    assert_refused(reported, "cannot be fetched from a registry", "docker/make-base")
 
 
 @pytest.mark.parametrize("said, words", [
     ("E: write error - write (28: No space left on device)", "the container engine's disk is full"),
     ("g++ is not to be had", "the image is half built; this step failed:\n  Step 3/9 : RUN apt-get"),
 ], ids=["disk full", "another failure"])
-def test_a_build_that_fails(hotpath: Hotpath, fake: Fake, said: str, words: str) -> None:
-    building = f"*build*) echo 'Step 3/9 : RUN apt-get'; echo '{said}'; exit 1 ;;"
-    told = hotpath("check", "2", "--in", "linux",
-                   **fake(EMPTY.format(more=f"*debian*) ;; {building}")))
-    assert_refused(told, words)
+def test_a_build_that_fails(hotpath: Hotpath, fake: Fake, output: str, words: str) -> None:
+    building = f"*build*) echo 'Step 3/9 : RUN apt-get'; echo '{output}'; exit 1 ;;"
+    reported = hotpath("check", "2", "--in", "linux",
+                       **fake(EMPTY.format(more=f"*debian*) ;; {building}")))
+    assert_refused(reported, words)
 
 
 def test_an_image_that_is_not_whole_is_built_again(hotpath: Hotpath, fake: Fake) -> None:
     """It is there, and does not bear the label of the last layer."""
     more = "*build*) echo 'Step 1/9 : FROM x'; exit 1 ;; *\"image inspect\"*) echo '<no value>' ;;"
-    told = hotpath("check", "2", "--in", "linux", **fake(EMPTY.format(more=more)))
-    assert_refused(told, "is only half built: building it again", "Step 1/9")
+    reported = hotpath("check", "2", "--in", "linux", **fake(EMPTY.format(more=more)))
+    assert_refused(reported, "is only half built: building it again", "Step 1/9")
 
 
 def test_too_little_disk_is_seen_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +153,7 @@ def test_too_little_disk_is_seen_before_building(monkeypatch: pytest.MonkeyPatch
     full = shutil._ntuple_diskusage(10 << 30, 9 << 30, 1 << 30)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
     with pytest.raises(UserError, match="1.0 GiB free") as refused:
-        box._require_room()
+        box._require_space()
     assert "docker system df" in refused.value.fix
 
 
@@ -247,8 +245,8 @@ def test_a_server_image_serves(images: dict[str, int], project: str, system: str
         facts = box._inspected(served.container, ".HostConfig")
         assert facts["ReadonlyRootfs"] and facts["CapDrop"] == ["ALL"] and not facts["CapAdd"]
         assert os.stat(f"/proc/{served.pid}").st_uid == 65532
-        told = box._engine("exec", served.container, "sh", "-c", "true")
-        assert told.returncode != 0
+        reported = box._engine("exec", served.container, "sh", "-c", "true")
+        assert reported.returncode != 0
         assert box._engine("stop", "-t", "60", served.container).returncode == 0
         assert box._inspected(served.container, ".State")["ExitCode"] == 0
 
@@ -327,9 +325,15 @@ def link_map(system: str) -> str:
         "--build-arg", f"WORKBENCH=hotpath-{system}:{box.tag()}", str(ROOT))
     assert built.returncode == 0, built.stdout + built.stderr
     image = built.stdout.split()[-1]
-    told = box._engine("run", "--rm", "--network=none", "--entrypoint=cat", image, "out/server.map")
-    assert told.returncode == 0, told.stderr
-    return told.stdout
+    reported = box._engine(
+    "run",
+    "--rm",
+    "--network=none",
+    "--entrypoint=cat",
+    image,
+     "out/server.map")
+    assert reported.returncode == 0, reported.stderr
+    return reported.stdout
 
 
 # What a container may change: sockets, their queues, signals, descriptors. The builds that look for
@@ -343,10 +347,10 @@ def test_the_behaviour_suite_and_a_short_stress(hotpath: Hotpath, images: dict[s
                                                 project: str, system: str) -> None:
     only = [word for group in ASKED for word in ("--only", f"behaviour.{group}")]
     judged = hotpath("check", "5", "--solution", *only, "--json", "--in", system,
-                     timeout_s=PATIENCE_S)
+                     timeout_s=TIMEOUT_S)
     assert judged.returncode == 0, judged.stdout[-3000:] + judged.stderr[-3000:]
     assert json.loads(judged.stdout)["passed"]
-    loaded = hotpath("stress", "5", "--solution", "--json", "--in", system, timeout_s=PATIENCE_S)
+    loaded = hotpath("stress", "5", "--solution", "--json", "--in", system, timeout_s=TIMEOUT_S)
     assert loaded.returncode == 0, loaded.stdout[-3000:] + loaded.stderr[-3000:]
     for phase, figures in json.loads(loaded.stdout)["phases"].items():
         assert figures["requests"] > 0 and not any(figures["errors"].values()), (phase, figures)
@@ -377,16 +381,16 @@ def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int],
     and what comes out is the reader's own.
     """
     arguments = ("check", "1", "--only", "behaviour.requests", "--only", "cost.syscalls", "--json")
-    right = hotpath(*arguments, "--in", "linux", root=clone, timeout_s=PATIENCE_S)
+    right = hotpath(*arguments, "--in", "linux", root=clone, timeout_s=TIMEOUT_S)
     assert right.returncode == 0, right.stdout[-3000:] + right.stderr[-3000:]
     assert json.loads(right.stdout)["passed"]
 
     chapter = clone / "chapters" / "01-naive"
     mutant = chapter / "mutants" / "behaviour.requests.method-by-two-letters.patch"
     subprocess.run(["patch", "-s", "-p1", "-d", str(chapter), "-i", str(mutant)], check=True)
-    wrong = [hotpath(*arguments, *where, root=clone, timeout_s=PATIENCE_S)
+    wrong = [hotpath(*arguments, *where, root=clone, timeout_s=TIMEOUT_S)
              for where in ((), ("--in", "linux"))]
-    assert [told.returncode for told in wrong] == [1, 1], wrong
+    assert [reported.returncode for reported in wrong] == [1, 1], wrong
     assert verdicts(wrong[0].stdout) == verdicts(wrong[1].stdout)
     assert ("behaviour.requests", "fail") in verdicts(wrong[1].stdout)
 
@@ -394,20 +398,20 @@ def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int],
         clone.stat().st_uid}
 
 
-def verdicts(told: str) -> list[tuple[str, str]]:
-    return [(check["name"], check["status"]) for check in json.loads(told)["checks"]]
+def verdicts(reported: str) -> list[tuple[str, str]]:
+    return [(check["name"], check["status"]) for check in json.loads(reported)["checks"]]
 
 
 def test_compose_alone_is_enough(images: dict[str, int], project: str) -> None:
     """Without our command: as nobody, who may write only what is forgotten, and may trace."""
     command = [*box.compose_command(), "-f", str(box.COMPOSE_FILE)]
     environment = {**os.environ, "HOTPATH_TAG": box.tag(), "HOTPATH_BASE": box.BASE}
-    told = subprocess.run([*command, "run", "--rm", "-T", "trace", "2", "--solution", "--json"],
-                          env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=PATIENCE_S)
+    reported = subprocess.run([*command, "run", "--rm", "-T", "trace", "2", "--solution", "--json"],
+                              env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=TIMEOUT_S)
     down = subprocess.run([*command, "down"], env=environment, capture_output=True)
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "accept4" in told.stdout and down.returncode == 0
+    assert reported.returncode == 0, reported.stdout + reported.stderr
+    assert "accept4" in reported.stdout and down.returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -419,12 +423,12 @@ def test_nothing_stays_when_it_is_stopped(images: dict[str, int], project: str,
     with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not left(project) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.2)
         process.send_signal(number)
-        _, said = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode in (130, 128 + number), said
+        _, output = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode in (130, 128 + number), output
     assert not left(project)
 
 

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
-
 from workbook.common.paths import ROOT, SCRIPTS
 from workbook.course import chapters
 from workbook.verbs import cli
@@ -27,9 +26,9 @@ def wanted(system: str) -> set[str]:
     """What pip would install there."""
     lines = (SCRIPTS / "requirements.txt").read_text().splitlines()
     requirements = [Requirement(line.rstrip("\\")) for line in lines if re.match(r"\w", line)]
-    there = {**default_environment(), "sys_platform": system, "python_version": "3.12",
-             "python_full_version": "3.12.0", "platform_system": system.rstrip("0123456789")}
-    return {one.name for one in requirements if not one.marker or one.marker.evaluate(there)}
+    present = {**default_environment(), "sys_platform": system, "python_version": "3.12",
+               "python_full_version": "3.12.0", "platform_system": system.rstrip("0123456789")}
+    return {one.name for one in requirements if not one.marker or one.marker.evaluate(present)}
 
 
 @pytest.mark.parametrize("system", ["freebsd14", "netbsd10", "openbsd7"])

@@ -14,7 +14,6 @@ import programs
 import pytest
 import yaml
 from lengths import LONG
-
 from workbook.checks.model import RELEASE
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS
@@ -121,7 +120,7 @@ def test_requests_fail_when_nobody_is_told_and_nothing_is_tried_again() -> None:
     needs_minutes()
     needs_engine()
     plan = Plan(replicas=2, seconds=LONG_S, generator_cpus=GENTLE, stop_signal="SIGKILL",
-                retries=False, told=False)
+                retries=False, reported=False)
     with fleet.deployed(programs.solution(LAST, RELEASE), plan) as stack:
         assert stack.load(Fleet.update).failed > 0
 

@@ -19,10 +19,9 @@ from statistics import median
 
 import programs
 import pytest
+from iterations import judging
 from lengths import LONG
 from sample import sampled
-from turns import judging
-
 from workbook.checks import labs, poller
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
@@ -295,6 +294,6 @@ def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_labs_that_wait_do_so_by_kqueue_too(lab: str) -> None:
     program = programs.aside(f"{lab}-kqueue", starters.sources(SOLUTIONS / lab), "kqueue-asan",
                              labs.PROGRAM)
-    status, _, said = labs.run(program, "*", lab)
-    assert status == "pass", "\n".join(said)
+    status, _, output = labs.run(program, "*", lab)
+    assert status == "pass", "\n".join(output)
     assert b"kqueue" in program.read_bytes()

@@ -118,9 +118,9 @@ def test_a_program_that_lacks_something_is_noticed(zig: list[str], tmp_path: Pat
     configure(system, zig)
     server = next(made for made in programs_of(system.directory) if made.name == FIRST_AND_LAST[0])
     compile_all(system, set(server.objects))
-    most = tuple(name for name in server.objects if not name.endswith("http_parser.cpp.o"))
-    told = unknown(linked(system, Program(server.name, most)))
-    assert told and all("web::" in name for name in told)
+    maximum = tuple(name for name in server.objects if not name.endswith("http_parser.cpp.o"))
+    reported = unknown(linked(system, Program(server.name, maximum)))
+    assert reported and all("web::" in name for name in reported)
 
 
 def configure(system: System, zig: list[str]) -> None:

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbook.checks import rude
-from workbook.checks.behaviour.kept import GET
+from workbook.checks import hostile_clients
 from workbook.checks.behaviour.rows import MIB
+from workbook.checks.behaviour.unchanged import GET
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
@@ -24,11 +24,11 @@ from workbook.servers import heads
 from workbook.servers.client import answers, connect
 from workbook.servers.process import Server
 
-RUDE = 10_000
+HOSTILE = 10_000
 MEMORY = 256 * MIB  # of address space (getrlimit(2), RLIMIT_AS): what the kernel keeps is not in it
-ROOM = ("--max-clients", "12000")  # for all of them, and polite ones besides
-A_VISIT = 10  # requests on a connection
-PATIENCE_S = 20.0  # for an answer
+CAPACITY = ("--max-clients", "12000")  # for all of them, and polite ones besides
+A_CONNECTION = 10  # requests on a connection
+TIMEOUT_S = 20.0  # for an answer
 SPARE = 100  # descriptors for everything else
 
 
@@ -47,23 +47,23 @@ class Polite:
         return 1000 * ordered[int((len(ordered) - 1) * percentile / 100)] if ordered else None
 
 
-def ask(server: Server, seconds: float = 0, least: int = 0) -> Polite:
+def ask(server: Server, seconds: float = 0, minimum: int = 0) -> Polite:
     """Ask one after another for so long, and at least so often; each visit on a connection of its
     own, which is part of its first answer's time. A server that has ended is asked no more.
     """
     polite, until = Polite(), time.monotonic() + seconds
     asked = 0
-    while (time.monotonic() < until or asked < least) and server.alive():
-        asked += A_VISIT
-        _visit(server, polite)
+    while (time.monotonic() < until or asked < minimum) and server.alive():
+        asked += A_CONNECTION
+        _connection(server, polite)
     return polite
 
 
-def _visit(server: Server, polite: Polite) -> None:
+def _connection(server: Server, polite: Polite) -> None:
     begun = time.monotonic()
     try:
-        with connect((server.host, server.port), PATIENCE_S) as client:
-            for _ in range(A_VISIT):
+        with connect((server.host, server.port), TIMEOUT_S) as client:
+            for _ in range(A_CONNECTION):
                 client.sendall(GET[0])
                 [answer] = answers(client, 1)
                 if heads.plain(answer) != GET[1]:
@@ -81,7 +81,7 @@ def hold_to(server: Server, size: int = MEMORY) -> None:
 
 
 @contextmanager
-def attacked(server: Server, clients: int = RUDE) -> Iterator[None]:
+def attacked(server: Server, clients: int = HOSTILE) -> Iterator[None]:
     """Within the block so many rude clients are there, and come again when they are let go.
     UserError if they cannot be.
     """
@@ -89,16 +89,17 @@ def attacked(server: Server, clients: int = RUDE) -> Iterator[None]:
         raise UserError(f"{clients:,} clients need as many descriptors",
                         "raise the limit: ulimit -n")
     process = children.start(
-        [sys.executable, "-m", rude.__name__, server.host, str(server.port), str(clients)],
+        [sys.executable, "-m", hostile_clients.__name__,
+            server.host, str(server.port), str(clients)],
         env={**os.environ, "PYTHONPATH": str(SCRIPTS)}, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.stdin and process.stdout
-        if process.stdout.readline().strip() != rude.THERE and server.alive():
+        if process.stdout.readline().strip() != hostile_clients.PRESENT and server.alive():
             raise UserError("the rude clients did not come", "see what they said above")
         yield
         process.stdin.close()
-        process.wait(PATIENCE_S)
+        process.wait(TIMEOUT_S)
     finally:
         process.kill()
         process.wait()

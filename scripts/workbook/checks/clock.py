@@ -30,4 +30,4 @@ def _compare(subject: Subject, check: Check) -> Verdict:
     figures = {**compared.to_json(), "medal": speed.medal(chapter, compared),
                "missed": speed.missed(chapter, compared),
                "recorded": speed.recorded(chapter)}
-    return Verdict(check.name, "info", speed.told(chapter, compared), figures=figures)
+    return Verdict(check.name, "info", speed.reported(chapter, compared), figures=figures)

@@ -35,7 +35,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 def _options(measure: Measure) -> tuple[bool, bool, bool]:
     """What the server is asked for beside its folder."""
-    return measure.turned_away, measure.secured, measure.logged
+    return measure.rejected, measure.secured, measure.logged
 
 
 def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

@@ -22,9 +22,9 @@ from workbook.measure import labs
 from workbook.measure.costs import Costs, Measure
 
 PROGRAM = "validate"
-PATIENCE_S = 30.0  # for one step, which takes a second or two
+TIMEOUT_S = 30.0  # for one step, which takes a second or two
 SECONDS = 4.0
-SAID = 25  # lines of a validation that failed
+OUTPUT = 25  # lines of a validation that failed
 
 # Of GoogleTest's: what every form has to do, and what only the one that is asked for does.
 BASICS, GOAL = "-*Goal*", "*Goal*"
@@ -66,9 +66,9 @@ def _validated(subject: Subject, check: Check) -> Verdict:
     except UserError as error:
         return Verdict(check.name, "fail", error.message.splitlines()[0], error.message)
     with subject.watch.doing(check.words):
-        status, summary, said = run(program, tests, subject.chapter.name)
-    again = f"again: {shown(program)} --gtest_filter='{tests}'"
-    note = "\n".join([summary, *said[-SAID:], again]) if status == "fail" else ""
+        status, summary, output = run(program, tests, subject.chapter.name)
+    repeated = f"again: {shown(program)} --gtest_filter='{tests}'"
+    note = "\n".join([summary, *output[-OUTPUT:], repeated]) if status == "fail" else ""
     return Verdict(check.name, status, summary, note)
 
 
@@ -81,27 +81,27 @@ def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
         env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}, text=True, errors="replace",
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True)
-    said: list[str] = []
+    output: list[str] = []
     hangs = False
     try:
         for line in _lines(process):
-            said.append(line)
+            output.append(line)
     except queue.Empty:
         hangs = True
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     # What is left after the first that fails is begun too, and skipped.
-    failed = next((at for at, line in enumerate(said) if line.startswith("[  FAILED  ]")), None)
-    said = said[:failed + 1] if failed is not None else said
-    passed = [line for line in said if line.startswith("[       OK ]")]
+    failed = next((at for at, line in enumerate(output) if line.startswith("[  FAILED  ]")), None)
+    output = output[:failed + 1] if failed is not None else output
+    passed = [line for line in output if line.startswith("[       OK ]")]
     if hangs:
-        return "fail", (f"{lab} hangs: the last step it reached is {_step(said)}, which was ended "
-                        f"after {PATIENCE_S:g} s"), said
+        return "fail", (f"{lab} hangs: the last step it reached is {_step(output)}, which was ended "
+                        f"after {TIMEOUT_S:g} s"), output
     if process.returncode == 0 and passed:
-        return "pass", f"{len(passed)} tests pass", said
-    report = next((line for line in said if "Sanitizer: " in line or "runtime error: " in line), "")
+        return "pass", f"{len(passed)} tests pass", output
+    report = next((line for line in output if "Sanitizer: " in line or "runtime error: " in line), "")
     why = re.sub(r"^.*?(Sanitizer: |runtime error: )", "", report).partition(" (")[0]
-    return "fail", f"{_step(said)} fails" + (f": {why}" if why else ""), said
+    return "fail", f"{_step(output)} fails" + (f": {why}" if why else ""), output
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
@@ -115,13 +115,13 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
         lines.put(None)
 
     threading.Thread(target=pump, daemon=True).start()
-    while (line := lines.get(timeout=PATIENCE_S)) is not None:
+    while (line := lines.get(timeout=TIMEOUT_S)) is not None:
         yield line
 
 
-def _step(said: Sequence[str]) -> str:
+def _step(output: Sequence[str]) -> str:
     """The last test that began."""
-    begun = [line.split("]", 1)[1].strip() for line in said if line.startswith("[ RUN      ]")]
+    begun = [line.split("]", 1)[1].strip() for line in output if line.startswith("[ RUN      ]")]
     return begun[-1] if begun else "none of its tests"
 
 
@@ -181,10 +181,10 @@ def _compare(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     except UserError as error:
         yield from (Verdict(check.name, "skip", f"{error.message}; {error.fix}") for check in wanted)
         return
-    told = {stats.PASS: "faster", stats.NOT_YET: "no faster"}.get(
+    reported = {stats.PASS: "faster", stats.NOT_YET: "no faster"}.get(
         found.verdict, f"{found.verdict}, this machine is too busy to say which is faster")
     span = found.interval
     for check in wanted:
         yield Verdict(check.name, "info", f"{span.ratio:.2f} × the starter in {chapter.timed} "
-                      f"({span.low:.2f} to {span.high:.2f}): {told}",
+                      f"({span.low:.2f} to {span.high:.2f}): {reported}",
                       figures={"ratio": span.ratio, "low": span.low, "high": span.high})

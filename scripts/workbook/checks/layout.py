@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from workbook.checks import budgets
+from workbook.checks.behaviour.reported_fields import PROGRAM
 from workbook.checks.behaviour.rows import get
-from workbook.checks.behaviour.told import PROGRAM
 from workbook.checks.model import MEASURE, Check, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.servers.client import exchange
 from workbook.servers.process import running
 
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
@@ -22,7 +22,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 def _verdict(subject: Subject, check: Check) -> Verdict:
     try:
         with running(subject.builds[MEASURE].with_name(PROGRAM)) as mirror:
-            answer = exchange((mirror.host, mirror.port), (get(b"/sizeof(Request)"),), PATIENCE_S)
+            answer = exchange((mirror.host, mirror.port), (get(b"/sizeof(Request)"),), TIMEOUT_S)
             size = answer.data.rpartition(b"\r\n\r\n")[2]
             if not size.isdigit():
                 raise UserError("the server did not tell the size of its Request",

@@ -29,11 +29,11 @@ WORDS = {  # what the program's checks are about
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     if sys.platform == "linux":
-        status, summary, said = _ask(subject.builds[KQUEUE].with_name(PROGRAM))
+        status, summary, output = _ask(subject.builds[KQUEUE].with_name(PROGRAM))
     else:
-        status, said = "skip", ""
+        status, output = "skip", ""
         summary = "it is asked on Linux, where kqueue is a library of ours"
-    note = f"{summary}\n{said}" if status == "fail" else ""
+    note = f"{summary}\n{output}" if status == "fail" else ""
     yield from (Verdict(check.name, status, summary, note) for check in wanted)
 
 

@@ -32,7 +32,7 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
             secured = certificates.localhost().options if check.key == SECURED else ()
             value = crowd.resident_bytes(
                 subject.builds[RELEASE], crowd.MANY, *LINGER, *secured,
-                becomes=BECOMES[check.key], rest_s=SWEPT_S if secured else 0.0)
+                becomes=BECOMES[check.key], pause_s=SWEPT_S if secured else 0.0)
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value,

@@ -291,8 +291,8 @@ def _checkpoint(name: str, solution: bool) -> Path:
     from_root = (CHAPTERS.parent / name).resolve()
     if from_root.parent in (CHAPTERS, SOLUTIONS) and from_root.is_dir():
         return from_root
-    tree, _, rest = name.partition("/")
-    return find(rest or tree).directory(tree == "solutions" if rest else solution)
+    tree, _, remainder = name.partition("/")
+    return find(remainder or tree).directory(tree == "solutions" if remainder else solution)
 
 
 def previous(chapter: Chapter) -> Chapter | None:

@@ -122,7 +122,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         when = f" {row['passed']}" if row["status"] == "passed" else ""
         when += f", {row['medal']}" if when and row["medal"] else ""
-        status = _place(row["part"], row["parts"]) if row["part"] else row["status"]
+        status = _location(row["part"], row["parts"]) if row["part"] else row["status"]
         table.add_row(row["chapter"], row["title"], str(row["minutes"]),
                       f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
     console = Console()
@@ -135,7 +135,7 @@ def show(rows: list[dict[str, Any]]) -> None:
         f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
 
 
-def _place(part: int, parts: int) -> str:
+def _location(part: int, parts: int) -> str:
     return f"part {part} of {parts}" if part <= parts else f"all {parts} parts; the check is left"
 
 

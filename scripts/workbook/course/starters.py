@@ -27,7 +27,7 @@ NOT_SOURCE = {"chapter.toml", "starter.patch", "validate.cpp", "bench.cpp"}  # a
 
 
 @dataclass(frozen=True)
-class Breach:
+class Violation:
     """A hunk of a starter that is not marked as the reader's work."""
 
     file: str
@@ -115,7 +115,7 @@ def replace(tree: Tree, directory: Path, name: str) -> Path | None:
     return copy if mine else None
 
 
-def way_back(chapter: Chapter, copy: Path) -> str:
+def undo_command(chapter: Chapter, copy: Path) -> str:
     """The command that makes the reader's directory what was copied."""
     here = shown(chapter.starter_dir)
     back = f"cp {shown(copy)}/* {here}/"
@@ -137,22 +137,22 @@ def write_patch(chapter: Chapter) -> bool:
     return True
 
 
-def check_rule(chapter: Chapter) -> list[Breach]:
+def check_rule(chapter: Chapter) -> list[Violation]:
     """The starter's hunks that neither add a TODO(N) nor lie in a file that begins with one.
 
     TODO(N.K) is such a mark too: part K's; and so is GIVEN(N.K), where there is nothing to do.
     """
     mark = _mark(chapter, GIVEN)
     tree = starter(chapter)
-    breaches = []
+    violations = []
     for name, hunks in _hunks(patch_file(chapter).read_bytes()):
         if name not in tree:
             if previous(chapter) is not None:
-                breaches.append(Breach(name, "the starter leaves out this whole file"))
+                violations.append(Violation(name, "the starter leaves out this whole file"))
         elif not mark.search(tree[name].split(b"\n", 1)[0]):
-            breaches += [Breach(name, hunk.decode(errors="replace"))
-                         for hunk in hunks if not _adds(hunk, mark)]
-    return breaches
+            violations += [Violation(name, hunk.decode(errors="replace"))
+                           for hunk in hunks if not _adds(hunk, mark)]
+    return violations
 
 
 def added(chapter: Chapter, number: int) -> Tree:

@@ -26,7 +26,7 @@ MARKER = b"<<<<<<< "
 
 
 @dataclass(frozen=True)
-class Place:
+class Node:
     """A tree that changes come from or go to: a starter, a solution, or one after a part."""
 
     directory: Path
@@ -42,8 +42,8 @@ class Place:
 class Step:
     """Merge the change of `source` into `target`."""
 
-    source: Place
-    target: Place
+    source: Node
+    target: Node
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Sync:
         if part is chapter.parts[-1]:
             raise UserError(f"{chapter.name} ends with part {number}: its tree is the solution",
                             f"edit {shown(chapter.solution_dir)}, then: {COMMAND} sync")
-        edited, place = parts.taken(chapter, part), self._place(chapter, part)
-        steps = list(self._steps({place.directory}))
+        edited, location = parts.taken(chapter, part), self._location(chapter, part)
+        steps = list(self._steps({location.directory}))
         self._begin(steps)
-        starters.write(edited, place.directory)
-        before = (self._place(chapter, chapter.parts[number - 2]).directory if number > 1
+        starters.write(edited, location.directory)
+        before = (self._location(chapter, chapter.parts[number - 2]).directory if number > 1
                   else parts.base(chapter))
-        self._keep(before, place)
+        self._keep(before, location)
         return self._walk(steps)
 
     def resume(self) -> list[Path]:
@@ -126,16 +126,16 @@ class Sync:
     def _links(self, chapter: Chapter) -> Iterator[Step]:
         """The way from a chapter's base to its starter, and through its parts to its solution."""
         before = previous(chapter)
-        base = Place(base_dir(chapter), before or chapter)
-        yield Step(base, Place(chapter.starter_dir, chapter))
+        base = Node(base_dir(chapter), before or chapter)
+        yield Step(base, Node(chapter.starter_dir, chapter))
         if before is None:
             return
-        way = [base, *(self._place(chapter, part) for part in parts.kept(chapter)),
-               Place(chapter.solution_dir, chapter)]
+        way = [base, *(self._location(chapter, part) for part in parts.kept(chapter)),
+               Node(chapter.solution_dir, chapter)]
         yield from (Step(*pair) for pair in zip(way, way[1:], strict=False))
 
-    def _place(self, chapter: Chapter, part: Part) -> Place:
-        return Place(self.workplace / chapter.name / part.slug, chapter, part)
+    def _location(self, chapter: Chapter, part: Part) -> Node:
+        return Node(self.workplace / chapter.name / part.slug, chapter, part)
 
     def _begin(self, steps: list[Step]) -> None:
         """Forget an earlier walk; put the trees after parts where they can be merged into."""
@@ -143,20 +143,20 @@ class Sync:
         self.state.unlink(missing_ok=True)
         shutil.rmtree(self.workplace, ignore_errors=True)
         for chapter in self.chapters:
-            if any(place.part and place.chapter is chapter
-                   for step in steps for place in (step.source, step.target)):
+            if any(location.part and location.chapter is chapter
+                   for step in steps for location in (step.source, step.target)):
                 for part, tree in zip(parts.kept(chapter), self._present(chapter), strict=True):
-                    starters.write(tree, self._place(chapter, part).directory)
+                    starters.write(tree, self._location(chapter, part).directory)
 
     def _present(self, chapter: Chapter) -> list[Tree]:
         """The trees after a chapter's parts as its patches have them now.
 
         A patch that is HEAD's fits HEAD's solution; one that was written since, today's.
         """
-        places = [self._place(chapter, part) for part in parts.kept(chapter)]
+        locations = [self._location(chapter, part) for part in parts.kept(chapter)]
         patches = parts.patches(chapter, parts.kept(chapter))
         bases = [self._at_head(base_dir(chapter)), starters.sources(base_dir(chapter))]
-        if patches != [self._patch_at_head(place) for place in places]:
+        if patches != [self._patch_at_head(location) for location in locations]:
             bases.reverse()
         for base in bases:
             try:
@@ -183,13 +183,13 @@ class Sync:
                 require_rule(step.target.chapter)
         return self.written
 
-    def _keep(self, before: Path, place: Place) -> None:
+    def _keep(self, before: Path, location: Node) -> None:
         """Bring the patch of a starter or a part up to date, now that its tree is."""
-        if place.is_starter and starters.write_patch(place.chapter):
-            self.written.append(starters.patch_file(place.chapter))
-        if place.part and parts.write_patch(place.chapter, place.part, starters.sources(before),
-                                            starters.sources(place.directory)):
-            self.written.append(parts.patch_file(place.chapter, place.part))
+        if location.is_starter and starters.write_patch(location.chapter):
+            self.written.append(starters.patch_file(location.chapter))
+        if location.part and parts.write_patch(location.chapter, location.part, starters.sources(before),
+                                               starters.sources(location.directory)):
+            self.written.append(parts.patch_file(location.chapter, location.part))
 
     def _require_starters(self, steps: list[Step]) -> None:
         """A reader's work must not be taken for a new starter."""
@@ -243,16 +243,16 @@ class Sync:
         """Remember where we are and say what to do."""
         carried = {step.target.directory for step in steps}
         origins = {step.source.directory for step in steps} - carried
-        state = {"from": sorted(str(place.relative_to(self.root)) for place in origins),
+        state = {"from": sorted(str(location.relative_to(self.root)) for location in origins),
                  "step": index, "file": target.name,
                  "conflict": str(target.relative_to(self.root))}
         write_atomically(self.state, json.dumps(state))
         raise UserError(f"{self._shown(target)} needs a decision: the change conflicts there",
                         f"resolve the marked lines, then: {COMMAND} sync --continue")
 
-    def _changes(self, place: Place) -> list[Change]:
+    def _changes(self, location: Node) -> list[Change]:
         """What the working tree changes in one tree, by file name."""
-        old, new = self._at_head_of(place), starters.sources(place.directory)
+        old, new = self._at_head_of(location), starters.sources(location.directory)
         return [Change(name, old.get(name), new.get(name))
                 for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
 
@@ -260,30 +260,30 @@ class Sync:
         old = self._at_head(chapter.solution_dir)
         return bool(old) and old != starters.sources(chapter.solution_dir)
 
-    def _require_at_head(self, place: Place) -> None:
-        if not self._at_head_of(place):
-            what = (parts.patch_file(place.chapter, place.part) if place.part
-                    else place.directory)
+    def _require_at_head(self, location: Node) -> None:
+        if not self._at_head_of(location):
+            what = (parts.patch_file(location.chapter, location.part) if location.part
+                    else location.directory)
             raise UserError(f"{self._shown(what)} is not committed, so there is no earlier "
                             "version to tell its change from", "commit it first")
 
-    def _at_head_of(self, place: Place) -> Tree:
+    def _at_head_of(self, location: Node) -> Tree:
         """A tree as last committed; empty if it was not."""
-        if not place.part:
-            return self._at_head(place.directory)
-        kept = place.chapter.parts[:place.part.number]
-        patches = [self._patch_at_head(self._place(place.chapter, part)) for part in kept]
-        base = self._at_head(base_dir(place.chapter))
+        if not location.part:
+            return self._at_head(location.directory)
+        kept = location.chapter.parts[:location.part.number]
+        patches = [self._patch_at_head(self._location(location.chapter, part)) for part in kept]
+        base = self._at_head(base_dir(location.chapter))
         try:
             return parts.chain(base, patches)[-1] if all(patches) else {}
         except ValueError as error:
-            raise UserError(f"the parts of {place.chapter.name}, as they were committed, do not "
+            raise UserError(f"the parts of {location.chapter.name}, as they were committed, do not "
                             f"fit:\n{error}", "mend and commit them first") from None
 
-    def _patch_at_head(self, place: Place) -> bytes:
+    def _patch_at_head(self, location: Node) -> bytes:
         """A part's patch as last committed; empty if it was not."""
-        assert place.part
-        relative = parts.patch_file(place.chapter, place.part).relative_to(self.root)
+        assert location.part
+        relative = parts.patch_file(location.chapter, location.part).relative_to(self.root)
         return git("cat-file", "blob", f"HEAD:{relative.as_posix()}", cwd=self.root).stdout
 
     def _at_head(self, directory: Path) -> Tree:
@@ -333,9 +333,9 @@ def lay_out(chapter: Chapter, number: int) -> None:
 
 def require_rule(chapter: Chapter) -> None:
     """UserError with the hunks of the starter that are not marked as the reader's work."""
-    if breaches := starters.check_rule(chapter):
+    if violations := starters.check_rule(chapter):
         raise UserError(f"these hunks of {chapter.name} lack a TODO({chapter.tag}):\n"
-                        + "\n".join(str(breach) for breach in breaches),
+                        + "\n".join(str(violation) for violation in violations),
                         f"mark or undo them, then: {COMMAND} sync {chapter.tag} --starter")
 
 
@@ -355,11 +355,11 @@ def run(name: str | None, go_on: bool = False, starter: bool = False, patches: b
         return lay_out(chapter, edit)
     sync = Sync()
     if chapter and part is not None:
-        return _tell(sync.run_part(chapter, part))
-    _tell(sync.resume() if go_on else sync.run(chapter))
+        return _report(sync.run_part(chapter, part))
+    _report(sync.resume() if go_on else sync.run(chapter))
 
 
-def _tell(written: list[Path]) -> None:
+def _report(written: list[Path]) -> None:
     for file in written:
         print(f"  {shown(file)}")
     print(f"{len(written)} files written; look at them with git diff" if written

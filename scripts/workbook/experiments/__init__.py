@@ -10,8 +10,8 @@ from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
 from workbook.experiments import (
     box,
+    file_cache,
     fleet,
-    hot_files,
     labs,
     labs_in_server,
     log,
@@ -34,7 +34,7 @@ from workbook.machine import facts, setup
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "closing": part1.closing,
     "large-head": part1.large_head,
-    "visit": part1.visit,
+    "visit": part1.connection,
     "body-copies": part1.body_copies,
     "formatting": part1.formatting,
     "nagle": part1.nagle,
@@ -60,9 +60,9 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "rivals-files": part3.rivals_files,
     "neighbours": part3.neighbours,
     "not-sent": validators.not_sent,
-    "cache-policies": hot_files.cache_policies,
-    "hot-files": hot_files.hot_files,
-    "hot-neighbours": hot_files.hot_neighbours,
+    "cache-policies": file_cache.cache_policies,
+    "hot-files": file_cache.file_cache,
+    "hot-neighbours": file_cache.hot_neighbours,
     "rivals-validators": validators.rivals_validators,
     "uploads": streaming.uploads,
     "uploads-memory": streaming.uploads_memory,

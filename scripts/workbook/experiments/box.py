@@ -36,42 +36,42 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 def side_by_side() -> Finding:
     """What do the steps come to on the host, in a Linux container, and in one with kqueue?"""
-    places = {"host": "Host", "linux": "Linux", "bsd": "BSD-like"}
+    locations = {"host": "Host", "linux": "Linux", "bsd": "BSD-like"}
     rows: Rows = {}
     for name in CLIMB:
         rows[name] = {"label": name}
-        for place in places:
-            phases = _stressed(name, place)
-            print(f"{name}, {place}", flush=True)
+        for location in locations:
+            phases = _stressed(name, location)
+            print(f"{name}, {location}", flush=True)
             rows[name] |= {
-                f"{place}_rps": _rounded(phases["baseline"]["requests_per_second"]),
-                f"{place}_us": _rounded(phases["baseline"]["cpu_us_per_request"]),
-                f"{place}_errors": sum(sum(f["errors"].values()) for f in phases.values())}
+                f"{location}_rps": _rounded(phases["baseline"]["requests_per_second"]),
+                f"{location}_us": _rounded(phases["baseline"]["cpu_us_per_request"]),
+                f"{location}_errors": sum(sum(f["errors"].values()) for f in phases.values())}
     whats = {"rps": "requests/s", "us": "server’s µs", "errors": "errors"}
     return Finding(
         "The short stress test, once: rates and processor time of its baseline, errors of all "
         "four phases. The host’s servers are built by its own compiler, the containers’ by Debian "
         "13’s g++, as <code>stress --in</code> does.",
-        {f"{place}_{what}": f"{where}: {words}" for what, words in whats.items()
-         for place, where in places.items()}, rows)
+        {f"{location}_{what}": f"{where}: {words}" for what, words in whats.items()
+         for location, where in locations.items()}, rows)
 
 
-def _stressed(name: str, place: str, tries: int = 3) -> dict[str, Any]:
+def _stressed(name: str, location: str, tries: int = 3) -> dict[str, Any]:
     """The phases of a solution's stress test. UserError if one has no figure."""
-    if place == "host":
+    if location == "host":
         with load.serving(solution(name)) as server:
             found = list(stress.measure(server, stress.short_form()))
         phases = {result.phase: result.to_json() for result in found}
     else:
         with tempfile.TemporaryFile("w+") as output:
-            if box.run(place, ["stress", name, "--solution", "--json"], output) != 0:
-                raise UserError(f"stress in {place} did not end well", "see what it says above")
+            if box.run(location, ["stress", name, "--solution", "--json"], output) != 0:
+                raise UserError(f"stress in {location} did not end well", "see what it says above")
             output.seek(0)
             phases = json.load(output)["phases"]
-    if tries > 1 and any(f["reason"] == load.NOBODY for f in phases.values()):
-        return _stressed(name, place, tries - 1)  # a phase is short, and others may have it all
+    if tries > 1 and any(f["reason"] == load.NO_CLIENTS for f in phases.values()):
+        return _stressed(name, location, tries - 1)  # a phase is short, and others may have it all
     if reason := next((f["reason"] for f in phases.values() if f["reason"]), None):
-        raise UserError(f"{name} in {place} has no figure: {reason}", "record again")
+        raise UserError(f"{name} in {location} has no figure: {reason}", "record again")
     return phases
 
 
@@ -140,7 +140,7 @@ def walls() -> Finding:
     found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for number in range(ROUNDS):
         for way in ladder.rotated(list(ways), number):
-            found[way].append(_behind(f"hotpath-linux-server:{image}", ways[way][1]))
+            found[way].append(_after(f"hotpath-linux-server:{image}", ways[way][1]))
     for way, (label, _) in ways.items():
         rows[way] = {"label": label} | {
             what: _rounded(median(run[what] for run in found[way])) for what in ("rps", "us", "p99")}
@@ -152,7 +152,7 @@ def walls() -> Finding:
         rows)
 
 
-def _behind(image: str, walls: list[str]) -> dict[str, float]:
+def _after(image: str, walls: list[str]) -> dict[str, float]:
     """Load a server of its own, started with these options of docker run."""
     container = _engine("run", "-d", "--rm", "--cpuset-cpus=0", "--cap-drop=ALL", "--read-only",
                         *walls, image, "--port", "0")
@@ -180,14 +180,14 @@ def _asked(served: Served, network: list[str], address: str, port: int = 8080,
     """One run of wrk in a container on this network: rates, and what the server spent on it."""
     server = psutil.Process(served.pid)
     before = server.cpu_times()
-    told = _engine(
+    reported = _engine(
         "run", "--rm", "--cpuset-cpus=1", "--cap-drop=ALL", "--read-only", *network,
         f"--volume={load.WRK_SCRIPTS}:/hotpath/scripts/wrk:ro", "--entrypoint=wrk",
         f"hotpath-linux:{box.tag()}", "-t1", f"-c{CLIENTS}", f"-d{SECONDS}s",
         f"--timeout={load.TIMEOUT_S}s", "--latency", "-s", f"scripts/wrk/{script}.lua",
         f"http://{address}:{port}/")
     after = server.cpu_times()
-    report = load._parse(0, told, "")
+    report = load._parse(0, reported, "")
     spent_s = after.user + after.system - before.user - before.system
     return {"rps": report["requests"] / (report["duration_us"] / 1e6),
             "us": spent_s * 1e6 / report["requests"],
@@ -203,7 +203,8 @@ def _throttled(served: Served) -> tuple[int, float]:
     """How often, and for how many ms, the container has been stopped: cpu.stat of its cgroup, whose
     place differs by version (cgroups(7)) and engine.
     """
-    paths = [line.split(":", 2) for line in Path(f"/proc/{served.pid}/cgroup").read_text().splitlines()]
+    paths = [line.split(":", 2) for line in Path(
+        f"/proc/{served.pid}/cgroup").read_text().splitlines()]
     for _, controllers, path in paths:
         if "cpu" in controllers.split(",") or not controllers:
             for root in (CGROUPS / "cpu", CGROUPS):
@@ -217,10 +218,10 @@ def _throttled(served: Served) -> tuple[int, float]:
 
 
 def _engine(*arguments: str) -> str:
-    told = box._engine(*arguments)
-    if told.returncode != 0:
-        raise box.explained(told.stderr, f"docker {arguments[0]} failed")
-    return told.stdout.strip()
+    reported = box._engine(*arguments)
+    if reported.returncode != 0:
+        raise box.explained(reported.stderr, f"docker {arguments[0]} failed")
+    return reported.stdout.strip()
 
 
 def _rounded(value: float) -> float:

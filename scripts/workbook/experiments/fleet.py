@@ -54,18 +54,18 @@ def fleet_stops() -> Finding:
         "update-told": ("update: told, SIGTERM", replace(EVENTFUL, retries=False), Fleet.update),
         "update-told-killed": ("update: told, SIGKILL", replace(killed, retries=False),
                                Fleet.update),
-        "update-term": ("update: SIGTERM", replace(EVENTFUL, told=False, retries=False),
+        "update-term": ("update: SIGTERM", replace(EVENTFUL, reported=False, retries=False),
                         Fleet.update),
-        "update-none": ("update: SIGKILL", replace(killed, told=False, retries=False),
+        "update-none": ("update: SIGKILL", replace(killed, reported=False, retries=False),
                         Fleet.update),
-        "update-retries": ("update: SIGKILL, retries", replace(killed, told=False), Fleet.update),
+        "update-retries": ("update: SIGKILL, retries", replace(killed, reported=False), Fleet.update),
         "kill": ("a crash: retries", EVENTFUL, Fleet.kill),
         "kill-none": ("a crash", replace(EVENTFUL, retries=False), Fleet.kill),
     }
     rows: Rows = {}
     for key, (label, plan, event) in ways.items():
         with deployed(solution(OPTIMISED), plan) as stack:
-            rows[key] = {"label": label, **_told(stack.load(event))}
+            rows[key] = {"label": label, **_reported(stack.load(event))}
     return Finding(
         "08 behind HAProxy on Docker Swarm, one node, two servers, under a load of two "
         "generators: both servers replaced one after the other, or one killed. <em>Told</em>: the "
@@ -74,5 +74,5 @@ def fleet_stops() -> Finding:
         {"requests": "requests", "failed": "failed", "max_ms": "longest ms"}, rows)
 
 
-def _told(row: Row) -> dict[str, float]:
+def _reported(row: Row) -> dict[str, float]:
     return {"requests": row.requests, "failed": row.failed, "max_ms": round(row.max_ms)}

@@ -15,31 +15,31 @@ import time
 from contextlib import suppress
 
 STRANGERS = 256  # at a time
-MOST = 50_000
-TURN_S = 0.1
+MAXIMUM = 50_000
+ITERATION_S = 0.1
 
 
 def hello() -> bytes:
     """How a client begins that knows nothing yet."""
     how = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    goes = ssl.MemoryBIO()
+    continues = ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
-        how.wrap_bio(ssl.MemoryBIO(), goes, server_hostname="localhost").do_handshake()
-    return goes.read()
+        how.wrap_bio(ssl.MemoryBIO(), continues, server_hostname="localhost").do_handshake()
+    return continues.read()
 
 
 def flood(port: int, seconds: float) -> int:
     """How many were answered, of at most MOST who came in this time."""
-    said, until, came, answered = hello(), time.monotonic() + seconds, 0, 0
+    output, until, came, answered = hello(), time.monotonic() + seconds, 0, 0
     waiting, poller = dict[int, socket.socket](), select.epoll()
     while time.monotonic() < until:
-        while len(waiting) < STRANGERS and came < MOST:
+        while len(waiting) < STRANGERS and came < MAXIMUM:
             came += 1
             stranger = socket.create_connection(("127.0.0.1", port))
-            stranger.sendall(said)
+            stranger.sendall(output)
             waiting[stranger.fileno()] = stranger
             poller.register(stranger, select.EPOLLIN)
-        for number, _ in poller.poll(TURN_S):
+        for number, _ in poller.poll(ITERATION_S):
             with waiting.pop(number) as stranger, suppress(OSError):
                 answered += bool(stranger.recv(65_536))
     for stranger in waiting.values():

@@ -39,7 +39,7 @@ BUILT = ("Built, whatever the flags say, with the C++ library that the package o
 def timed(name: str) -> Finding:
     """Every benchmark, in turn."""
     chapter = chapters.find(name)
-    found = labs.beside(labs.starter(chapter), [
+    found = labs.next_to(labs.starter(chapter), [
         build.build_program(SOLUTIONS / name, "release", chapter.program)], SECONDS)
     return Finding(
         "Nanoseconds an iteration, of the processor or, with <code>real_time</code>, of the clock; "
@@ -47,7 +47,7 @@ def timed(name: str) -> Finding:
         + BUILT, _columns("starter"), _rows(found, "starter"))
 
 
-def beside_boost(name: str) -> Finding:
+def against_boost(name: str) -> Finding:
     """A lab whose bench has Boost's way of each benchmark too, in the same runs."""
     chapter = chapters.find(name)
     setup.ensure(["boost"])
@@ -128,7 +128,7 @@ def readiness_epoll() -> Finding:
     found: dict[str, labs.Row] = {}
     for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT),
                  "all_speak<web::{}>/100"):
-        found[name.replace("<web::{}>", "")] = labs.one_beside_another(
+        found[name.replace("<web::{}>", "")] = labs.one_against_another(
             bench, name.format("Poll"), name.format("Poller"), SECONDS / 4)
     return Finding("Nanoseconds of the processor an iteration; both in turn, with the 95 % "
                    "interval of the ratio. " + BUILT,
@@ -175,5 +175,5 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     name + ending: partial(of, name) for name in LABS
     for ending, of in (("", timed), ("-counts", counted))}
 EXPERIMENTS |= {"lab-readiness-forms": readiness_forms, "lab-readiness-epoll": readiness_epoll,
-                "lab-lock-free-queues-boost": partial(beside_boost, "lab-lock-free-queues"),
+                "lab-lock-free-queues-boost": partial(against_boost, "lab-lock-free-queues"),
                 "packaged-tasks": packaged_tasks}

@@ -27,7 +27,7 @@ from workbook.servers.client import connect
 from workbook.servers.process import running
 
 FEW, MORE = 20, 500  # clients
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 PIECE = 8192
 ECHO = (b"POST /echo HTTP/1.1\r\n" + costs.FIELDS + b"Content-Length: %d\r\n\r\n" % PIECE
         + b"b" * PIECE)
@@ -42,7 +42,7 @@ def pooled_clients() -> Finding:
         settings = {"HOTPATH_ALLOCATOR": key}
         sides = {"new": optimised(key, settings),
                  "pool": edited(f"pooled-{key}", OPTIMISED, POOLED, PLAINLY | settings,
-                                 {"object_pool.h": SOLUTIONS / "lab-object-pool" / "task.h"})}
+                                {"object_pool.h": SOLUTIONS / "lab-object-pool" / "task.h"})}
         for side, binary in sides.items():
             rows[key][side] = round(_leaving(binary, costs.INSTRUCTIONS))
             if key == "system":
@@ -69,13 +69,13 @@ def _visited(binary: Path, measure: costs.Measure, clients: int) -> int:
         report = Path(scratch, measure.name)
         with running(binary, "--threads", "1", wrapper=tool.wrapper(report)) as server:
             for _ in range(clients):
-                with connect(address_of(server), PATIENCE_S) as client:
-                    server.sleeps(PATIENCE_S)
+                with connect(address_of(server), TIMEOUT_S) as client:
+                    server.sleeps(TIMEOUT_S)
                     client.sendall(costs.CLOSING)
                     while client.recv(65_536):
                         pass
-                    server.sleeps(PATIENCE_S)
-                server.sleeps(PATIENCE_S)
+                    server.sleeps(TIMEOUT_S)
+                server.sleeps(TIMEOUT_S)
             server.stop()
         return tool.read(report.read_text(errors="replace"))[measure.figure]
 
@@ -112,8 +112,8 @@ POOLED = (
      "    bool stopping() const {"),
     ("worker.h", "    std::vector<std::unique_ptr<Client>> clients_;",
      "    std::vector<Owned> clients_;"),
-    ("worker.h", "    std::vector<std::unique_ptr<Client>> dropped_;",
-     "    std::vector<Owned> dropped_;"),
+    ("worker.h", "    std::vector<std::unique_ptr<Client>> closed_;",
+     "    std::vector<Owned> closed_;"),
     ("worker.cpp",
      "            std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_));",
      "            Owned(ObjectPool<Client>::create(std::move(*socket),"

@@ -18,7 +18,7 @@ from workbook.experiments.tools import (
     Way,
     cpu_us,
     edited,
-    in_turn,
+    in_sequence,
     ratios,
     solution,
     variant,
@@ -55,14 +55,14 @@ def lines() -> Finding:
     """What does a line in the log cost a request?"""
     stress.raise_descriptor_limit()
     with tempfile.TemporaryDirectory() as scratch, \
-            variant(LOGGED, "log_lines.h", "enough = 64 * 1024;", "enough = 1;") as each_turn:
+            variant(LOGGED, "log_lines.h", "enough = 64 * 1024;", "enough = 1;") as each_iteration:
         log = "--access-log", str(Path(scratch, "access.log")), "--log-size", str(1 << 28)
         forms = {"before": ("13, no log", solution(BOUNDED), ()),
                  "off": ("14, no log", solution(LOGGED), ()),
                  "combined": ("14, combined", solution(LOGGED), log),
                  "json": ("14, JSON", solution(LOGGED), (*log, "--log-format", "json")),
-                 "turn": ("14, written after every client", each_turn, log)}
-        found = in_turn({(key, of): Way(f"{label}, {LOADS[of][0]}", partial(
+                 "turn": ("14, written after every client", each_iteration, log)}
+        found = in_sequence({(key, of): Way(f"{label}, {LOADS[of][0]}", partial(
             load.serving, binary, "--threads", "1", *arguments), LOADS[of][1])
             for of in ("clients", "pipelined")
             for key, (label, binary, arguments) in forms.items()}, ROUNDS)

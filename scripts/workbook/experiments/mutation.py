@@ -50,7 +50,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-PLACE = BUILD / "mutation"
+SLOT = BUILD / "mutation"
 TOOL = SCRIPTS / "requirements-mutation.txt"
 EXPLAINED = RESULTS / "mutation-survivors.toml"
 RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
@@ -58,7 +58,7 @@ SEED = 8
 LINES = 12  # of a file for each of its mutants
 STARTED = time.monotonic()
 SECONDS = float(os.environ.get("HOTPATH_MUTATION_S", "inf"))
-MOST_KIB = 4 << 20  # of address space: a mutant that allocates for ever ends
+MAX_KIB = 4 << 20  # of address space: a mutant that allocates for ever ends
 REFUSED, SAME = "refused", "same"  # no mistakes
 KILLED, SURVIVED = "killed", "survived"
 BEHAVES = "behaves"  # and the other checks were not asked
@@ -110,7 +110,7 @@ class Mutant:
 
 def mutation() -> Finding:
     """Of mutants that differ, how many does the judge catch?"""
-    memory = Memory(PLACE / "verdicts.json")
+    memory = Memory(SLOT / "verdicts.json")
     with ThreadPoolExecutor(available_cpus()) as pool:
         try:
             found = [one for lane in pool.map(lambda target: list(judged(target, memory)), TARGETS)
@@ -225,19 +225,20 @@ class Bench:
         self.target, self._memory = target, memory
         self.chapter = chapters.find(target.checkpoint)
         self.tree = starters.sources(self.chapter.solution_dir)
-        self._place = PLACE / f"{target.checkpoint}-{target.files[0]}" / "solutions" / "checkpoint"
+        self._location = SLOT / \
+            f"{target.checkpoint}-{target.files[0]}" / "solutions" / "checkpoint"
         self._caught: Counter[str] = Counter()
         names = target.checks or tuple(
             one.name for one in registry.of(self.chapter) if one.decides
             and one.name not in ON_KQUEUE)
         self._cases = [case for case in cases.select(self.chapter.level, names, pattern)
-                       if not self._elsewhere(case.check)]
+                       if not self._in_other_builds(case.check)]
         asked = {case.check for case in self._cases}
         self._others = [name for name in names if name not in asked] if pattern == "*" else []
         self._original: bytes | None = None
         self._reasons = explained()
 
-    def _elsewhere(self, name: str) -> bool:
+    def _in_other_builds(self, name: str) -> bool:
         """Whether its cases are asked of another program than the target's."""
         return registry.named(name).program not in ("server", f"server by {self.target.preset}")
 
@@ -307,13 +308,13 @@ class Bench:
             self._memory.keep(key, Verdict(BEHAVES, "", judge()))
 
     def _build(self, tree: starters.Tree, preset: str = "") -> Path:
-        starters.write(tree, self._place)
+        starters.write(tree, self._location)
         return self._make(preset or self.target.preset)
 
     def _make(self, preset: str) -> Path:
         # Optimised across files every object would be another.
         settings = {"HOTPATH_LTO": "OFF"} if preset == self.target.preset else {}
-        return build.isolated(self._place, preset, settings=settings)
+        return build.isolated(self._location, preset, settings=settings)
 
     def _fails(self, name: str) -> bool:
         mine = [case for case in self._cases if name in (case.name, case.check)]
@@ -330,7 +331,7 @@ class Bench:
 
     @property
     def _program(self) -> Path:
-        return self._place / "build" / self.target.preset / self.chapter.program
+        return self._location / "build" / self.target.preset / self.chapter.program
 
     @property
     def _solution(self) -> Path:
@@ -338,7 +339,7 @@ class Bench:
 
     def _limited(self, program: Path) -> Path:
         script = program.with_name(f"limited-{program.name}")
-        script.write_text(f'#!/bin/sh\nulimit -v {MOST_KIB} && exec "{program}" "$@"\n')
+        script.write_text(f'#!/bin/sh\nulimit -v {MAX_KIB} && exec "{program}" "$@"\n')
         script.chmod(0o755)
         return script
 
@@ -354,7 +355,7 @@ class Bench:
         """Those of these checks that fail."""
         needed = {preset for name in names for preset in registry.named(name).builds} - {BASE}
         made = {preset: self._make(preset) for preset in needed}
-        subject = Subject(self.chapter, self._place, made, make=self._make)
+        subject = Subject(self.chapter, self._location, made, make=self._make)
         return [verdict.name for verdict in check.judge(subject, names)
                 if verdict.status == "fail"] if names else []
 
@@ -400,7 +401,7 @@ def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained)
 
 
 def _row(name: str, found: Sequence[tuple[Mutant, Verdict]],
-        reasons: Explained) -> dict[str, Any]:
+         reasons: Explained) -> dict[str, Any]:
     """What became of the mutants of a file, the survivors with their place and change."""
     outcomes = Counter(verdict.outcome for _, verdict in found)
     survivors = [mutant for mutant, verdict in found if verdict.outcome in (SURVIVED, BEHAVES)]

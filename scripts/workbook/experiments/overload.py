@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from workbook.checks import attack as attacks
+from workbook.checks.attack import HOSTILE, MEMORY, Polite
 from workbook.checks.behaviour.rows import MIB
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.experiments.tools import Finding, Rows, compiled, output_of, solution
 from workbook.machine import network
-from workbook.checks import attack as attacks
 from workbook.measure import load, stress
-from workbook.checks.attack import MEMORY, RUDE, Polite
 from workbook.measure.costs import CALLGRIND, CLOSING, STRACE
 from workbook.servers.client import connect
 from workbook.servers.process import Server, running
@@ -25,14 +25,14 @@ from workbook.servers.process import Server, running
 STREAMING, BOUNDED = "12-streaming", "13-overload"
 WAYS = {"sweep": "Sweep: every client", "dense": "Dense sweep: deadlines side by side",
         "lists": "A list for each limit", "wheel": "Wheel of 64 seconds", "heap": "Heap"}
-NOBODY = "nobody"
+NO_CLIENTS = "nobody"
 CROWDS, BUSY_SHARE = (1000, 10_000, 100_000), 10
-MOST = CROWDS[-1]
+MAXIMUM = CROWDS[-1]
 QUIET_S, ATTACKED_S, ATTACKS = 5.0, 40.0, 3
 REFUSED, COUNTED, ROUNDS = 10_000, 100, 5
 STRAY = COUNTED // 2  # calls more in the longer run have nothing to do with its clients
 WAIT = "epoll_wait"  # finds one client or many, as the clock will have it
-REFRESHES, TURNS, SEEDS = 10_000, 5, range(1, 4)
+REFRESHES, ITERATIONS, SEEDS = 10_000, 5, range(1, 4)
 
 
 def deadlines() -> Finding:
@@ -40,22 +40,22 @@ def deadlines() -> Finding:
     with ways_of_deadlines() as program:
         for seed in SEEDS:
             output_of([str(program), "check", str(seed)])
-        refreshes = {way: _instructions(program, way) for way in (NOBODY, *WAYS)}
+        refreshes = {way: _instructions(program, way) for way in (NO_CLIENTS, *WAYS)}
         timed = {clients: _timed(program, clients) for clients in CROWDS}
     rows: Rows = {}
     for way, label in WAYS.items():
-        among_most = timed[MOST][way]
-        second_us = among_most.tick_us + among_most.refresh_us * MOST / BUSY_SHARE
+        among_largest = timed[MAXIMUM][way]
+        second_us = among_largest.tick_us + among_largest.refresh_us * MAXIMUM / BUSY_SHARE
         rows[way] = {
-            "label": label, "instructions": round(refreshes[way] - refreshes[NOBODY]),
+            "label": label, "instructions": round(refreshes[way] - refreshes[NO_CLIENTS]),
             **{f"us_{clients}": round(timed[clients][way].tick_us, 1) for clients in CROWDS},
-            "longest_us": round(among_most.longest_us), "second_us": round(second_us),
+            "longest_us": round(among_largest.longest_us), "second_us": round(second_us),
             "core_percent": round(second_us / 10_000, 3)}
     return Finding(
         "Instructions counted by valgrind, beyond a call that does nothing; processor time, median "
-        f"of {TURNS} runs in turn. A tick a second; one client of {BUSY_SHARE} is served in each. "
-        f"The longest tick is of the minute after all {MOST:,} have come at once. A second is its "
-        f"tick and {MOST // BUSY_SHARE:,} refreshes.",
+        f"of {ITERATIONS} runs in turn. A tick a second; one client of {BUSY_SHARE} is served in each. "
+        f"The longest tick is of the minute after all {MAXIMUM:,} have come at once. A second is its "
+        f"tick and {MAXIMUM // BUSY_SHARE:,} refreshes.",
         {"instructions": "Instructions a refresh",
          **{f"us_{clients}": f"µs a tick, {clients:,} clients" for clients in CROWDS},
          "longest_us": "Longest, µs", "second_us": "A second, µs", "core_percent": "% of a core"},
@@ -89,14 +89,14 @@ class Timed:
 
 
 def _timed(program: Path, clients: int) -> dict[str, Timed]:
-    told: dict[str, list[list[float]]] = defaultdict(list)
-    for _ in range(TURNS):
+    reported: dict[str, list[list[float]]] = defaultdict(list)
+    for _ in range(ITERATIONS):
         for line in output_of([str(program), "time", str(clients)]).splitlines():
             way, *figures = line.split()
-            told[way].append(list(map(float, figures)))
-    found = {way: [median(column) for column in zip(*turns, strict=True)]
-             for way, turns in told.items()}
-    nothing_us, _, _ = found[NOBODY]  # what looking at the clock takes
+            reported[way].append(list(map(float, figures)))
+    found = {way: [median(column) for column in zip(*iterations, strict=True)]
+             for way, iterations in reported.items()}
+    nothing_us, _, _ = found[NO_CLIENTS]  # what looking at the clock takes
     return {way: Timed(max(0.0, tick - nothing_us), max(0.0, ns / 1000), longest)
             for way, (tick, ns, longest) in found.items()}
 
@@ -108,8 +108,8 @@ class Attacked:
     """
 
     quiet: Polite
-    beside: Polite
-    there: int
+    next_to: Polite
+    present: int
     peak_mib: float | None
     lived: bool
 
@@ -117,26 +117,26 @@ class Attacked:
 def attack() -> Finding:
     """Who is served when ten thousand rude clients are there, and what do they cost?"""
     rows: Rows = {}
-    for key, label, checkpoint, room in [("12", "12", STREAMING, ()),
-                                         ("13", "13", BOUNDED, attacks.ROOM)]:
+    for key, label, checkpoint, space in [("12", "12", STREAMING, ()),
+                                          ("13", "13", BOUNDED, attacks.CAPACITY)]:
         binary = solution(checkpoint)
-        found = [_attacked(binary, room) for _ in range(ATTACKS)]
-        answered = sum(len(each.beside.seconds) for each in found)
-        failed = sum(each.beside.errors.total() for each in found)
+        found = [_attacked(binary, space) for _ in range(ATTACKS)]
+        answered = sum(len(each.next_to.seconds) for each in found)
+        failed = sum(each.next_to.errors.total() for each in found)
         peaks = [each.peak_mib for each in found if each.peak_mib]
         rows[key] = {
             "label": label, "quiet_p99": _ms([each.quiet for each in found], 99),
-            "p50": _ms([each.beside for each in found], 50),
-            "p99": _ms([each.beside for each in found], 99), "answered": answered,
+            "p50": _ms([each.next_to for each in found], 50),
+            "p99": _ms([each.next_to for each in found], 99), "answered": answered,
             "failed": failed, "failed_percent": round(100 * failed / max(1, answered + failed), 1),
-            "there": round(median(each.there for each in found)),
+            "there": round(median(each.present for each in found)),
             "peak_mib": round(max(peaks)) if peaks else None,
             "lived": f"{sum(each.lived for each in found)} of {ATTACKS}"}
         rows[key]["ratio"] = (round(rows[key]["p99"] / rows[key]["quiet_p99"], 1)
                               if rows[key]["p99"] is not None else None)
         rows[key]["reason"] = "the server ended, or answered nobody"
     return Finding(
-        f"Two threads, an address space of {MEMORY // MIB} MiB (RLIMIT_AS), {RUDE:,} rude clients: "
+        f"Two threads, an address space of {MEMORY // MIB} MiB (RLIMIT_AS), {HOSTILE:,} rude clients: "
         "a third announce a body and do not send it, a third send a head a byte a second, a third "
         "post to <code>/echo</code> and do not read; who is let go comes again. A polite client "
         "asks for the page again and again, ten times a connection, "
@@ -148,18 +148,18 @@ def attack() -> Finding:
          "lived": "The server lived"}, rows)
 
 
-def _attacked(binary: Path, room: tuple[str, ...]) -> Attacked:
+def _attacked(binary: Path, space: tuple[str, ...]) -> Attacked:
     stress.raise_descriptor_limit()
-    with network.own(), running(binary, "--threads", "2", *room) as server:
+    with network.own(), running(binary, "--threads", "2", *space) as server:
         attacks.hold_to(server)
         quiet = attacks.ask(server, QUIET_S)
         with attacks.attacked(server):
-            beside = attacks.ask(server, ATTACKED_S)
-            there, peak_mib = attacks.descriptors(server), attacks.peak_mib(server)
+            next_to = attacks.ask(server, ATTACKED_S)
+            present, peak_mib = attacks.descriptors(server), attacks.peak_mib(server)
         lived = server.stop().exit_code == 0
     if quiet.errors:
         raise UserError("a client that was alone was not answered", "make the checks pass")
-    return Attacked(quiet, beside, there, peak_mib, lived)
+    return Attacked(quiet, next_to, present, peak_mib, lived)
 
 
 def _ms(polite: list[Polite], percentile: float) -> float | None:
@@ -176,9 +176,9 @@ def refusal() -> Finding:
         for key, (_, bound, request, status) in ways.items():
             with network.own(), load.serving(solution(BOUNDED), "--threads", "1", *bound) as server:
                 with connect((server.host, server.port)):
-                    _come(server, COUNTED, request, status)
+                    _connect(server, COUNTED, request, status)
                     before = server.cpu_s()
-                    _come(server, REFUSED, request, status)
+                    _connect(server, REFUSED, request, status)
                     us[key].append((server.cpu_s() - before) * 1e6 / REFUSED)
     rows: Rows = {key: {"label": label, "us": round(median(us[key]), 1),
                         "calls": _calls(bound, request, status)}
@@ -193,7 +193,7 @@ def refusal() -> Finding:
         {"us": "Server’s µs a client", "to_served": "÷ served", "calls": "System calls"}, rows)
 
 
-def _come(server: Server, clients: int, request: bytes, status: bytes) -> None:
+def _connect(server: Server, clients: int, request: bytes, status: bytes) -> None:
     """One after another, each to its end."""
     for _ in range(clients):
         with connect((server.host, server.port)) as client:
@@ -212,7 +212,7 @@ def _calls(bound: tuple[str, ...], request: bytes, status: bytes) -> float:
             with running(solution(BOUNDED, "measure"), "--threads", "1", *bound,
                          wrapper=STRACE.wrapper(report)) as server:
                 with connect((server.host, server.port)):
-                    _come(server, clients, request, status)
+                    _connect(server, clients, request, status)
                 server.stop()
             totals.append(STRACE.read(report.read_text(errors="replace")))
     more = totals[1] - totals[0]

@@ -80,7 +80,7 @@ def large_head() -> Finding:
          "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows)
 
 
-def visit() -> Finding:
+def connection() -> Finding:
     """One visit to the server that reads chunks, call by call."""
     setup.ensure(["strace"])
     calls = trace.trace(solution(CHUNKS))

@@ -23,8 +23,8 @@ from workbook.experiments.tools import (
     HOT,
     LOOP,
     OPTIMISED,
+    PAUSE_S,
     PLAINLY,
-    REST_S,
     THREADS,
     WORKERS,
     Finding,
@@ -33,7 +33,7 @@ from workbook.experiments.tools import (
     Way,
     address_of,
     count,
-    in_turn,
+    in_sequence,
     kept_costs,
     one_worker,
     optimised,
@@ -51,10 +51,10 @@ from workbook.servers.process import Server, running
 
 HEAVY = Phase("heavy", "heavy", connections=32, seconds=2)
 PLAIN = Phase("plain", "plain", connections=64, seconds=1)
-AS_IT_COMES = "oversize_threshold:8388608,dirty_decay_ms:10000"  # allocator_jemalloc.cpp has others
+AS_RECEIVED = "oversize_threshold:8388608,dirty_decay_ms:10000"  # allocator_jemalloc.cpp has others
 WITH_A_THREAD = "oversize_threshold:8388608,background_thread:true,dirty_decay_ms:500"
 NOTHING_LARGE = "oversize_threshold:1000000,dirty_decay_ms:10000"
-ASKS = "worker.cpp", "        give_back_memory();\n"
+ASKS = "worker.cpp", "        purge_free_memory();\n"
 THRESHOLD_FIXED = "glibc.malloc.mmap_threshold=131072"  # where it begins, and else rises from
 NOTHING_TRIMMED = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
 
@@ -107,9 +107,9 @@ def keep_alive() -> Finding:
              "closing": ("05, a connection for each request", LOOP, "closing"),
              "kept": ("05, connections kept", LOOP, "plain")}
     rounds, connections = 3, 64
-    found = in_turn({key: Way(label, one_worker(solution(checkpoint)),
-                              Phase(key, script, connections, 1.0))
-                     for key, (label, checkpoint, script) in known.items()}, rounds)
+    found = in_sequence({key: Way(label, one_worker(solution(checkpoint)),
+                                  Phase(key, script, connections, 1.0))
+                         for key, (label, checkpoint, script) in known.items()}, rounds)
     rows: Rows = {}
     for key, (label, checkpoint, script) in known.items():
         counted = kept_costs(checkpoint) if script == "plain" else costs.count(
@@ -138,7 +138,7 @@ def staying() -> Finding:
         with running(binary, "--threads", str(threads)) as server, ExitStack() as stack:
             for client in connect(server, stay, stack):
                 client.sendall(SHORT)
-            time.sleep(REST_S)
+            time.sleep(PAUSE_S)
             rows[key] = {"label": label, "syscalls": round(counted[costs.SYSCALLS] or 0, 2),
                          "answered": answers(address_of(server))}
     return Finding(
@@ -217,7 +217,7 @@ def allocators() -> Finding:
     """What does another allocator change for small requests, large bodies, and memory?"""
     setup.ensure(["jemalloc", "mimalloc"])
     sides = {"system": ("the system’s", "system", ""),
-             "untuned": ("jemalloc as it comes", "unasked", AS_IT_COMES),
+             "untuned": ("jemalloc as it comes", "unasked", AS_RECEIVED),
              "thread": ("jemalloc with a thread", "unasked", WITH_A_THREAD),
              "nothing": ("jemalloc that keeps nothing large", "unasked", NOTHING_LARGE),
              "jemalloc": ("jemalloc that we ask", "jemalloc", ""),
@@ -234,8 +234,8 @@ def _unasked() -> AbstractContextManager[Path]:
 
 
 def _allocators(sides: Mapping[str, tuple[str, str, str]], binaries: Mapping[str, Path]) -> Finding:
-    plain = in_turn({key: Way(label, partial(_configured, conf, one_worker(binaries[name])), PLAIN)
-                     for key, (label, name, conf) in sides.items()}, rounds=7)
+    plain = in_sequence({key: Way(label, partial(_configured, conf, one_worker(binaries[name])), PLAIN)
+                         for key, (label, name, conf) in sides.items()}, rounds=7)
     rushes: dict[str, list[Rush]] = {key: [] for key in sides}
     for number in range(3):
         for key in ladder.rotated(list(sides), number):
@@ -253,7 +253,7 @@ def _allocators(sides: Mapping[str, tuple[str, str, str]], binaries: Mapping[str
         f"08 without LTO and profile, one worker. Counted: a <code>GET /</code> of {len(SHORT)} "
         f"bytes. Timed: {PLAIN.connections} clients that ask for the page, the median of seven "
         f"rounds in turn; {HEAVY.connections} clients with bodies of 1 to 9.4 MB, and the resident "
-        f"memory at their peak and {REST_S} s after them, the medians of three.",
+        f"memory at their peak and {PAUSE_S} s after them, the medians of three.",
         {"page": "GET /: instructions", "plain_us": "GET /: µs", "us": "Heavy: µs",
          "peak": "MiB, peak", "after": "MiB, after"}, rows)
 
@@ -282,7 +282,7 @@ def giving_back() -> Finding:
     sides = {"system": ("the system’s", "system", {}),
              "fixed": ("its threshold fixed", "system", {"GLIBC_TUNABLES": THRESHOLD_FIXED}),
              "kept": ("nothing trimmed", "system", {"GLIBC_TUNABLES": NOTHING_TRIMMED}),
-             "untuned": ("jemalloc as it comes", "unasked", {"MALLOC_CONF": AS_IT_COMES}),
+             "untuned": ("jemalloc as it comes", "unasked", {"MALLOC_CONF": AS_RECEIVED}),
              "nothing": ("jemalloc that keeps nothing large", "unasked",
                          {"MALLOC_CONF": NOTHING_LARGE}),
              "jemalloc": ("jemalloc that we ask", "jemalloc", {})}
@@ -296,7 +296,7 @@ def giving_back() -> Finding:
     return Finding(
         f"08 without LTO and profile, one worker. {clients} clients, each with a body of 1 to 9.4 "
         f"MB that all have begun before one ends; {waves} times. For a body, counted; and what is "
-        f"resident {REST_S} s later.",
+        f"resident {PAUSE_S} s later.",
         {"munmap": "<code>munmap</code>", "brk": "<code>brk</code>",
          "madvise": "<code>madvise</code>", "faults": "Page faults", "after": "MiB, after"}, rows)
 
@@ -320,7 +320,7 @@ def _waves(binary: Path, clients: int, waves: int) -> Counter[str]:
             connected = connect(server, clients, stack)
             for _ in range(waves):
                 crowd.post_together(connected, sizes)
-            time.sleep(REST_S)
+            time.sleep(PAUSE_S)
             seen = {"faults": server.page_faults(), "after": server.resident_bytes()}
             server.stop()
         return tool.read(report.read_text(errors="replace")) + Counter(seen)

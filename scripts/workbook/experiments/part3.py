@@ -23,7 +23,7 @@ from workbook.experiments.tools import (
     Finding,
     Rows,
     Way,
-    in_turn,
+    in_sequence,
     solution,
     variant,
 )
@@ -163,7 +163,7 @@ def file_ladder() -> Finding:
                           _ours(solution(FILES), LOOPS),
                           Phase("file", "plain", CLIENTS, SECONDS, path=file), shared),
         }
-        found = in_turn(ways, ROUNDS)
+        found = in_sequence(ways, ROUNDS)
     rows: Rows = {}
     before = {"level": "blocking", "kept": "level", "copied": "kept", "sendfile": "copied",
               "loops": "shared"}
@@ -206,9 +206,9 @@ def file_sizes() -> Finding:
     """From which size on does sendfile pay?"""
     with copying() as copies:
         kinds = {"sendfile": _ours(solution(FILES)), "copy": _ours(copies)}
-        found = in_turn({(kind, size): _way(f"{kind}, {label}", start, asks_for(size))
-                         for size, label in SIZES.items()
-                         for kind, start in kinds.items()}, ROUNDS)
+        found = in_sequence({(kind, size): _way(f"{kind}, {label}", start, asks_for(size))
+                             for size, label in SIZES.items()
+                             for kind, start in kinds.items()}, ROUNDS)
     rows: Rows = {}
     for size, label in SIZES.items():
         us = {kind: _figures(found[kind, size])[1] for kind in kinds}
@@ -303,7 +303,7 @@ def version_of(other: Other) -> str:
 
 
 def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
-           root: Path | None = None) -> AbstractContextManager[Server]:
+                root: Path | None = None) -> AbstractContextManager[Server]:
     """Serves `root`, or the files that all are asked for."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -319,8 +319,8 @@ def rivals_files() -> Finding:
     known = rivals()
     for rival in known.values():
         _must_serve(rival)
-    found = in_turn({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
-                     for size in OF_RIVALS for key, rival in known.items()}, ROUNDS)
+    found = in_sequence({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
+                         for size in OF_RIVALS for key, rival in known.items()}, ROUNDS)
     rows: Rows = {}
     for key, rival in known.items():
         rows[key] = {"label": rival.label}
@@ -335,7 +335,7 @@ def rivals_files() -> Finding:
         {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)
 
 
-def beside_rivals(ours: str, rounds: int = ROUNDS) -> tuple[Rows, list[str]]:
+def against_rivals(ours: str, rounds: int = ROUNDS) -> tuple[Rows, list[str]]:
     """The µs a file that a checkpoint takes, and those of others that are here; and why others are
     not. Small files and large ones: enough to see where one stands.
     """
@@ -347,8 +347,8 @@ def beside_rivals(ours: str, rounds: int = ROUNDS) -> tuple[Rows, list[str]]:
         for key, other in OTHERS.items() if not lacking[other.command[0]]}
     for rival in known.values():
         _must_serve(rival)
-    found = in_turn({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
-                     for size in SHOWN for key, rival in known.items()}, rounds)
+    found = in_sequence({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
+                         for size in SHOWN for key, rival in known.items()}, rounds)
     rows: Rows = {key: {"label": rival.label} | {
         SIZES[size]: _figures(found[key, size])[1] for size in SHOWN}
         for key, rival in known.items()}
@@ -379,7 +379,7 @@ def neighbours() -> Finding:
             "all": ("sendfile, without a bound", bounded["all"]),
             "copy": ("pread and writev, 64 KiB a call", stack.enter_context(copying())),
         }
-        found = {key: [_beside_downloads(binary) for _ in range(ROUNDS)]
+        found = {key: [_during_downloads(binary) for _ in range(ROUNDS)]
                  for key, (_, binary) in ways.items()}
     rows: Rows = {}
     for key, (label, _) in ways.items():
@@ -396,7 +396,7 @@ def neighbours() -> Finding:
          "max_ms": "Longest", "large_mib_s": "Downloads, MiB/s"}, rows)
 
 
-def _beside_downloads(binary: Path) -> tuple[PhaseResult, PhaseResult]:
+def _during_downloads(binary: Path) -> tuple[PhaseResult, PhaseResult]:
     with load.placed(_ours(binary)) as server, ThreadPoolExecutor(1) as other:
         large = other.submit(load.run_phase, server, asks_for(10 * MIB, DOWNLOADS, seconds=3))
         small = load.run_phase(server, asks_for(1 << 10, 1, seconds=2))

@@ -24,7 +24,7 @@ from workbook.experiments.tools import (
     Rows,
     Way,
     address_of,
-    in_turn,
+    in_sequence,
     solution,
 )
 from workbook.machine import facts, needs, setup
@@ -101,10 +101,10 @@ def rivals() -> Finding:
     """How fast are servers that people use, on this machine and in the same run?"""
     stress.raise_descriptor_limit()
     known = _known()
-    found = in_turn({(key, name): Way(f"{rival.label}, {label}",
-                                      partial(load.placed, rival.timed), phase)
-                     for name, (label, phase) in LOADS.items() for key, rival in known.items()},
-                    ROUNDS)
+    found = in_sequence({(key, name): Way(f"{rival.label}, {label}",
+                                          partial(load.placed, rival.timed), phase)
+                         for name, (label, phase) in LOADS.items() for key, rival in known.items()},
+                        ROUNDS)
     rows: Rows = {}
     for key, rival in known.items():
         rows[key] = {"label": rival.label}

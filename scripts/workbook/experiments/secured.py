@@ -73,7 +73,7 @@ CIPHERS = {"TLSv1.3": "TLS_AES_128_GCM_SHA256", "TLSv1.2": "ECDHE-ECDSA-AES128-G
 _READ_AHEAD = "SSL_CTX_set_read_ahead(context.get(), 1);"
 # OpenSSL reads from and writes to the socket itself, a record in each call.
 BY_ITSELF = (
-    ("tls_wire.h", "    bio_st* bio() const { return bio_; }\n",
+    ("span_bio.h", "    bio_st* bio() const { return bio_; }\n",
      "    bio_st* bio() const { return bio_; }\n    int socket = -1;  // of who is new\n"),
     ("worker.cpp", "    auto log = access_log_ ?",
      "    if (wire_) wire_->socket = fd;\n    auto log = access_log_ ?"),
@@ -83,37 +83,38 @@ BY_ITSELF = (
 """),
     ("tls_session.cpp", "    while (wire_.has_input() || SSL_has_pending(ssl_) == 1) {\n",
      "    for (bool more = true; more; more = SSL_has_pending(ssl_) == 1) {\n"),
-    ("tls_channel.cpp", """\
-    const auto got = web::receive(socket, wire_.room(into.size() - TlsWire::max_record));
+    ("tls_stream.cpp", """\
+    const auto got = web::receive(socket, wire_.room(into.size() - SpanBio::max_record));
     if (got == 0) session_->fail();
     if (!got || *got == 0) return std::unexpected(got ? IoError::failed : got.error());
-    rested_ = false;
+    idle_buffers_released_ = false;
     wire_.received(*got);
-""", "    rested_ = false;\n"),
-    ("tls_channel.cpp", """\
+""", "    idle_buffers_released_ = false;\n"),
+    ("tls_stream.cpp", """\
     if (!has_unsent() && !encrypt({bytes, file})) return fail(socket);
     const auto sent = flush(socket);
     if (!sent) return sent;
-    if (!has_unsent()) return std::exchange(owed_, 0);
-    const std::size_t told = owed_ > 0 ? std::min(*sent, owed_ - 1) : 0;
-    owed_ -= told;
+    if (!has_unsent()) return std::exchange(unreported_, 0);
+    const std::size_t told = unreported_ > 0 ? std::min(*sent, unreported_ - 1) : 0;
+    unreported_ -= told;
     return told;
 """, """\
-    if (encrypt({bytes, file}) || owed_ > 0) return std::exchange(owed_, 0);
+    if (encrypt({bytes, file}) || unreported_ > 0) return std::exchange(unreported_, 0);
     return errno == EAGAIN ? std::unexpected(IoError::wants_send) : fail(socket);
 """),
-    ("tls_channel.cpp", "#include <algorithm>\n", "#include <algorithm>\n#include <cerrno>\n"),
+    ("tls_stream.cpp", "#include <algorithm>\n", "#include <algorithm>\n#include <cerrno>\n"),
 )
 NO_READ_AHEAD = (("certificates.cpp", _READ_AHEAD, ""),)
 KEPT_BUFFERS = (("tls_session.cpp", "    SSL_free_buffers(ssl_);\n", ""),)
 RELEASED_BUFFERS = KEPT_BUFFERS + (
     ("certificates.cpp", _READ_AHEAD,
      f"{_READ_AHEAD}\n    SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);"),)
-UNBOUNDED = (("worker.cpp", "handshakes_a_turn = 8;", "handshakes_a_turn = 1'000'000;"),)
+UNBOUNDED = (("worker.cpp", "handshakes_per_iteration = 8;",
+             "handshakes_per_iteration = 1'000'000;"),)
 # Whether there is TLS is asked before the loop that sends, and not in it.
-ASKED_BEFORE = (
+REQUESTED_BEFORE = (
     ("worker.cpp", "    while (connection.has_output()) {\n",
-     "    TlsChannel* const tls = client.tls.get();\n    while (connection.has_output()) {\n"),
+     "    TlsStream* const tls = client.tls.get();\n    while (connection.has_output()) {\n"),
     ("worker.cpp", "        const auto took = send(client, connection.output());\n", """\
         const Output output = connection.output();
         const auto took = tls ? tls->send(client.socket, output.bytes, output.file)
@@ -121,7 +122,7 @@ ASKED_BEFORE = (
 """),
 )
 FORMS = {"set-fd": BY_ITSELF + NO_READ_AHEAD, "set-fd-ahead": BY_ITSELF, "kept": KEPT_BUFFERS,
-         "released": RELEASED_BUFFERS, "unbounded": UNBOUNDED, "asked-before": ASKED_BEFORE}
+         "released": RELEASED_BUFFERS, "unbounded": UNBOUNDED, "asked-before": REQUESTED_BEFORE}
 EDITS = tuple((TLS, file, old) for edits in FORMS.values() for file, old, _ in edits)
 
 
@@ -148,11 +149,11 @@ def site(*more: str) -> Path:
 
 
 @cache
-def told(what: str) -> Path:
+def reported(what: str) -> Path:
     """A file for OPENSSL_CONF."""
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     file = DIRECTORY / f"{what.partition(' ')[0]}.cnf"
-    file.write_text(OPENSSL.format(told=what))
+    file.write_text(OPENSSL.format(reported=what))
     return file
 
 
@@ -163,7 +164,7 @@ def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False,
     files = ("--root", str(site())) if rooted else ()
 
     def start(*arguments: str, wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
-        held = ("env", f"OPENSSL_CONF={told(AT_MOST_12)}") if at_most_12 else ()
+        held = ("env", f"OPENSSL_CONF={reported(AT_MOST_12)}") if at_most_12 else ()
         return running(binary, "--threads", "1", *files, *secured, *arguments,
                        wrapper=[*held, *wrapper])
 
@@ -192,7 +193,7 @@ def _other(command: Callable[[int, Pair | None], list[str]], pair: Pair | None,
     """Whoever connects to one with a certificate is told that it speaks TLS."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    environment = ("env", f"OPENSSL_CONF={told(AES_128)}")
+    environment = ("env", f"OPENSSL_CONF={reported(AES_128)}")
     with running_other(command(port, pair), port, wrapper=[*wrapper, *environment]) as server:
         tls.SECURED.pop(port, None)
         if pair:

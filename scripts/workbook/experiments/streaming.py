@@ -14,7 +14,7 @@ from workbook.experiments.tools import (
     Rows,
     Way,
     edited,
-    in_turn,
+    in_sequence,
     one_worker,
     solution,
     variant,
@@ -33,18 +33,18 @@ HEAVY = Phase("heavy", "heavy", CLIENTS, SECONDS)
 SIZE = "buffer_size = 128 * 1024;"
 LISTENS = "    if (::listen(socket.number(), SOMAXCONN) < 0) fail(\"listen\");\n"
 FIXED = "    set_option(socket, SOL_SOCKET, SO_RCVBUF, 128 * 1024);\n"
-MOST = "max_body = 10 * 1024 * 1024;"
+MAXIMUM = "max_body = 10 * 1024 * 1024;"
 SERVES = "    if (wants != client.wants) wait_for(client, wants);\n"
-LEAST = """    const auto left = std::min<std::size_t>(client.connection.body_left(), 64 * 1024);
+MINIMUM = """    const auto left = std::min<std::size_t>(client.connection.body_left(), 64 * 1024);
     const int least = std::max(1, static_cast<int>(left));
     if (std::exchange(client.least, least) != least)
         ::setsockopt(client.socket.number(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 """
 # Waits for 64 KiB of a body, or for its rest: socket(7).
 LOW_WATER = (
-    ("worker.cpp", SERVES, SERVES + LEAST),
-    ("connection.h", "    Wants wants() const;\n",
-     "    Wants wants() const;\n"
+    ("worker.cpp", SERVES, SERVES + MINIMUM),
+    ("connection.h", "    ConnectionState state() const;\n",
+     "    ConnectionState state() const;\n"
      "    std::size_t body_left() const { return sink_ ? body_.left() : 0; }\n"),
     ("worker.h", '#include "connection.h"\n',
      '#include <sys/socket.h>\n#include <algorithm>\n#include "connection.h"\n'),
@@ -73,8 +73,8 @@ def uploads() -> Finding:
                     edited("low-water", STREAMING, LOW_WATER, preset="release")),
             "floor": ("the floor, which only receives", build.floor("release")),
         }
-        found = in_turn({key: Way(label, one_worker(binary), HEAVY)
-                         for key, (label, binary) in programs.items()}, ROUNDS)
+        found = in_sequence({key: Way(label, one_worker(binary), HEAVY)
+                             for key, (label, binary) in programs.items()}, ROUNDS)
     rows: Rows = {}
     for key, (label, _) in programs.items():
         rows[key] = {"label": label, "ms": _median(found[key], "cpu_us_per_request") / 1000,
@@ -100,9 +100,9 @@ def uploads_memory() -> Finding:
     rows: Rows = {}
     for key, label, checkpoint in [("11", "11", HOLDS), ("12", "12", STREAMING)]:
         with running(solution(checkpoint), "--threads", "1") as server:
-            idle, most = _hundred(server)
+            idle, maximum = _hundred(server)
         rows[key] = {"label": label, "idle": round(idle / MIB, 2),
-                     "more": round((most - idle) / MIB, 2)}
+                     "more": round((maximum - idle) / MIB, 2)}
     return Finding(
         f"{UPLOADS} clients send bodies of 1 to 9 MB to <code>/sink</code>, all of which have sent "
         "the half before one sends the rest; one thread; memory of the process’s own.",
@@ -115,26 +115,26 @@ def _hundred(server: Server) -> tuple[int, int]:
         for client in clients:
             client.sendall(b"GET / HTTP/1.1\r\n" + HOST + b"\r\n")
             read_answers(client, 1)
-        idle = most = server.own_bytes()
+        idle = maximum = server.own_bytes()
         bodies = [post(bytes(1_000_000 + 8_000_000 * number // UPLOADS), b"/sink", HOST)
                   for number in range(UPLOADS)]
         for client, body in zip(clients, bodies, strict=True):
             client.sendall(body[:len(body) // 2])
-            most = max(most, server.own_bytes())
+            maximum = max(maximum, server.own_bytes())
         for client, body in zip(clients, bodies, strict=True):
             client.sendall(body[len(body) // 2:])
             [answer] = answers(client, 1)
             if not answer.startswith(b"HTTP/1.1 200 "):
                 raise UserError("a body was not answered with 200",
                                 "make the behaviour checks pass")
-            most = max(most, server.own_bytes())
-    return idle, most
+            maximum = max(maximum, server.own_bytes())
+    return idle, maximum
 
 
 def refusals() -> Finding:
     """How fast is a server that says no to every body?"""
     rows: Rows = {}
-    with variant(STREAMING, "http_parser.h", MOST, "max_body = 0;") as refuses:
+    with variant(STREAMING, "http_parser.h", MAXIMUM, "max_body = 0;") as refuses:
         for key, label, binary in [("takes", "12", solution(STREAMING)),
                                    ("refuses", "12 that takes no body at all", refuses)]:
             with one_worker(binary)() as server:

@@ -115,10 +115,10 @@ def switches(server: Server) -> int:
 
 def clients() -> Finding:
     """What does the way from thread to thread cost a request?"""
-    most = stress.raise_descriptor_limit() - 200
+    maximum = stress.raise_descriptor_limit() - 200
     rows: Rows = {form: {"label": label} for form, (label, _) in FORMS.items()}
     for count, seconds in SECONDS.items():
-        phase = Phase("plain", "plain", min(count, most), seconds)
+        phase = Phase("plain", "plain", min(count, maximum), seconds)
         us: dict[str, list[float]] = {form: [] for form in FORMS}
         switched: dict[str, list[float]] = {form: [] for form in FORMS}
         for number in range(ROUNDS):
@@ -196,7 +196,7 @@ def lost() -> Finding:
         {"answers": "Answers", "lost": f"Left waiting, of {asking}"}, rows)
 
 
-def _left_waiting(server: Server, asking: int, seconds: float, patience_s: float = 2.0
+def _left_waiting(server: Server, asking: int, seconds: float, timeout_s: float = 2.0
                   ) -> tuple[int, int]:
     """The answers, and the clients that had none for so long."""
     end, answers = time.monotonic() + seconds, 0
@@ -207,14 +207,14 @@ def _left_waiting(server: Server, asking: int, seconds: float, patience_s: float
             for _ in range(2):
                 for each in clients:
                     each.sendall(crowd.SHORT)
-            served = [each for each in clients if _has_answers(each, 2, patience_s)]
+            served = [each for each in clients if _has_answers(each, 2, timeout_s)]
             answers += 2 * len(served)
             clients = served
     return answers, asking - len(clients)
 
 
-def _has_answers(client: socket.socket, count: int, patience_s: float) -> bool:
-    client.settimeout(patience_s)
+def _has_answers(client: socket.socket, count: int, timeout_s: float) -> bool:
+    client.settimeout(timeout_s)
     try:
         crowd.read_answers(client, count)
     except TimeoutError:

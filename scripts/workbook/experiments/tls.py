@@ -31,7 +31,7 @@ from workbook.experiments.tools import (
     Way,
     address_of,
     cpu_us,
-    in_turn,
+    in_sequence,
     ratios,
     solution,
 )
@@ -57,7 +57,7 @@ EDITED = {"set-fd": "15 with SSL_set_fd", "set-fd-ahead": "the same, reading ahe
 SECONDS = 3.0  # the 64 handshakes at its beginning are little beside it
 LOADS = {"page": ("the page", Phase("64 clients", "plain", 64, SECONDS)),
          "large": ("128 KiB", Phase("128 KiB", "plain", 64, SECONDS, path=f"/{LARGE}"))}
-VISITS, FEW, VISITORS = 200, 16, 8
+VISITS, FEW, CLIENTS = 200, 16, 8
 IDLE_S = 3.0
 FLOOD_S, POLITE_S = 4.0, 3.0
 
@@ -92,10 +92,10 @@ def kept() -> Finding:
     for key, server in known.items():
         if key != server.plain:
             secured.must_speak(server.start, "TLSv1.2" if key == "tls12" else "TLSv1.3")
-    found = in_turn({(key, of): Way(f"{server.label}, {label}", partial(load.placed, server.start),
-                                    phase)
-                     for of, (label, phase) in LOADS.items() for key, server in known.items()},
-                    ROUNDS)
+    found = in_sequence({(key, of): Way(f"{server.label}, {label}", partial(load.placed, server.start),
+                                        phase)
+                         for of, (label, phase) in LOADS.items() for key, server in known.items()},
+                        ROUNDS)
     us = cpu_us(found)
     rows: Rows = {}
     for key, server in known.items():
@@ -162,7 +162,7 @@ def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Visit:
+class ConnectionKind:
     """One client after another: what each is to speak, with whom, and whether it resumes what an
     earlier one had.
     """
@@ -173,13 +173,13 @@ class Visit:
     resumes: bool = False
 
 
-VISIT_KINDS = {
-    "plain": Visit("Without TLS"),
-    "ecdsa": Visit("ECDSA P-256", ssl.TLSVersion.TLSv1_3),
-    "rsa": Visit("RSA-2048", ssl.TLSVersion.TLSv1_3, certificates.rsa),
-    "resumed13": Visit("Resumed, 1.3", ssl.TLSVersion.TLSv1_3, resumes=True),
-    "ecdsa12": Visit("ECDSA, 1.2", ssl.TLSVersion.TLSv1_2),
-    "resumed12": Visit("Resumed, 1.2", ssl.TLSVersion.TLSv1_2, resumes=True),
+CONNECTION_KINDS = {
+    "plain": ConnectionKind("Without TLS"),
+    "ecdsa": ConnectionKind("ECDSA P-256", ssl.TLSVersion.TLSv1_3),
+    "rsa": ConnectionKind("RSA-2048", ssl.TLSVersion.TLSv1_3, certificates.rsa),
+    "resumed13": ConnectionKind("Resumed, 1.3", ssl.TLSVersion.TLSv1_3, resumes=True),
+    "ecdsa12": ConnectionKind("ECDSA, 1.2", ssl.TLSVersion.TLSv1_2),
+    "resumed12": ConnectionKind("Resumed, 1.2", ssl.TLSVersion.TLSv1_2, resumes=True),
 }
 
 
@@ -190,12 +190,12 @@ def handshakes() -> Finding:
         "ours": ("15", partial(ours, solution(TLS))), "nginx": (names["nginx"], nginx),
         "h2o": (names["h2o"], h2o)}
     us: dict[tuple[str, str], list[float]] = {(key, kind): [] for key in servers
-                                              for kind in VISIT_KINDS}
+                                              for kind in CONNECTION_KINDS}
     for number in range(ROUNDS):
         for key, kind in ladder.rotated(list(us), number):
-            visit = VISIT_KINDS[kind]
-            start = servers[key][1](visit.make_pair() if visit.version else None)
-            us[key, kind].append(_visits_us(start, visit))
+            connection = CONNECTION_KINDS[kind]
+            start = servers[key][1](connection.make_pair() if connection.version else None)
+            us[key, kind].append(_visits_us(start, connection))
     rows: Rows = {key: {"label": label} for key, (label, _) in servers.items()}
     for (key, kind), all_us in us.items():
         rows[key] |= {f"{kind}_us": round(median(all_us)),
@@ -204,29 +204,29 @@ def handshakes() -> Finding:
                                                            else "ecdsa"])}
     return Finding(
         f"The server’s own processor time a client, µs, who connects, asks for the page, is "
-        f"answered and closed: {VISITS}, {VISITORS} at a time, median of {ROUNDS} rounds in turn, "
+        f"answered and closed: {VISITS}, {CLIENTS} at a time, median of {ROUNDS} rounds in turn, "
         "one thread. TLS 1.3 but where 1.2 is said. The client offers X25519 first; h2o takes P-256 "
         "with TLS 1.2.",
-        {f"{kind}_us": visit.title for kind, visit in VISIT_KINDS.items()}, rows)
+        {f"{kind}_us": connection.title for kind, connection in CONNECTION_KINDS.items()}, rows)
 
 
-def _visits_us(start: Start, visit: Visit) -> float:
+def _visits_us(start: Start, connection: ConnectionKind) -> float:
     """µs of the server for each of many visits, once a few have been there."""
     with network.own(), load.placed(start) as server:
-        print(f"{server.name}: {visit.title}", file=sys.stderr, flush=True)
-        come = _visitor(server, visit)
-        _come(come, FEW)
+        print(f"{server.name}: {connection.title}", file=sys.stderr, flush=True)
+        connect = _pausing_client(server, connection)
+        _connect(connect, FEW)
         before = _used_us(server)
-        _come(come, VISITS)
+        _connect(connect, VISITS)
         used = _used_us(server) - before
         server.kill()
     return used / VISITS
 
 
-def _come(come: Callable[[], None], visits: int) -> None:
-    with ThreadPoolExecutor(VISITORS) as pool:
-        for visit in [pool.submit(come) for _ in range(visits)]:
-            visit.result()
+def _connect(connect: Callable[[], None], connections: int) -> None:
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for connection in [pool.submit(connect) for _ in range(connections)]:
+            connection.result()
 
 
 def _used_us(server: Server) -> float:
@@ -237,23 +237,23 @@ def _used_us(server: Server) -> float:
                for file in Path(f"/proc/{server.pid}/task").glob("*/schedstat"))
 
 
-def _visitor(server: Server, visit: Visit) -> Callable[[], None]:
-    if visit.version is None:
-        return partial(_visit_plainly, server)
-    how = tls.context(visit.make_pair(), versions=(visit.version,))
-    session = _visit(server, how, None)[1] if visit.resumes else None
+def _pausing_client(server: Server, connection: ConnectionKind) -> Callable[[], None]:
+    if connection.version is None:
+        return partial(_connect_plainly, server)
+    how = tls.context(connection.make_pair(), versions=(connection.version,))
+    session = _connection(server, how, None)[1] if connection.resumes else None
 
-    def come() -> None:
-        resumed, _ = _visit(server, how, session)
-        if resumed != visit.resumes:
-            raise UserError(f"{server.name} {'did not resume' if visit.resumes else 'resumed'} a "
+    def connect() -> None:
+        resumed, _ = _connection(server, how, session)
+        if resumed != connection.resumes:
+            raise UserError(f"{server.name} {'did not resume' if connection.resumes else 'resumed'} a "
                             "session", "mend its configuration")
 
-    return come
+    return connect
 
 
-def _visit(server: Server, how: ssl.SSLContext,
-           session: ssl.SSLSession | None) -> tuple[bool, ssl.SSLSession | None]:
+def _connection(server: Server, how: ssl.SSLContext,
+                session: ssl.SSLSession | None) -> tuple[bool, ssl.SSLSession | None]:
     """Whether a session was resumed, and what another visit can resume."""
     plain = socket.create_connection(address_of(server), 5)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -262,7 +262,7 @@ def _visit(server: Server, how: ssl.SSLContext,
         return bool(client.session_reused), client.session
 
 
-def _visit_plainly(server: Server) -> None:
+def _connect_plainly(server: Server) -> None:
     with connect(address_of(server)) as client:
         _ask(client)
 
@@ -292,7 +292,7 @@ def memory() -> Finding:
 
 
 def _idle_kib(binary: Path, *arguments: str) -> float:
-    return round(crowd.resident_bytes(binary, crowd.MANY, *arguments, rest_s=IDLE_S) / 1024, 1)
+    return round(crowd.resident_bytes(binary, crowd.MANY, *arguments, pause_s=IDLE_S) / 1024, 1)
 
 
 def neighbours() -> Finding:
@@ -306,7 +306,7 @@ def neighbours() -> Finding:
         for key in ladder.rotated(list(ways), number):
             label, binary, flooded = ways[key]
             print(f"round {number + 1} of {ROUNDS}: {label}", file=sys.stderr, flush=True)
-            found[key].append(_beside_flood(ours(binary, pair), flooded))
+            found[key].append(_during_flood(ours(binary, pair), flooded))
     rows: Rows = {}
     for key, (label, _, _) in ways.items():
         polite, answered = zip(*found[key], strict=True)
@@ -324,7 +324,7 @@ def neighbours() -> Finding:
          "rps": "His requests/s", "handshakes_s": "Handshakes/s beside him"}, rows)
 
 
-def _beside_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
+def _during_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
     """How the polite one fared, and how many strangers were answered in a second."""
     with load.placed(start) as server:
         strangers = _flood(server) if flooded else None
@@ -352,7 +352,7 @@ def rivals_logs() -> Finding:
         Path(folder).chmod(0o777)  # some of them write as somebody else
         log = Path(folder, "access.log")
         known = _logging(names, log)
-        found = in_turn({key: Way(label, partial(load.placed, start), Phase(
+        found = in_sequence({key: Way(label, partial(load.placed, start), Phase(
             "64 clients", "plain", 64, 1)) for key, (label, _, start) in known.items()}, LOG_ROUNDS)
     us = cpu_us(found)
     rows: Rows = {key: {"label": label, "us": round(median(us[key]), 2),

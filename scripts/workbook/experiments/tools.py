@@ -37,7 +37,7 @@ CLIMB = (NAIVE, CHUNKS, LAYOUT, THREADS, LOOP, HOT, WORKERS, OPTIMISED)
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
 Rows = dict[str, dict[str, Any]]
-REST_S = 2
+PAUSE_S = 2
 PLAINLY = {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}  # how 08 is built that it can be counted
 Key = TypeVar("Key", bound=Hashable)
 
@@ -62,7 +62,7 @@ class Way:
     on: Cores | None = None  # where wrk runs, if not on its usual processors
 
 
-def in_turn(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
+def in_sequence(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
     """Each once a round, its server started anew, and another one first every time; says on stderr
     how far it is.
 
@@ -109,7 +109,7 @@ def rush(binary: Path, phases: Sequence[Phase]) -> Rush:
         results = list(stress.measure(server, phases))
         if reason := next((result.reason for result in results if result.reason), None):
             raise UserError(f"{shown(binary)} has no figure: {reason}", "try again")
-        time.sleep(REST_S)
+        time.sleep(PAUSE_S)
         return Rush(results[-1].cpu_us_per_request or 0,
                     tuple(result.peak_rss_mib or 0 for result in results),
                     psutil.Process(server.pid).memory_info().rss / load.MIB)
@@ -136,8 +136,8 @@ def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str =
 
 
 def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
-            settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None,
-            preset: str = "measure") -> Path:
+           settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None,
+           preset: str = "measure") -> Path:
     """A solution's server, by default as it is for counting, with these edits, each of a file, and
     some files besides.
     """
@@ -195,7 +195,7 @@ def count(binary: Path, checkpoint: str, request: bytes, *measures: Measure) -> 
 
 
 def kept_costs(checkpoint: str, request: bytes | None = None,
-                measure: Measure = SYSCALLS) -> costs.Costs:
+               measure: Measure = SYSCALLS) -> costs.Costs:
     """What a request costs on a connection that stays open."""
     return costs.count(solution(checkpoint, "measure"), level=costs.KEEP_ALIVE_LEVEL,
                        measures=[measure], request=request)
@@ -206,21 +206,21 @@ def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
     phase = Phase("plain", "plain", connections=64, seconds=1.0)
     binary, usable = solution(checkpoint), cores()
     every = usable.server | usable.client
-    places = {"apart": usable, "shared": Cores(every, every)}
-    found = in_turn({(place, threads): Way(
-        f"{threads} threads, {place}",
+    locations = {"apart": usable, "shared": Cores(every, every)}
+    found = in_sequence({(location, threads): Way(
+        f"{threads} threads, {location}",
         partial(load.serving, binary, "--threads", str(threads), on=where), phase, where)
-        for place, where in places.items() for threads in counts}, rounds)
+        for location, where in locations.items() for threads in counts}, rounds)
     rows: Rows = {}
     for threads in counts:
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
-        for place in places:
-            results = found[place, threads]
+        for location in locations:
+            results = found[location, threads]
             rates = [r.requests_per_second or 0 for r in results]
             rows[str(threads)] |= {
-                f"{place}_rps": round(median(rates)), f"{place}_rps_least": round(min(rates)),
-                f"{place}_rps_most": round(max(rates)),
-                f"{place}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
+                f"{location}_rps": round(median(rates)), f"{location}_rps_least": round(min(rates)),
+                f"{location}_rps_most": round(max(rates)),
+                f"{location}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
     share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
     return Finding(
         f"<code>GET /</code> from {phase.connections} clients, median of {rounds} rounds. Apart: "

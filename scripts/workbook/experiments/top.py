@@ -14,13 +14,13 @@ from workbook.experiments.tools import (
     GET,
     LOOP,
     OPTIMISED,
-    REST_S,
+    PAUSE_S,
     Finding,
     Rows,
     Way,
     count,
     cpu_us,
-    in_turn,
+    in_sequence,
     one_worker,
     ratios,
     rush,
@@ -58,7 +58,7 @@ def older() -> Finding:
     rows: Rows = {}
     for name in CLIMB:
         with load.serving(solution(name)) as server:
-            results = list(stress.measure(server, form.phases(), form.rest_s))
+            results = list(stress.measure(server, form.phases(), form.pause_s))
         rows[name] = {"label": name} | {
             result.phase: result.requests_per_second and round(result.requests_per_second, 1)
             for result in results} | {
@@ -74,9 +74,9 @@ def floor() -> Finding:
     """How near does the last server come to one that parses nothing?"""
     stress.raise_descriptor_limit()
     sides = {"floor": build.floor("release"), "top": solution(OPTIMISED)}
-    found = in_turn({(key, side): Way(f"{label}, {side}", one_worker(binary), phase)
-                     for key, (label, phase) in LOADS.items() for side, binary in sides.items()},
-                    ROUNDS)
+    found = in_sequence({(key, side): Way(f"{label}, {side}", one_worker(binary), phase)
+                         for key, (label, phase) in LOADS.items() for side, binary in sides.items()},
+                        ROUNDS)
     us = cpu_us(found)
     rows: Rows = {}
     for key, (label, _) in LOADS.items():
@@ -117,9 +117,9 @@ def nothing_lost() -> Finding:
     floor = build.floor("release")
     starts = {DATED_FLOOR: one_worker(floor, "--dated"), build.FLOOR: one_worker(floor)} | {
         name: one_worker(solution(name)) for name in later_checkpoints()}
-    found = in_turn({(load, name): Way(f"{label}, {name}", start, phase)
-                     for load, (label, phase) in LATER_LOADS.items()
-                     for name, start in starts.items()}, LATER_ROUNDS)
+    found = in_sequence({(load, name): Way(f"{label}, {name}", start, phase)
+                         for load, (label, phase) in LATER_LOADS.items()
+                         for name, start in starts.items()}, LATER_ROUNDS)
     return Finding(
         f"<code>GET /</code>, one worker on one processor and wrk on another, without log and "
         f"TLS: 64 clients with a request each, and with {costs.DEPTH} pipelined. The server’s own "
@@ -128,7 +128,7 @@ def nothing_lost() -> Finding:
         {f"{load}_{key}": f"{title}: {what}"
          for load, title in (("clients", "64 clients"), ("pipelined", "Pipelined"))
          for key, what in (("us", "µs"), ("ratio", "× the floor"), ("to_12", "× 12"))},
-        beside_the_floor(found, list(starts)))
+        against_the_floor(found, list(starts)))
 
 
 def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
@@ -137,8 +137,8 @@ def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
             if (chapter.number or 0) >= STREAMING and (solutions / chapter.name).is_dir()]
 
 
-def beside_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
-                     names: Sequence[str]) -> Rows:
+def against_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
+                      names: Sequence[str]) -> Rows:
     """A row for each of `names`, beside the floor that answers as much, and beside 12."""
     first = next(name for name in names if name not in FLOORS)
     rows: Rows = {name: {"label": FLOORS.get(name, name[:2])} for name in names}
@@ -202,9 +202,9 @@ def shares() -> Finding:
     floor's?
     """
     binaries = {"floor": build.floor("release")} | {name: solution(name) for name in CLIMB}
-    found = in_turn({(kind, name): Way(f"{name}, {kind}", one_worker(binary), phase)
-                     for kind, phase in SHARED_LOADS.items() for name, binary in binaries.items()},
-                    ROUNDS)
+    found = in_sequence({(kind, name): Way(f"{name}, {kind}", one_worker(binary), phase)
+                         for kind, phase in SHARED_LOADS.items() for name, binary in binaries.items()},
+                        ROUNDS)
     rows: Rows = {}
     for name in binaries:
         rows[name] = {"label": "the floor" if name == "floor" else name[:2]}
@@ -249,6 +249,6 @@ def memory() -> Finding:
         f"an answer to {IDLE_CLIENTS:,}. Then a rush: the peak with {small[0].connections:,} "
         f"clients that ask for the page and {small[1].connections} that send large headers, the "
         f"peak while {heavy.connections} send bodies of 1 to 9.4 MB, and what is left "
-        f"{REST_S} s later.",
+        f"{PAUSE_S} s later.",
         {"idle": "KiB an idle client", "before": "MiB: peak before", "peak": "Peak with bodies",
          "after": "After them", "ratio": "After ÷ before"}, rows)

@@ -67,8 +67,8 @@ def _asked(address: Address) -> dict[str, tuple[str, str]]:
     }
 
 
-def _request(fields: str, rest: str = "") -> bytes:
-    return f"GET /page.html HTTP/1.1\r\nHost: localhost\r\n{fields}{rest}\r\n".encode()
+def _request(fields: str, remainder: str = "") -> bytes:
+    return f"GET /page.html HTTP/1.1\r\nHost: localhost\r\n{fields}{remainder}\r\n".encode()
 
 
 def _answer_bytes(server: Server, fields: str) -> int:
@@ -86,7 +86,8 @@ def _counted(start: partial[AbstractContextManager[Server]], fields: str) -> dic
             for name, value in counted.figures.items()}
 
 
-# A question about /it.bin, {tag} being the tag that it has and {date} its time, and the right status.
+# A question about /it.bin, {tag} being the tag that it has and {date} its
+# time, and the right status.
 QUESTIONS: dict[str, tuple[str, str, str, int]] = {
     "this": ("its tag in If-None-Match", "GET", "If-None-Match: {tag}", 304),
     "weak": ("the same, as a weak one", "GET", "If-None-Match: W/{bare}", 304),
@@ -133,12 +134,12 @@ def _ask_all(server: Server, file: Path, rows: Rows, key: str) -> None:
     _write(file, b"first", 0)
     first = ask(address, "/it.bin")
     tag = first.fields.get("etag", '"it has none"')
-    told = {"tag": tag, "bare": tag.removeprefix("W/"), "date": first.field("Last-Modified")}
+    reported = {"tag": tag, "bare": tag.removeprefix("W/"), "date": first.field("Last-Modified")}
     for question, (_, method, fields, _) in QUESTIONS.items():
-        answer = ask(address, "/it.bin", fields.format(**told) + "\r\n", method)
+        answer = ask(address, "/it.bin", fields.format(**reported) + "\r\n", method)
         rows[question][key] = answer.status
     _write(file, b"other", 1000)
-    rows["rewritten"][key] = ask(address, "/it.bin", f"If-None-Match: {told['tag']}\r\n").status
+    rows["rewritten"][key] = ask(address, "/it.bin", f"If-None-Match: {reported['tag']}\r\n").status
 
 
 def _write(file: Path, text: bytes, later_ns: int) -> None:

@@ -19,7 +19,7 @@ from workbook.servers.process import running
 HOST = b"Host: x\r\n"
 PAGE = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
-PATIENCE_S = 4.0
+TIMEOUT_S = 4.0
 AT_ONCE_S = 0.3  # long enough that what was sent before has been received by itself
 ONE_SECOND = ("--limits", "1,1,1,1,1")
 
@@ -73,7 +73,7 @@ def fast_wrong_answer() -> Finding:
         rows[name] = {"label": label, "right": answer(ours, steps),
                       "wrong": answer(built(name), steps)}
     return Finding("What the finished server says to a request, and what it says with the defect: "
-                   f"the status of each answer, and how it ended within {PATIENCE_S:g} s.",
+                   f"the status of each answer, and how it ended within {TIMEOUT_S:g} s.",
                    {"right": "ours", "wrong": "with the defect"}, rows)
 
 
@@ -96,18 +96,18 @@ def built(name: str) -> Path:
 
 def answer(binary: Path, steps: Sequence[Step]) -> str:
     with running(binary, "--threads", "1", *ONE_SECOND) as server:
-        received = exchange(address_of(server), steps, PATIENCE_S) if steps else None
+        received = exchange(address_of(server), steps, TIMEOUT_S) if steps else None
         code = server.stop().exit_code
-    return told(received) if received else f"exit status {code}"
+    return reported(received) if received else f"exit status {code}"
 
 
-def told(received: Received) -> str:
+def reported(received: Received) -> str:
     """200, 200, closed"""
     statuses, data = [], received.data
     while found := re.match(rb"HTTP/1\.1 (\d{3}) ", data):
         statuses.append(found[1].decode())
-        head, _, rest = data.partition(b"\r\n\r\n")
+        head, _, remainder = data.partition(b"\r\n\r\n")
         length = re.search(rb"^Content-Length: (\d+)", head, re.M)
-        data = rest[int(length[1]) if length else 0:]
+        data = remainder[int(length[1]) if length else 0:]
     end = {"timeout": "still open", "closed": "closed"}.get(received.end, received.end)
     return escape(", ".join([*statuses, end]))

@@ -177,18 +177,18 @@ def _plane(axes: Axes, spec: Plot, curves: Sequence[Curve]) -> None:
                                  transform=figure.transFigure))
         figure.text(left + 0.14, at, curve.label, color=INK, va="center", ha="left")
     across = sorted({x for curve in curves for x, _ in curve.points})
-    most = max(max((y, *ends)) for curve in curves for (_, y), ends in zip(
+    maximum = max(max((y, *ends)) for curve in curves for (_, y), ends in zip(
         curve.points, curve.spread or [()] * len(curve.points), strict=True))
     axes.set_xscale("log")
     axes.set_xlim(across[0] / (across[-1] / across[0]) ** 0.2,
                   across[-1] * (across[-1] / across[0]) ** 0.03)
-    axes.set_ylim(0, most * 1.08)
+    axes.set_ylim(0, maximum * 1.08)
     axes.set_frame_on(False)
     axes.set_xticks(across, [f"{x:,g}" for x in across])
     axes.get_xticklabels()[-1].set_horizontalalignment("right")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
-    ticks = [tick for tick in axes.get_yticks() if 0 <= tick <= most * 1.08]
+    ticks = [tick for tick in axes.get_yticks() if 0 <= tick <= maximum * 1.08]
     axes.set_yticks(ticks, [""] * len(ticks))
     for tick in ticks[1:]:
         axes.annotate(f"{tick:,g}", (0, tick), xycoords=("axes fraction", "data"), xytext=(0, 3),
@@ -209,9 +209,9 @@ def _crossing(spec: Plot, curves: Sequence[Curve]) -> tuple[float, float] | None
                   if curve.label == label)
     common = sorted(one.keys() & other.keys())
     for before, after in pairwise(common):
-        behind, ahead = other[before] - one[before], other[after] - one[after]
-        if behind < 0 <= ahead:
-            share = -behind / (ahead - behind)
+        after, ahead = other[before] - one[before], other[after] - one[after]
+        if after < 0 <= ahead:
+            share = -after / (ahead - after)
             return (before * (after / before) ** share,
                     one[before] + share * (one[after] - one[before]))
     return None
@@ -219,9 +219,9 @@ def _crossing(spec: Plot, curves: Sequence[Curve]) -> tuple[float, float] | None
 
 def _curves_in_words(spec: Plot, curves: Sequence[Curve], crossing: tuple[float, float] | None
                      ) -> str:
-    said = "; ".join(f"{curve.label} " + ", ".join(f"{y:,g} at {x:,g}" for x, y in curve.points)
-                     for curve in curves)
-    return f"{spec.up} by {spec.across}: {said}" + (
+    output = "; ".join(f"{curve.label} " + ", ".join(f"{y:,g} at {x:,g}" for x, y in curve.points)
+                       for curve in curves)
+    return f"{spec.up} by {spec.across}: {output}" + (
         f"; they cross at {crossing[0]:.2g}{spec.unit}." if crossing else ".")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbook.figures import colours
 
-LEAST = 0.001  # of all: what is narrower nobody can see
+MINIMUM = 0.001  # of all: what is narrower nobody can see
 TEMPLATE = Path(__file__).parent / "templates" / "flame.html"
 
 
@@ -39,13 +39,14 @@ def page(stacks: Mapping[tuple[str, ...], int], title: str, unit: str) -> str:
     import jinja2
 
     root = grow(stacks)
-    frames = json.dumps(_plain(root, root.count * LEAST)).replace("<", "\\u003c")
+    frames = json.dumps(_plain(root, root.count * MINIMUM)).replace("<", "\\u003c")
     template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
     return template.render(title=title, unit=unit, total=f"{root.count:,}", frames=frames,
                            colours=colours.css("light"))
 
 
-def _plain(frame: Frame, least: float) -> list[object]:
+def _plain(frame: Frame, minimum: float) -> list[object]:
     """name, count, and those that it called, the widest first."""
     calls = sorted(frame.calls.values(), key=lambda call: (-call.count, call.name))
-    return [frame.name, frame.count, [_plain(call, least) for call in calls if call.count >= least]]
+    return [frame.name, frame.count, [_plain(call, minimum)
+                                      for call in calls if call.count >= minimum]]

@@ -17,12 +17,12 @@ def file(directory: Path, theme: str) -> Path:
 
 def draw(results: dict[str, Any], theme: str) -> str:
     """The book's chart as a document of its own, with colours and a font of its own."""
-    opening, rest = charts.ladder(results).split(">", 1)
+    opening, remainder = charts.ladder(results).split(">", 1)
     opening = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
     drawn = colours.css(theme, colours.DRAWN)
     opening = opening.replace('style="', f'style="{drawn}; color: var(--fg); ')
     opening = opening.replace("font-family: inherit", f"font-family: {FONT}")
-    return f"{opening}>{rest}\n"
+    return f"{opening}>{remainder}\n"
 
 
 def write(results: dict[str, Any], directory: Path) -> None:

@@ -80,7 +80,7 @@ def shares(found: Found, name: str, _: Sequence[str] = ()) -> str:
         f"{_shown(row, 'plain_us')} µs, of which the kernel {_shown(row, 'plain_kernel')} %")))
 
 
-def beside(found: Found, name: str, loads: Sequence[str]) -> str:
+def next_to(found: Found, name: str, loads: Sequence[str]) -> str:
     """Processor time a request of the last four steps, beside the floor's in the same round."""
     load, = loads
     return ratios({**found, "rows": {key: row for key, row in found["rows"].items()
@@ -93,16 +93,16 @@ def beside(found: Found, name: str, loads: Sequence[str]) -> str:
 def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
            label: str = "") -> str:
     """Ratios with what they lie between, from three columns: a line at 1, which is no change."""
-    least, middle, most = columns
+    minimum, middle, maximum = columns
     rows, heading = found["rows"], _plain(found["columns"].get(middle, ""))
     every = [1.0, *(_number(row, column) for row in rows.values() for column in columns)]
     logarithmic = max(every) > 5 * min(every)
-    place = math.log10 if logarithmic else float
-    low, high = place(min(every)), place(max(every))
-    room = 0.06 * (high - low)
+    location = math.log10 if logarithmic else float
+    low, high = location(min(every)), location(max(every))
+    space = 0.06 * (high - low)
     with drawing(len(rows), f"{name}-{middle}", top=EDGE) as (axes, svg):
         ticks = [] if logarithmic else _round_steps(low, high)
-        _bare(axes, len(rows), low - room, high + room, ticks,
+        _bare(axes, len(rows), low - space, high + space, ticks,
               label or heading.lower() + ", logarithmic" * logarithmic)
         if logarithmic:
             decades = range(math.ceil(low), math.floor(high) + 1)
@@ -110,15 +110,15 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
         for number, row in enumerate(rows.values()):
             y = number + MIDDLE
             _label(axes, number, row, f"{_shown(row, middle)}×",
-                   f"{_shown(row, least)} to {_shown(row, most)}")
-            axes.plot([place(1), place(1)], [y - REACH, y + REACH], color=INK, linewidth=4)
-            axes.plot([place(_number(row, least)), place(_number(row, most))], [y, y], color=COOL,
+                   f"{_shown(row, minimum)} to {_shown(row, maximum)}")
+            axes.plot([location(1), location(1)], [y - REACH, y + REACH], color=INK, linewidth=4)
+            axes.plot([location(_number(row, minimum)), location(_number(row, maximum))], [y, y], color=COOL,
                       linewidth=3)
-            axes.plot([place(_number(row, middle))], [y], "o", color=ACCENT, markersize=12,
+            axes.plot([location(_number(row, middle))], [y], "o", color=ACCENT, markersize=12,
                       clip_on=False)
     return svg(title or f"{heading} (the upright lines are 1)",
                _in_words(rows, lambda row: (f"{_shown(row, middle)} times, from "
-                                            f"{_shown(row, least)} to {_shown(row, most)}")))
+                                            f"{_shown(row, minimum)} to {_shown(row, maximum)}")))
 
 
 def sweep(found: Found, name: str, _: Sequence[str] = ()) -> str:
@@ -131,22 +131,22 @@ def sweep(found: Found, name: str, _: Sequence[str] = ()) -> str:
         for panel, what, title in zip(panels, ("rps", "us"), (
                 "requests per second, thousands", "µs of the server’s for a request"), strict=True):
             scale = 1000 if what == "rps" else 1
-            lines = {place: [_number(row, f"{place}_{what}") / scale for row in rows.values()]
-                     for place in ("apart", "shared")}
+            lines = {location: [_number(row, f"{location}_{what}") / scale for row in rows.values()]
+                     for location in ("apart", "shared")}
             _frame(panel, title, counts, max(map(max, lines.values())) * 1.12)
-            for (place, values), colour in zip(lines.items(), (ACCENT, COOL), strict=True):
+            for (location, values), colour in zip(lines.items(), (ACCENT, COOL), strict=True):
                 panel.plot(counts, values, "o-", color=colour, linewidth=2, markersize=8)
                 for count, row in zip(counts, rows.values(), strict=True):
-                    if f"{place}_{what}_least" in row:
-                        panel.plot([count, count], [row[f"{place}_{what}_{end}"] / scale
+                    if f"{location}_{what}_least" in row:
+                        panel.plot([count, count], [row[f"{location}_{what}_{end}"] / scale
                                                     for end in ("least", "most")],
                                    color=colour, linewidth=2)
         _below(axes, "threads")
         _legend(axes, ("wrk apart", "processors shared"))
     return svg("Requests per second and processor time by the number of threads", _in_words(
-        rows, lambda row: "; ".join(f"{place} {_shown(row, f'{place}_rps')} requests a second at "
-                                    f"{_shown(row, f'{place}_us')} µs"
-                                    for place in ("apart", "shared"))))
+        rows, lambda row: "; ".join(f"{location} {_shown(row, f'{location}_rps')} requests a second at "
+                                    f"{_shown(row, f'{location}_us')} µs"
+                                    for location in ("apart", "shared"))))
 
 
 def growth(found: Found, name: str, columns: Sequence[str] = ()) -> str:
@@ -333,5 +333,5 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _in_words(rows: Rows, say: Callable[[Mapping[str, Any]], str]) -> str:
-    return "; ".join(f"{_name(row)}: {say(row)}" for row in rows.values()) + "."
+def _in_words(rows: Rows, show: Callable[[Mapping[str, Any]], str]) -> str:
+    return "; ".join(f"{_name(row)}: {show(row)}" for row in rows.values()) + "."

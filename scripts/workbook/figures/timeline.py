@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 WIDTH, LEFT, ROW, TOP = 380, 10, 46, 6
-BAR, LEAST = 14, 3  # how high a bar is, and how wide the shortest call
+BAR, MINIMUM = 14, 3  # how high a bar is, and how wide the shortest call
 
 
 def draw(found: Mapping[str, Any], name: str) -> str:
@@ -21,7 +21,7 @@ def draw(found: Mapping[str, Any], name: str) -> str:
              f'<title id="{name}-title">The system calls of one visit on a time line</title>']
     for step, call in enumerate(calls, start=1):
         y = TOP + ROW * (step - 1)
-        x, width = LEFT + call["at_us"] * scale, max(LEAST, call["took_us"] * scale)
+        x, width = LEFT + call["at_us"] * scale, max(MINIMUM, call["took_us"] * scale)
         x = min(x, WIDTH - LEFT - width)
         bar = f'x="{x:.1f}" y="{y + 24}" width="{width:.1f}" height="{BAR}"'
         parts += [

@@ -32,7 +32,7 @@ SYSTEMS = ("linux", "bsd")
 BASE = os.environ.get("HOTPATH_BASE", "debian:trixie-slim")
 WHOLE = "hotpath.whole"  # the label of a workbench's last layer
 NEEDED_GIB = 3.0  # for both workbenches while they are built
-AGAIN = "then run the same command again"
+RETRY = "then run the same command again"
 
 # What is in the images, by the first that has it.
 INGREDIENTS = {
@@ -43,19 +43,19 @@ INGREDIENTS = {
 # What the engine says, what that means, and what to do.
 COMPLAINTS = (
     (r"permission denied.*docker", "you may not use the container engine",
-     'sudo usermod -aG docker "$USER", log out and in again, ' + AGAIN),
+     'sudo usermod -aG docker "$USER", log out and in again, ' + RETRY),
     (r"cannot connect to the docker daemon|is the docker daemon running|error during connect",
      "the container engine is not running",
-     "start it (Linux: sudo systemctl start docker; elsewhere: open Docker Desktop), " + AGAIN),
+     "start it (Linux: sudo systemctl start docker; elsewhere: open Docker Desktop), " + RETRY),
     (r"no space left on device", "the container engine's disk is full",
-     "see what it keeps with docker system df, remove what you do not need, " + AGAIN),
+     "see what it keeps with docker system df, remove what you do not need, " + RETRY),
     (r"requested cpus are not available",
      "the engine has fewer processors than docker/compose.yaml wants: one for the server, one for "
      "the load generator", "let both use the first: HOTPATH_SERVER_CPUS=0 HOTPATH_LOAD_CPUS=0"),
     (r"port is already allocated|address already in use", "the port of the server is taken",
      "name another, or 0 for any that is free: HOTPATH_PORT=0"),
     (r"rlimit|ulimit", "the engine does not grant a container so many descriptors",
-     f"grant fewer: HOTPATH_DESCRIPTORS=4096, {AGAIN}"),
+     f"grant fewer: HOTPATH_DESCRIPTORS=4096, {RETRY}"),
 )
 
 
@@ -73,8 +73,8 @@ def run(system: str, arguments: Sequence[str], output: IO[str] | None = None) ->
         if os.geteuid() == 0:
             os.chown(directory, ROOT.stat().st_uid, ROOT.stat().st_gid)
     with project(system) as compose:
-        verb, *rest = arguments
-        return attached([*compose.command, "run", "--rm", "-T", verb, *rest], compose.environment,
+        verb, *remainder = arguments
+        return attached([*compose.command, "run", "--rm", "-T", verb, *remainder], compose.environment,
                         output)
 
 
@@ -173,10 +173,10 @@ def require_engine() -> None:
     """UserError unless an engine answers, and there is a compose for it."""
     if not shutil.which("docker"):
         raise UserError("there is no docker here", "install Docker with its compose, from the "
-                        f"system's packages or as Docker Desktop, {AGAIN}")
-    told = _engine("info", "--format", "{{.ServerVersion}}")
-    if told.returncode != 0 or not told.stdout.strip():
-        raise explained(told.stderr, "the container engine does not answer")
+                        f"system's packages or as Docker Desktop, {RETRY}")
+    reported = _engine("info", "--format", "{{.ServerVersion}}")
+    if reported.returncode != 0 or not reported.stdout.strip():
+        raise explained(reported.stderr, "the container engine does not answer")
     compose_command()
 
 
@@ -188,7 +188,7 @@ def compose_command() -> tuple[str, ...]:
                 [*command, "version"], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
             return command
     raise UserError("docker is here, but its compose is not", "install it (on Debian: sudo apt-get "
-                    f"install docker-compose), {AGAIN}")
+                    f"install docker-compose), {RETRY}")
 
 
 def ensure_workbench(system: str) -> None:
@@ -199,8 +199,8 @@ def ensure_workbench(system: str) -> None:
         if label == name:
             continue
         if label is not None:
-            _say(f"{image} is only half built: building it again")
-        _require_room()
+            _print(f"{image} is only half built: building it again")
+        _require_space()
         _ensure_base()
         build(name, "check", f"{image} (minutes the first time, about 900 MB)")
 
@@ -219,23 +219,23 @@ def ensure_server(system: str, checkpoint: str) -> dict[str, str]:
 
 def build(system: str, service: str, what: str, settings: Mapping[str, str] | None = None) -> None:
     """Build a service's image, telling each step; UserError with the step that failed."""
-    _say(f"building {what}")
+    _print(f"building {what}")
     command = [*compose_command(), "-f", str(COMPOSE_FILE), "build", service]
     child = children.start(command, env={**os.environ, **environment(system), **(settings or {})},
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                            stderr=subprocess.STDOUT, errors="replace", start_new_session=True)
-    said, step = [], ""
+    output, step = [], ""
     assert child.stdout is not None
     for line in child.stdout:
-        said.append(line.rstrip())
+        output.append(line.rstrip())
         if re.match(r"(Step \d+/\d+|#\d+ \[)", line):
             step = line.strip()
-            _say(f"  {step}")
+            _print(f"  {step}")
     if child.wait() != 0:
-        words = "\n".join(f"  {line}" for line in said[-8:])
-        raise explained("\n".join(said[-30:]), f"the image is half built; this step failed:\n"
+        words = "\n".join(f"  {line}" for line in output[-8:])
+        raise explained("\n".join(output[-30:]), f"the image is half built; this step failed:\n"
                         f"  {step}\n{words}",
-                        f"mend what is said there, {AGAIN}: what is done is kept")
+                        f"mend what is said there, {RETRY}: what is done is kept")
 
 
 def attached(command: Sequence[str], settings: Mapping[str, str],
@@ -246,65 +246,70 @@ def attached(command: Sequence[str], settings: Mapping[str, str],
     child = children.start(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,
                            stdout=output, stderr=subprocess.PIPE, text=True, errors="replace",
                            start_new_session=True)
-    said: list[str] = []
+    lines: list[str] = []
     try:
         assert child.stderr is not None
         for line in child.stderr:
             if not re.match(r" *(Creating|Created|Container|Network|Volume) ", line):
-                said.append(line)
+                lines.append(line)
                 print(line, end="", file=sys.stderr, flush=True)
         code = child.wait()
     finally:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-    if code != 0 and (known := _known("".join(said[-20:]))):
+    if code != 0 and (known := _known("".join(lines[-20:]))):
         raise known
     return code
 
 
-def explained(said: str, otherwise: str, remedy: str = "") -> UserError:
+def explained(output: str, otherwise: str, remedy: str = "") -> UserError:
     """What the engine's complaint means, or if nobody knows, `otherwise` with its last words."""
-    return _known(said) or UserError(
-        otherwise + ("" if remedy else "\n" + "\n".join(said.strip().splitlines()[-3:])),
-        remedy or f"mend that, {AGAIN}")
+    return _known(output) or UserError(
+        otherwise + ("" if remedy else "\n" + "\n".join(output.strip().splitlines()[-3:])),
+        remedy or f"mend that, {RETRY}")
 
 
-def _known(said: str) -> UserError | None:
+def _known(output: str) -> UserError | None:
     for pattern, meaning, remedy in COMPLAINTS:
-        if re.search(pattern, said, re.I | re.S):
+        if re.search(pattern, output, re.I | re.S):
             return UserError(meaning, remedy)
     return None
 
 
 def _label(image: str) -> str | None:
     """Which workbench an image says it is; None if there is no such image."""
-    told = _engine("image", "inspect", "--format", f'{{{{index .Config.Labels "{WHOLE}"}}}}', image)
-    return told.stdout.strip() if told.returncode == 0 else None
+    reported = _engine(
+    "image",
+    "inspect",
+    "--format",
+    f'{{{{index .Config.Labels "{WHOLE}"}}}}',
+     image)
+    return reported.stdout.strip() if reported.returncode == 0 else None
 
 
-def _require_room() -> None:
+def _require_space() -> None:
     """UserError if the engine's disk, where we can see it, has no room for the images."""
-    place = Path(_engine("info", "--format", "{{.DockerRootDir}}").stdout.strip() or "/nowhere")
+    location = Path(_engine("info", "--format", "{{.DockerRootDir}}").stdout.strip() or "/nowhere")
     try:
-        free = shutil.disk_usage(place).free / (1 << 30)
+        free = shutil.disk_usage(location).free / (1 << 30)
     except OSError:  # the engine is in a machine of its own, or shows its directory to nobody
         return
     if free < NEEDED_GIB:
-        raise UserError(f"{place} has {free:.1f} GiB free, and the images want {NEEDED_GIB:g} while "
+        raise UserError(f"{location} has {free:.1f} GiB free, and the images want {NEEDED_GIB:g} while "
                         "they are built", "see what the engine keeps with docker system df, remove "
-                        f"what you do not need, {AGAIN}")
+                        f"what you do not need, {RETRY}")
 
 
 def _ensure_base() -> None:
     """UserError if the image that ours begin with is neither here nor to be had."""
     if _engine("image", "inspect", BASE).returncode == 0:
         return
-    _say(f"fetching {BASE}")
-    told = _engine("pull", BASE)
-    if told.returncode != 0:
+    _print(f"fetching {BASE}")
+    reported = _engine("pull", BASE)
+    if reported.returncode != 0:
         raise UserError(f"{BASE} cannot be fetched from a registry",
-                        f"make it from Debian's packages: sudo docker/make-base; {AGAIN}")
+                        f"make it from Debian's packages: sudo docker/make-base; {RETRY}")
 
 
 def _engine(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -313,5 +318,5 @@ def _engine(*arguments: str) -> subprocess.CompletedProcess[str]:
                           text=True, errors="replace", start_new_session=True)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -98,7 +98,7 @@ def _is_own() -> bool:
     return False
 
 
-def room() -> float:
+def space() -> float:
     """How much of the kernel's table of tracked connections is free, from 0 to 1.
 
     Always 1 on a network of our own, and where connections are not tracked.

@@ -56,7 +56,7 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stamp.exists() and stamp.read_text() == wanted:
             return
-        _say("Adding what the tests need to .venv (once, about 155 MB to fetch)")
+        _print("Adding what the tests need to .venv (once, about 155 MB to fetch)")
         pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-compile",
                "--disable-pip-version-check", "--quiet", "-r", str(requirements)]
         if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
@@ -105,7 +105,7 @@ def _install_with_brew(missing: list[Need]) -> None:
 def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
     """Show the commands, ask where that is due, run them; UserError if one may not or fails."""
     shown = "\n".join("  " + " ".join(command) for command in commands)
-    _say(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
+    _print(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
     _ask(shown)
     for command in commands:
         try:
@@ -131,5 +131,5 @@ def _ask(shown: str) -> None:
                         f"run this, or ./scripts/hotpath setup --yes:\n{shown}")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

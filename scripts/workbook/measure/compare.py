@@ -23,7 +23,7 @@ from workbook.servers.process import Server
 SECONDS = 15.0
 LONGER = 2  # an inconclusive comparison goes on for this many times its time
 SLICE = Phase("plain", "plain", connections=16, seconds=0.4)
-REST_S = 0.03
+PAUSE_S = 0.03
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _rate(server: Server, piece: Phase) -> float:
         name = _name(server.name)
         raise UserError(f"{name} has no figure to compare: {result.reason}",
                         f"see what is wrong: {COMMAND} check {name.rpartition('/')[2]}")
-    load.settle(server, REST_S)
+    load.settle(server, PAUSE_S)
     return result.requests_per_second
 
 

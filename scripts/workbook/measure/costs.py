@@ -30,7 +30,7 @@ from workbook.servers.process import Server, running
 REQUESTS = 25
 DEPTH = 16  # how many are pipelined
 KEEP_ALIVE_LEVEL = 5
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 
 FIELDS = (b"Host: localhost:8080\r\n"
           b"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\r\n"
@@ -50,7 +50,7 @@ LARGE_FILE = b"GET /large.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 NOT_MODIFIED = b"GET /file.html HTTP/1.1\r\n" + FIELDS + b"If-None-Match: *\r\n\r\n"
 MISSING = b"GET /nowhere.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
-ONE_PLACE = ("--max-clients", "1")
+ONE_SLOT = ("--max-clients", "1")
 CACHE_LEVEL, SETTLED_S = 11, 3.2  # from which on a file is kept, if it was changed so long ago
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
@@ -78,7 +78,7 @@ class Measure:
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
     folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
-    `secured` asks by TLS. One of clients that are `turned_away` counts those who find no place in a
+    `secured` asks by TLS. One of clients that are `rejected` counts those who find no place in a
     server that has one.
     """
 
@@ -92,7 +92,7 @@ class Measure:
     clients: int = 1
     rooted: bool = False
     logged: bool = False
-    turned_away: bool = False
+    rejected: bool = False
     secured: bool = False
 
     @property
@@ -167,7 +167,7 @@ def _options(measure: Measure, root: Path, log: Path) -> Sequence[str]:
     """What a server is started with for it."""
     return (*(("--root", str(root)) if measure.rooted else ()),
             *(("--access-log", str(log)) if measure.logged else ()),
-            *(ONE_PLACE if measure.turned_away else ()),
+            *(ONE_SLOT if measure.rejected else ()),
             *(certificates.localhost().options if measure.secured else ()))
 
 
@@ -208,8 +208,8 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
     try:
         with start(wrapper=tool.wrapper(report)) as server:
             sent = request or measure.request or (KEPT if kept else CLOSING)
-            if measure.turned_away:
-                _turn_away(server, times)
+            if measure.rejected:
+                _reject(server, times)
             else:
                 _ask(server, sent, times, measure, kept)
             ended = server.stop()
@@ -230,18 +230,18 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
     if not keep_alive:
         if not measure.kept:  # a table that has room for two does not grow if they meet after all
             with connect((server.host, server.port)), connect((server.host, server.port)):
-                server.sleeps(PATIENCE_S)
-            server.sleeps(PATIENCE_S)
+                server.sleeps(TIMEOUT_S)
+            server.sleeps(TIMEOUT_S)
         for _ in range(times):
-            with connect((server.host, server.port), PATIENCE_S) as client:
+            with connect((server.host, server.port), TIMEOUT_S) as client:
                 _send(server, [client], request, measure.piece)
                 _judge(server, b"".join(iter(lambda: client.recv(65_536), b"")))
-            server.sleeps(PATIENCE_S)
+            server.sleeps(TIMEOUT_S)
         return
     with ExitStack() as stack:
-        clients = [stack.enter_context(connect((server.host, server.port), PATIENCE_S))
+        clients = [stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
                    for _ in range(measure.clients)]
-        server.sleeps(PATIENCE_S)
+        server.sleeps(TIMEOUT_S)
         for _ in range(times):
             _send(server, clients, request * measure.depth, measure.piece)
             for client in clients:
@@ -252,14 +252,14 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
             client.recv(1)  # until the server has closed as well: that is part of every run
 
 
-def _turn_away(server: Server, times: int) -> None:
+def _reject(server: Server, times: int) -> None:
     """So many clients come and go, one after another, while another has the only place."""
     address = server.host, server.port
-    with connect(address, PATIENCE_S) as first:
+    with connect(address, TIMEOUT_S) as first:
         first.sendall(KEPT)
         _judge(server, next(answers(first, 1)), kept=True)
         for _ in range(times):
-            with connect(address, PATIENCE_S) as client:
+            with connect(address, TIMEOUT_S) as client:
                 answer = b"".join(iter(lambda: client.recv(65_536), b""))
                 if not answer.startswith(b"HTTP/1.1 503 "):
                     line = answer.partition(b"\r\n")[0].decode(errors="replace") or "nothing"
@@ -277,7 +277,7 @@ def _send(server: Server, clients: Sequence[socket.socket], request: bytes, piec
             for client in clients:
                 client.sendall(request[start:start + size])
             if piece:
-                server.sleeps(PATIENCE_S)
+                server.sleeps(TIMEOUT_S)
 
 
 def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
@@ -378,7 +378,7 @@ NOT_MODIFIED_SYSCALLS = Measure("not-modified-syscalls", STRACE,
 MISSING_SYSCALLS = Measure("missing-syscalls", STRACE, {"syscalls_missing": "system calls"},
                            request=MISSING, rooted=True)
 REFUSAL_SYSCALLS = Measure("refusal-syscalls", replace(STRACE, read=_read_strace_but_waits),
-                           {"syscalls_refusal": "system calls"}, turned_away=True)
+                           {"syscalls_refusal": "system calls"}, rejected=True)
 FILE_INSTRUCTIONS = Measure("file-instructions", CALLGRIND, {"instructions_file": "instructions"},
                             request=FILE, rooted=True)  # valgrind 3.19 knows no openat2: the walk's
 LOGGED_SYSCALLS = Measure("logged-syscalls", STRACE, {"syscalls_logged": "system calls"},

@@ -75,29 +75,30 @@ def lingers(connected: socket.socket) -> None:
 
 
 def resident_bytes(binary: Path, many: int = MANY, *arguments: str,
-                   becomes: Callable[[socket.socket], None] = served, rest_s: float = 0.0) -> int:
+                   becomes: Callable[[socket.socket], None] = served, pause_s: float = 0.0) -> int:
     """Resident memory of its own for each client that has become silent in one way, and been so for
     `rest_s`: the growth from a few of them to many, so that what is there once is left out. Linux
     only.
 
     The median of three: where on a page an allocation begins differs from run to run.
     """
-    return round(median(_growth(binary, many, arguments, becomes, rest_s) for _ in range(3))
+    return round(median(_growth(binary, many, arguments, becomes, pause_s) for _ in range(3))
                  / (many - FEW))
 
 
 def _growth(binary: Path, many: int, arguments: Sequence[str],
-            becomes: Callable[[socket.socket], None], rest_s: float) -> int:
+            becomes: Callable[[socket.socket], None], pause_s: float) -> int:
     with running(binary, "--threads", "1", *arguments) as server, ExitStack() as stack:
-        _in_turn(connect(server, FEW, stack), becomes)
-        time.sleep(rest_s)
+        _in_sequence(connect(server, FEW, stack), becomes)
+        time.sleep(pause_s)
         before = server.own_bytes()
-        _in_turn(connect(server, many - FEW, stack), becomes)
-        time.sleep(rest_s)
+        _in_sequence(connect(server, many - FEW, stack), becomes)
+        time.sleep(pause_s)
         return server.own_bytes() - before
 
 
-def _in_turn(connected: Sequence[socket.socket], becomes: Callable[[socket.socket], None]) -> None:
+def _in_sequence(connected: Sequence[socket.socket],
+                 becomes: Callable[[socket.socket], None]) -> None:
     """One after another: how many buffers a crowd needs at once is another question. The first
     one's page comes when the server has seen them all.
     """
@@ -119,7 +120,7 @@ def kevents(binary: Path, clients: int, rounds: int) -> float:
                 "valgrind", "--tool=callgrind", "--log-file=/dev/null", "--compress-strings=no",
                 f"--callgrind-out-file={report}"]) as server:
             for _ in range(rounds):
-                _come_and_go(server, clients)
+                _connect_and_close(server, clients)
             server.stop()
         text = report.read_text(errors="replace")
     calls = [int(count) for count in re.findall(r"^cfn=kevent\ncalls=(\d+)", text, re.M)]
@@ -146,7 +147,7 @@ def futexes(binary: Path, clients: int, rounds: int) -> float:
     return len(calls) / (rounds * clients)
 
 
-def _come_and_go(server: Server, clients: int) -> None:
+def _connect_and_close(server: Server, clients: int) -> None:
     """All ask, and later leave, while the server sleeps: so it finds them together."""
     process = psutil.Process(server.pid)
     with ExitStack() as stack:

@@ -31,7 +31,7 @@ IMAGE = "hotpath-fleet"
 STACK = ROOT / "docker" / "fleet.yaml"
 BASE = "debian:trixie-slim"
 BRIDGE = "docker_gwbridge"  # made for a swarm, and left behind by it
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 LOOK_S = 0.2
 WARM_UP_S = 2.0  # under load, before anything happens
 DONE = ("Complete", "Failed", "Rejected", "Shutdown")
@@ -50,7 +50,7 @@ class Plan:
     generator_cpus: float = 1.0
     stop_signal: str = "SIGTERM"
     retries: bool = True  # the balancer's
-    told: bool = True  # whether the balancer heeds that a server is about to go
+    reported: bool = True  # whether the balancer heeds that a server is about to go
 
     def environment(self) -> dict[str, str]:
         return {
@@ -63,7 +63,7 @@ class Plan:
             "HOTPATH_STOP_SIGNAL": self.stop_signal,
             "HOTPATH_RETRIES": "3" if self.retries else "0",
             "HOTPATH_RETRY_ON": "all-retryable-errors" if self.retries else "none",
-            "HOTPATH_FORGET": "300ms" if self.told else "1h",
+            "HOTPATH_FORGET": "300ms" if self.reported else "1h",
         }
 
 
@@ -101,13 +101,13 @@ def merge(outputs: Sequence[str]) -> Row:
         reports.append(lines[1])
     if not merged:
         raise UserError("no request was answered", "run the command again on a quieter machine")
-    p50, p90, p99, most = numpy.quantile(
+    p50, p90, p99, maximum = numpy.quantile(
         list(merged), [0.5, 0.9, 0.99, 1], weights=list(merged.values()), method="inverted_cdf"
     ).tolist()
     return Row(
         sum(report["requests"] for report in reports),
         sum(report["requests"] * 1e6 / report["duration_us"] for report in reports),
-        p50 / 1e3, p90 / 1e3, p99 / 1e3, most / 1e3,
+        p50 / 1e3, p90 / 1e3, p99 / 1e3, maximum / 1e3,
         {kind: sum(report["errors"][kind] for report in reports) for kind in ERROR_KINDS})
 
 
@@ -130,7 +130,7 @@ class Fleet:
                    "the generators did not start")
             self._happen(events)
         _until(lambda: set(self._states()) <= set(DONE), "the generators did not end",
-               self.plan.seconds + PATIENCE_S)
+               self.plan.seconds + TIMEOUT_S)
         after = self._cpu_s()
         row = merge([logs(task) for task in self._tasks()])
         if events:
@@ -285,13 +285,13 @@ def _one_at_a_time() -> Iterator[None]:
 @contextmanager
 def _server_image(server: Path, name: str) -> Iterator[None]:
     """The server and what it links, nothing else."""
-    with tempfile.TemporaryDirectory() as place:
-        shutil.copy(server, Path(place, "server"))
+    with tempfile.TemporaryDirectory() as location:
+        shutil.copy(server, Path(location, "server"))
         linked = subprocess.run(["ldd", str(server)], capture_output=True, text=True).stdout
         for library in re.findall(r"/\S+", linked):
-            Path(place, library[1:]).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(library, Path(place, library[1:]))
-        docker("build", "--quiet", "--tag", name, "--file", "-", place,
+            Path(location, library[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, Path(location, library[1:]))
+        docker("build", "--quiet", "--tag", name, "--file", "-", location,
                stdin="FROM scratch\nCOPY . /\nUSER 65532:65532\nENTRYPOINT [\"/server\"]\n")
     try:
         yield
@@ -331,10 +331,10 @@ def _remove(name: str) -> None:
         _succeeds("stack", "rm", name)
 
 
-def _until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> None:
-    deadline = time.monotonic() + patience_s
+def _until(condition: Callable[[], Any], what: str, timeout_s: float = TIMEOUT_S) -> None:
+    deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
-            raise UserError(f"{what} within {patience_s:.0f} s",
+            raise UserError(f"{what} within {timeout_s:.0f} s",
                             "look at docker ps -a and docker service ls, then run it again")
         time.sleep(LOOK_S)

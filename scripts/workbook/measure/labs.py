@@ -35,9 +35,10 @@ from workbook.servers import build
 ITERATIONS = 1000
 SLICE_S = 0.1
 LONGER = 2  # an inconclusive comparison goes on for this many times its time
-PATIENCE_S = 120  # for what takes a fraction of that
+TIMEOUT_S = 120  # for what takes a fraction of that
 
-# Instructions that lock a line of memory for themselves, such as xchg: valgrind's “global bus events”.
+# Instructions that lock a line of memory for themselves, such as xchg:
+# valgrind's “global bus events”.
 LOCKING = Tool("valgrind", lambda report: [
     "valgrind", "--tool=callgrind", "--collect-bus=yes", "--log-file=/dev/null",
     f"--callgrind-out-file={report}"], lambda report: _read_locks(report))
@@ -116,7 +117,7 @@ def compare(before: Path, after: Path, benchmark: str, seconds: float, goal: flo
     INCONCLUSIVE; judged at these two times alone.
     """
     started, rounds = time.monotonic(), list[Round]()
-    measured = in_turn(before, [after], _only(benchmark))
+    measured = in_sequence(before, [after], _only(benchmark))
     for until in (seconds, LONGER * seconds):
         while len(rounds) < stats.MIN_ROUNDS or time.monotonic() - started < until:
             rounds += next(measured)[0].values()
@@ -146,16 +147,16 @@ class Row:
     others: Sequence[Other]
 
 
-def beside(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row]:
+def next_to(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row]:
     """Every benchmark of these programs, timed in turn for so long at least."""
-    started, measured = time.monotonic(), in_turn(base, others)
-    turns = [next(measured) for _ in range(stats.MIN_ROUNDS)]
+    started, measured = time.monotonic(), in_sequence(base, others)
+    iterations = [next(measured) for _ in range(stats.MIN_ROUNDS)]
     while time.monotonic() - started < seconds:
-        turns.append(next(measured))
-    return {name: Row(median(1e9 / rate for turn in turns for rate in (
-        turn[0][name].a, turn[0][name].control)), [
-            _other([turn[index][name] for turn in turns]) for index in range(len(others))])
-        for name in turns[0][0]}
+        iterations.append(next(measured))
+    return {name: Row(median(1e9 / rate for iteration in iterations for rate in (
+        iteration[0][name].a, iteration[0][name].control)), [
+            _other([iteration[index][name] for iteration in iterations]) for index in range(len(others))])
+        for name in iterations[0][0]}
 
 
 def within(bench: Path, rival: str, seconds: float) -> dict[str, Row]:
@@ -175,19 +176,23 @@ def _other(rounds: Sequence[Round]) -> Other:
     return Other(median(1e9 / each.b for each in rounds), found.ratio, found.low, found.high)
 
 
-def one_beside_another(bench: Path, benchmark: str, other: str, seconds: float) -> Row:
+def one_against_another(bench: Path, benchmark: str, other: str, seconds: float) -> Row:
     """A benchmark of a program beside another of the same, as above."""
     started, rounds = time.monotonic(), list[Round]()
     pattern = f"{_only(benchmark)}|{_only(other)}"
-    for turn in in_turn(bench, [bench], pattern):
-        rounds.append(Round(turn[0][benchmark].a, turn[0][other].b, turn[0][benchmark].control))
+    for iteration in in_sequence(bench, [bench], pattern):
+        rounds.append(
+    Round(
+        iteration[0][benchmark].a,
+        iteration[0][other].b,
+        iteration[0][benchmark].control))
         if len(rounds) >= stats.MIN_ROUNDS and time.monotonic() - started >= seconds:
             break
     return Row(median(1e9 / rate for each in rounds for rate in (each.a, each.control)),
                [_other(rounds)])
 
 
-def in_turn(base: Path, others: Sequence[Path], benchmarks: str = ".*"
+def in_sequence(base: Path, others: Sequence[Path], benchmarks: str = ".*"
             ) -> Iterator[Sequence[Mapping[str, Round]]]:
     """Rounds without end, each a `Round` for each of the others and benchmark: the others between
     two runs of the base, in turn from the first to the last and from the last to the first.
@@ -203,10 +208,10 @@ def in_turn(base: Path, others: Sequence[Path], benchmarks: str = ".*"
 
 def _rates(bench: Path, benchmarks: str) -> Rates:
     """A short run. Processor time, and where several threads work together that of the clock."""
-    told = json.loads(_run([str(bench), f"--benchmark_filter={benchmarks}",
-                            f"--benchmark_min_time={SLICE_S}", "--benchmark_format=json"], bench))
+    reported = json.loads(_run([str(bench), f"--benchmark_filter={benchmarks}",
+                                f"--benchmark_min_time={SLICE_S}", "--benchmark_format=json"], bench))
     return {found["name"]: 1e9 / found["real_time" if "/real_time" in found["name"] else "cpu_time"]
-            for found in told["benchmarks"]}
+            for found in reported["benchmarks"]}
 
 
 def _only(benchmark: str) -> str:
@@ -220,14 +225,14 @@ def _run(command: Sequence[str], bench: Path, environment: Mapping[str, str] | N
                              errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, start_new_session=True)
     try:
-        said, complaint = process.communicate(timeout=PATIENCE_S)
+        output, complaint = process.communicate(timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        raise UserError(f"{shown(bench)} did not end within {PATIENCE_S} s",
+        raise UserError(f"{shown(bench)} did not end within {TIMEOUT_S} s",
                         "look for a thread that waits for ever") from None
     if process.returncode == 0:
-        return said
+        return output
     if "ptrace" in complaint:
         raise costs.CannotTrace(f"this system forbids tracing: {complaint.strip()}")
     raise UserError(f"{shown(bench)} ended with {process.returncode}:\n{complaint.strip()}",

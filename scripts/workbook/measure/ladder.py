@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 ROUNDS = 3
 COUNT_S = 6.0  # about what counting one server takes
-REST_S = 0.4  # about what a phase takes beside its load
+PAUSE_S = 0.4  # about what a phase takes beside its load
 MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
 
 
@@ -71,7 +71,7 @@ def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
     release = {server: server.build("release") for server in servers}
     counting = {server: server.build("measure") for server in servers}
     phases = stress.short_form()
-    round_s = sum(phase.seconds + REST_S for phase in phases)
+    round_s = sum(phase.seconds + PAUSE_S for phase in phases)
     with _Progress(len(servers) * (COUNT_S + rounds * round_s)) as shown:
         counted = {server: _count(server, counting[server], shown) for server in servers}
         before = _processor_s()
@@ -128,7 +128,7 @@ def _one_round(binary: Path, phases: Sequence[Phase], shown: _Progress,
     with load.serving(binary) as server:
         for result in stress.measure(server, phases,
                                      on_phase=lambda p: shown.doing(f"{doing}, {p.name}")):
-            shown.advance(result.seconds + REST_S)
+            shown.advance(result.seconds + PAUSE_S)
             yield result
 
 
@@ -141,8 +141,8 @@ def rotated(servers: Sequence[T], by: int) -> list[T]:
 def _processor_s() -> tuple[float, float, float]:
     """Processor time so far, of the whole machine: in all, spent by programs, and by ours."""
     times = psutil.cpu_times()
-    ours = sum(sum(resource.getrusage(who)[:2])
-               for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    ours = sum(sum(resource.getrusage(owner)[:2])
+               for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(times[:8]), times.user + times.system + times.nice, ours
 
 

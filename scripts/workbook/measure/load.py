@@ -28,7 +28,7 @@ from workbook.servers.process import Server, running
 WRK_SCRIPTS = SCRIPTS / "wrk"
 ERROR_KINDS = ("connect", "read", "write", "timeout", "status")
 TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
-NOBODY = "no request was answered"
+NO_CLIENTS = "no request was answered"
 OVERTIME_S = 15  # wrk ends within a tick of its time; after this long it hangs
 MIB = 1 << 20
 
@@ -89,7 +89,7 @@ def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseRes
     """Load a server that is otherwise idle. UserError if wrk is missing, fails or hangs."""
     setup.ensure(["wrk"])
     process = psutil.Process(server.pid)
-    _wait_for_room()
+    _wait_for_space()
     drops = _listen_drops(server.pid)
     with _PeakMemory(process) as memory:
         before = _cpu_s(process)
@@ -99,11 +99,11 @@ def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseRes
     return _result(phase, report, used, memory.peak_mib, _drop_note(dropped))
 
 
-def settle(server: Server, rest_s: float = 0.2, patience_s: float = 10.0) -> bool:
+def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> bool:
     """Let the server finish what wrk has left behind; False if it is still at it after that."""
     process = psutil.Process(server.pid)
-    deadline = time.monotonic() + patience_s
-    time.sleep(rest_s)
+    deadline = time.monotonic() + timeout_s
+    time.sleep(pause_s)
     used = sum(_cpu_s(process))
     while time.monotonic() < deadline:
         time.sleep(0.1)
@@ -134,9 +134,9 @@ def _why_no_figure(requests: int, errors: dict[str, int]) -> str | None:
         names = {"timeout": f"not answered within {TIMEOUT_S} s", "status": "not 2xx"}
         return ", ".join(f"{count:,} {names.get(kind, f'{kind} errors')}"
                          for kind, count in errors.items() if count)
-    if network.room() < 0.02:
+    if network.space() < 0.02:
         return "the kernel's table of connections is full: raise net.netfilter.nf_conntrack_max"
-    return None if requests else NOBODY
+    return None if requests else NO_CLIENTS
 
 
 def _drop_note(dropped: int) -> str | None:
@@ -259,10 +259,10 @@ class _PeakMemory:
                 self.peak_mib = max(self.peak_mib, self._process.memory_info().rss / MIB)
 
 
-def _wait_for_room(patience_s: float = 130.0) -> None:
+def _wait_for_space(timeout_s: float = 130.0) -> None:
     """Tracked connections are forgotten two minutes after they have closed."""
-    deadline = time.monotonic() + patience_s
-    while network.room() < 0.25 and time.monotonic() < deadline:
+    deadline = time.monotonic() + timeout_s
+    while network.space() < 0.25 and time.monotonic() < deadline:
         time.sleep(1)
 
 

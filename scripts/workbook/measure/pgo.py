@@ -72,7 +72,7 @@ def run(chapter: Chapter, *, solution: bool = False, as_json: bool = False) -> i
 
 def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
            settings: Mapping[str, str] | None = None, preset: str = "release",
-           most_rounds: int = 2) -> tuple[str, ...]:
+           max_rounds: int = 2) -> tuple[str, ...]:
     """Build so that it counts, and load it with these phases; the rounds that there were.
 
     A profile fits the flags that it was made with, and no others. Raises UserError if the
@@ -81,7 +81,7 @@ def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
     profile = build_dir / PROFILE
     shutil.rmtree(profile, ignore_errors=True)
     done: list[str] = []
-    for step in ("GENERATE", "CS_GENERATE")[:most_rounds]:
+    for step in ("GENERATE", "CS_GENERATE")[:max_rounds]:
         server = _make(directory, build_dir, preset, step, settings)
         compiler = find_compiler(build_dir)
         train(server, phases)

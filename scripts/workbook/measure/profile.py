@@ -70,18 +70,18 @@ def _with_perf(binary: Path, seconds: float) -> Profile:
     with tempfile.TemporaryDirectory() as scratch:
         data = f"{scratch}/data"
         look = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HERTZ), "-g", "-o", data, "--"]
-        with load.placed(partial(_behind, look, binary)) as server:
+        with load.placed(partial(_after, look, binary)) as server:
             result = load.run_phase(server, Phase("plain", "plain", CLIENTS, seconds))
             server.stop(END_S)
         if result.reason:
             raise UserError(f"the server failed under load: {result.reason}",
                             f"see {COMMAND} stress")
-        told = subprocess.run(["perf", "script", "-i", data, "--no-inline", "-F", "ip,sym"],
-                              capture_output=True, text=True, errors="replace")
-        if told.returncode != 0:
-            raise UserError(f"perf cannot read what it recorded:\n{told.stderr.strip()}",
+        reported = subprocess.run(["perf", "script", "-i", data, "--no-inline", "-F", "ip,sym"],
+                                  capture_output=True, text=True, errors="replace")
+        if reported.returncode != 0:
+            raise UserError(f"perf cannot read what it recorded:\n{reported.stderr.strip()}",
                             "run the same command again")
-    return Profile(of_perf(told.stdout.splitlines()), "samples of the processor's clock",
+    return Profile(of_perf(reported.stdout.splitlines()), "samples of the processor's clock",
                    result.requests)
 
 
@@ -91,7 +91,7 @@ def _with_callgrind(binary: Path) -> Profile:
         report = Path(scratch, "callgrind")
         look = ["valgrind", "--tool=callgrind", "--log-file=/dev/null", "--separate-callers=16",
                 "--compress-strings=no", "--compress-pos=no", f"--callgrind-out-file={report}"]
-        with _behind(look, binary) as server:
+        with _after(look, binary) as server:
             for _ in range(COUNTED):
                 exchange((server.host, server.port), [REQUEST], END_S)
             server.stop(END_S)
@@ -99,8 +99,8 @@ def _with_callgrind(binary: Path) -> Profile:
     return Profile(of_callgrind(lines), "instructions, which callgrind counted", COUNTED)
 
 
-def _behind(look: Sequence[str], binary: Path,
-            wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
+def _after(look: Sequence[str], binary: Path,
+           wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
     return running(binary, wrapper=[*wrapper, *look])
 
 

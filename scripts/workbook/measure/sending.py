@@ -32,21 +32,21 @@ def largest_piece(binary: Path) -> int:
             with connect((server.host, server.port)) as client:
                 _get(client)
             server.stop()
-        return _most_between_waits(report.read_text(errors="replace"))
+        return _max_between_waits(report.read_text(errors="replace"))
 
 
-def _most_between_waits(report: str) -> int:
+def _max_between_waits(report: str) -> int:
     """Of any thread: what it asked for in one go."""
     asked: dict[str, int] = defaultdict(int)
-    most = 0
+    maximum = 0
     for thread, name, arguments in CALL.findall(report):
         if name.startswith("epoll"):
             asked[thread] = 0
             continue
         numbers = re.findall(r"\b\d+\b", arguments)
         asked[thread] += int(numbers[-1] if name == "sendfile" else numbers[-2])
-        most = max(most, asked[thread])
-    return most
+        maximum = max(maximum, asked[thread])
+    return maximum
 
 
 def segments(binary: Path) -> float:

@@ -52,7 +52,7 @@ def missed(chapter: Chapter, compared: Comparison) -> list[str]:
     return [name for name, goal in chapter.speed.items() if compared.high < goal]
 
 
-def told(chapter: Chapter, compared: Comparison) -> str:
+def reported(chapter: Chapter, compared: Comparison) -> str:
     """The clock's word in a line."""
     solution = ours(chapter, recorded(chapter))
     if compared.high > TOO_WIDE * compared.low:

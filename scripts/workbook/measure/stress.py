@@ -13,7 +13,7 @@ from workbook.measure.load import Phase, PhaseResult
 from workbook.servers.process import Server
 
 NAMES = ("warm-up", "baseline", "headers", "heavy")
-FULL_REST_S = 2.0
+FULL_PAUSE_S = 2.0
 FULL_DESCRIPTORS = 65_536
 STILL_BUSY = "the server was still at work for clients of an earlier phase, which had gone"
 SPARE_DESCRIPTORS = 64  # what wrk and a server hold beside their connections
@@ -43,13 +43,13 @@ class Form:
     """One of the tests: its phases, and the rest between them."""
 
     phases: Callable[[], tuple[Phase, ...]]
-    rest_s: float = FULL_REST_S
+    pause_s: float = FULL_PAUSE_S
 
 
 FORMS = {"short": Form(short_form, 0.2), "full": Form(full_form), "older": Form(older_form)}
 
 
-def measure(server: Server, phases: Sequence[Phase], rest_s: float = 0.2,
+def measure(server: Server, phases: Sequence[Phase], pause_s: float = 0.2,
             on_phase: Callable[[Phase], None] = lambda _: None) -> Iterator[PhaseResult]:
     """Each phase in turn, with `rest_s` seconds or more between them for sockets to clear."""
     fresh = True
@@ -59,7 +59,7 @@ def measure(server: Server, phases: Sequence[Phase], rest_s: float = 0.2,
             yield load.run_phase(server, phase)
         else:
             yield PhaseResult(phase.name, reason=STILL_BUSY)
-        fresh = load.settle(server, rest_s)
+        fresh = load.settle(server, pause_s)
 
 
 def raise_descriptor_limit() -> int:
@@ -78,15 +78,16 @@ def fit(phases: Sequence[Phase], limit: int) -> tuple[list[Phase], str]:
 
     Raises UserError when a phase would be left with fewer connections than threads.
     """
-    most = limit - SPARE_DESCRIPTORS
-    if most < max(phase.threads for phase in phases):
+    maximum = limit - SPARE_DESCRIPTORS
+    if maximum < max(phase.threads for phase in phases):
         raise UserError(f"the descriptor limit of {limit} leaves no room for a stress test",
                         f"ulimit -n {FULL_DESCRIPTORS}, or as high as the system permits")
-    cut = [phase for phase in phases if phase.connections > most]
-    fitted = [replace(phase, connections=min(phase.connections, most)) for phase in phases]
+    cut = [phase for phase in phases if phase.connections > maximum]
+    fitted = [replace(phase, connections=min(phase.connections, maximum)) for phase in phases]
     if not cut:
         return fitted, ""
-    changes = ", ".join(f"{phase.name} {most:,} instead of {phase.connections:,}" for phase in cut)
+    changes = ", ".join(
+    f"{phase.name} {maximum:,} instead of {phase.connections:,}" for phase in cut)
     return fitted, (f"note: the descriptor limit is {limit:,}, so there are fewer connections: "
                     f"{changes}.\n      To raise it: ulimit -Hn {FULL_DESCRIPTORS} as root, or "
                     "nofile in /etc/security/limits.conf; in a container --ulimit nofile="

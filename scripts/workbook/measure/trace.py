@@ -74,14 +74,14 @@ def parse(lines: Iterable[str]) -> list[Call]:
         match = LINE.match(line)
         if not match:
             continue
-        pid, at, rest = int(match["pid"]), float(match["at"]), match["rest"]
-        if rest.endswith("<unfinished ...>"):
-            begun[pid] = (at, rest.removesuffix("<unfinished ...>").rstrip())
+        pid, at, remainder = int(match["pid"]), float(match["at"]), match["rest"]
+        if remainder.endswith("<unfinished ...>"):
+            begun[pid] = (at, remainder.removesuffix("<unfinished ...>").rstrip())
             continue
-        if (resumed := RESUMED.match(rest)) and pid in begun:
+        if (resumed := RESUMED.match(remainder)) and pid in begun:
             at, head = begun.pop(pid)
-            rest = head + resumed["tail"].lstrip()
-        if done := DONE.match(rest):
+            remainder = head + resumed["tail"].lstrip()
+        if done := DONE.match(remainder):
             result = done["result"] + (" " + done["note"].split()[0] if done["note"].split()
                                        and done["result"] == "-1" else "")
             calls.append(Call(at * 1e6, float(done["took"]) * 1e6, done["call"],

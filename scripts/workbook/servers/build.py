@@ -161,33 +161,33 @@ def _process(command: Sequence[str], cwd: Path,
 
 def _failure(doing: str, lines: list[str]) -> UserError:
     """The compiler's first errors, or else what CMake or the linker said last."""
-    said = [line.replace(f"{ROOT}/", "") for line in _said(lines)]
-    place = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error:")
+    output = [line.replace(f"{ROOT}/", "") for line in _output(lines)]
+    location = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error:")
     errors: dict[str, list[str]] = {}  # by their first line, for many files may have the same
-    for index, line in enumerate(said):
-        if place.match(line) and line not in errors:
-            shown = takewhile(lambda after: after.startswith(" "), said[index + 1:index + 5])
+    for index, line in enumerate(output):
+        if location.match(line) and line not in errors:
+            shown = takewhile(lambda after: after.startswith(" "), output[index + 1:index + 5])
             errors[line] = [line, *shown]
     if not errors:
-        return UserError(f"{doing} failed:\n" + "\n".join(said[-15:]),
+        return UserError(f"{doing} failed:\n" + "\n".join(output[-15:]),
                          "mend what is named above, then run the same command again")
     first = [text for error in islice(errors.values(), 3) for text in error]
     if len(errors) > 3:
         first.append(f"… and {len(errors) - 3} more")
-    file, line = _ours(said[said.index(first[0]):]) or place.match(first[0]).groups()
+    file, line = _ours(output[output.index(first[0]):]) or location.match(first[0]).groups()
     return UserError(f"{doing} failed:\n" + "\n".join(first),
                      f"mend {file}, line {line}, then run the same command again")
 
 
-def _ours(said: list[str]) -> tuple[str, str] | None:
+def _ours(output: list[str]) -> tuple[str, str] | None:
     """The first place that is in the workbook: where a header of the library complains, the notes
     after it tell which of our lines made it do so.
     """
-    place = re.compile(r"([^/\s:][^\s:]*):(\d+):.* (?:error:|note:|required from)")
-    return next((found.groups() for text in said if (found := place.match(text))), None)
+    location = re.compile(r"([^/\s:][^\s:]*):(\d+):.* (?:error:|note:|required from)")
+    return next((found.groups() for text in output if (found := location.match(text))), None)
 
 
-def _said(lines: list[str]) -> list[str]:
+def _output(lines: list[str]) -> list[str]:
     """The output without ninja's own lines and the commands that it repeats."""
     kept, after_failed = [], False
     for line in lines:

@@ -142,17 +142,17 @@ def folder() -> Path:
 def make(name: str, names: tuple[str, ...], kind: tuple[str, str] = EC, since: timedelta = -DAY,
          until: timedelta = 365 * DAY) -> Pair:
     """A new one for these names, valid between these times from now."""
-    place = folder() / name
-    place.mkdir()
-    pair = Pair(place / "cert.pem", place / "key.pem")
-    told, asked = place / "openssl.cnf", place / "request.pem"
-    told.write_text(CONFIGURATION.format(folder=place, names=",".join(names), name=name))
-    (place / "index.txt").touch()
-    (place / "serial").write_text("01\n")
+    location = folder() / name
+    location.mkdir()
+    pair = Pair(location / "cert.pem", location / "key.pem")
+    reported, asked = location / "openssl.cnf", location / "request.pem"
+    reported.write_text(CONFIGURATION.format(folder=location, names=",".join(names), name=name))
+    (location / "index.txt").touch()
+    (location / "serial").write_text("01\n")
     algorithm, parameter = kind
     openssl("genpkey", "-algorithm", algorithm, "-pkeyopt", parameter, "-out", pair.key)
-    openssl("req", "-new", "-config", told, "-key", pair.key, "-out", asked)
-    openssl("ca", "-batch", "-selfsign", "-notext", "-config", told, "-keyfile", pair.key,
+    openssl("req", "-new", "-config", reported, "-key", pair.key, "-out", asked)
+    openssl("ca", "-batch", "-selfsign", "-notext", "-config", reported, "-keyfile", pair.key,
             "-in", asked, "-out", pair.cert, "-startdate", _time(since), "-enddate", _time(until))
     return pair
 

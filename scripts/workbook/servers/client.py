@@ -90,9 +90,9 @@ class Client:
         if narrow:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            self._come_from_elsewhere()
+            self._connect_from_another_address()
         if source:
-            self._come_from(source)
+            self._connect_from(source)
         try:
             self._socket.connect((host, port))
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -104,17 +104,17 @@ class Client:
         if self._end is None and (hello := hello or tls.hello_to(port)):
             self._shake_hands(hello)
 
-    def _come_from_elsewhere(self) -> None:
+    def _connect_from_another_address(self) -> None:
         """Connect from a loopback address that has not been used before.
 
         Linux remembers how fast an address took its answers (ip-tcp_metrics(8)), and gives the
         next connection to it a larger send buffer: then all would fit in, and nothing be full.
         """
-        elsewhere = ".".join(str(random.randint(1, 254)) for _ in range(3))
+        other_builds = ".".join(str(random.randint(1, 254)) for _ in range(3))
         with suppress(OSError):  # macOS has one loopback address, and no such memory of it
-            self._socket.bind((f"127.{elsewhere}", 0))
+            self._socket.bind((f"127.{other_builds}", 0))
 
-    def _come_from(self, source: str) -> None:
+    def _connect_from(self, source: str) -> None:
         try:
             self._socket.bind((source, 0))
         except OSError:
@@ -247,10 +247,10 @@ class Client:
     def _send(self, data: bytes) -> None:
         """Send it all, receiving only when the socket takes no more, so that nothing is read
         before its time. Stops when the peer has finished its answer."""
-        rest = memoryview(data)
-        while rest and self._end is None:
+        remainder = memoryview(data)
+        while remainder and self._end is None:
             try:
-                rest = rest[self._socket.send(rest):]
+                remainder = remainder[self._socket.send(remainder):]
             except BlockingIOError:
                 self._wait(write=True)
             except BrokenPipeError:  # it closed in order, so what it said is still to be read
@@ -288,14 +288,14 @@ class Client:
         self._end = "vanished"
 
 
-def readable(clients: Iterable[Client], patience_s: float) -> list[Client]:
+def readable(clients: Iterable[Client], timeout_s: float) -> list[Client]:
     """Those for whom something has come, once that is so. Not by select(2), which knows only the
     first thousand descriptors.
     """
     poller, known = select.poll(), {client.fileno(): client for client in clients}
     for number in known:
         poller.register(number, select.POLLIN)
-    return [known[number] for number, _ in poller.poll(patience_s * 1000)]
+    return [known[number] for number, _ in poller.poll(timeout_s * 1000)]
 
 
 def connect(address: tuple[str, int], timeout_s: float = 5.0) -> socket.socket:

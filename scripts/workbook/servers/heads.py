@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-HOW_TOLD = "told without Date and X-Content-Type-Options, an error as text"
+WORDING = "told without Date and X-Content-Type-Options, an error as text"
 START = b"HTTP/1.1 "
 HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) ([^\r\n]*)\r\n((?:[^\r\n]+\r\n)*)\r\n")
 DATE = re.compile(rb"^Date: (\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)\r\n", re.M)
@@ -21,7 +21,7 @@ NOSNIFF = b"X-Content-Type-Options: nosniff\r\n"
 IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
 USUAL_ORDER = (b"content-type", b"content-length", b"location", b"allow", b"connection")
 PAGE_TYPE, TEXT_TYPE = b"text/html; charset=utf-8", b"text/plain; charset=utf-8"
-MOST_OF_A_PAGE = 1024
+MAX_PAGE = 1024
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 SIZE = re.compile(rb"([0-9a-f]+)\r\n", re.I)
 # What an answer may say of the file that it is of, from chapter 10 on.
@@ -50,8 +50,8 @@ def plain(data: bytes) -> bytes:
         if head.start < done:
             continue
         parts.append(data[done:head.start])
-        told, done = _told(data, head)
-        parts.append(told)
+        reported, done = _reported(data, head)
+        parts.append(reported)
     return b"".join([*parts, data[done:]])
 
 
@@ -78,7 +78,7 @@ def _heads(data: bytes) -> Iterator[Head]:
         at = data.find(START, found.end() if found else at + 1)
 
 
-def _told(data: bytes, head: Head) -> tuple[bytes, int]:
+def _reported(data: bytes, head: Head) -> tuple[bytes, int]:
     """An answer's head and, of an error, its body; and where in the stream this ends."""
     fields, dates = DATE.subn(b"", head.fields, count=1)
     if not dates or NOSNIFF not in fields:
@@ -93,7 +93,7 @@ def _told(data: bytes, head: Head) -> tuple[bytes, int]:
             body, end = text, end + page
     elif CHUNKED in fields:
         body, end = _joined(data, end)
-    lines = sorted(fields.splitlines(keepends=True), key=_place)
+    lines = sorted(fields.splitlines(keepends=True), key=_location)
     return b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (
         head.status, head.reason, b"".join(lines), body), end
 
@@ -123,7 +123,7 @@ def _one(body: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(body), body) if body else b""
 
 
-def _place(line: bytes) -> int:
+def _location(line: bytes) -> int:
     """Fields with different names may stand in any order (RFC 9110 §5.3)."""
     name = line.partition(b":")[0].lower()
     return USUAL_ORDER.index(name) if name in USUAL_ORDER else len(USUAL_ORDER)
@@ -134,10 +134,11 @@ def _error_page(data: bytes, head: Head) -> int:
     size = _length(head)
     if head.status < 300 or b"Content-Type: " + PAGE_TYPE not in head.fields:
         return 0
-    rest = data[head.end:head.end + size]
-    of_head = not rest or rest.startswith(START)
-    whole = _is_page(rest) and len(rest) == size and b"%d %s" % (head.status, head.reason) in rest
-    return size if size <= MOST_OF_A_PAGE and (whole or of_head) else 0
+    remainder = data[head.end:head.end + size]
+    of_head = not remainder or remainder.startswith(START)
+    whole = _is_page(remainder) and len(remainder) == size and b"%d %s" % (
+        head.status, head.reason) in remainder
+    return size if size <= MAX_PAGE and (whole or of_head) else 0
 
 
 def _length(head: Head) -> int:
@@ -174,7 +175,7 @@ def _no_page(data: bytes, head: Head) -> str:
         return ""
     if b"Content-Type: " + PAGE_TYPE not in head.fields:
         return f"is no small HTML page: it is not Content-Type: {PAGE_TYPE.decode()}"
-    if _length(head) > MOST_OF_A_PAGE:
-        return f"is no small HTML page: it has more than {MOST_OF_A_PAGE} bytes"
+    if _length(head) > MAX_PAGE:
+        return f"is no small HTML page: it has more than {MAX_PAGE} bytes"
     return ("is no page that begins with <!doctype html>, says "
             f"{head.status} {head.reason.decode('latin-1')}, and is as long as its Content-Length")

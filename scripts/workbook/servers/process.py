@@ -20,7 +20,7 @@ from workbook.common.paths import shown
 from workbook.servers import tls
 
 READY = re.compile(rb"^listening on https?://([^\s/]+):(\d+)\s*$", re.M)
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 PF_EXITING = 0x4  # linux/sched.h
 
 
@@ -44,7 +44,7 @@ class Server:
         self._err: IO[bytes] = tempfile.TemporaryFile()
         self._ended: Ended | None = None
         # Ours end when told once. nginx may look for a signal just before it comes, and then wait.
-        self._ask_again_s = float("inf") if port is None else 0.5
+        self._retry_s = float("inf") if port is None else 0.5
         try:
             self._process = children.start(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
@@ -131,11 +131,11 @@ class Server:
         threads = os.listdir(f"/proc/{self.pid}/task")
         return [os.sched_getaffinity(int(thread)) for thread in threads]
 
-    def sleeps(self, patience_s: float) -> bool:
+    def sleeps(self, timeout_s: float) -> bool:
         """Wait until none of its threads has anything to do; False if they have by then. What has
         been sent to it before was received then. Linux only (proc_pid_stat(5)).
         """
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             if set(self._states()) <= {"S"}:
                 return True
@@ -152,16 +152,16 @@ class Server:
         with suppress(ProcessLookupError):
             os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
 
-    def ends(self, patience_s: float) -> bool:
+    def ends(self, timeout_s: float) -> bool:
         """Wait until it has ended; False if it has not by then."""
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(patience_s)
+            self._process.wait(timeout_s)
         return not self.alive()
 
-    def stop(self, patience_s: float = PATIENCE_S) -> Ended:
+    def stop(self, timeout_s: float = TIMEOUT_S) -> Ended:
         """SIGTERM, then SIGKILL after `patience_s`. Safe to call again."""
         if self._ended is None:
-            killed = self._terminate(patience_s)
+            killed = self._terminate(timeout_s)
             self._kill_group()
             self._ended = Ended(self._process.wait(), self.stderr, killed)
             if tls.SECURED.get(self.port) is self:  # else another has its number already
@@ -170,14 +170,14 @@ class Server:
 
     def kill(self) -> None:
         """End it at once, with everything it started."""
-        self.stop(patience_s=0)
+        self.stop(timeout_s=0)
 
-    def _terminate(self, patience_s: float) -> bool:
+    def _terminate(self, timeout_s: float) -> bool:
         """Ask it to end; True if it did not and has to be killed."""
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + timeout_s
         while self.alive() and (left_s := deadline - time.monotonic()) > 0:
             self.ask_to_stop()
-            self.ends(min(left_s, self._ask_again_s))
+            self.ends(min(left_s, self._retry_s))
         return self.alive()
 
     def _kill_group(self) -> None:
@@ -192,7 +192,7 @@ class Server:
                 time.sleep(0.5)  # h2o listens first and starts its threads then
                 return "127.0.0.1", port
             if match := READY.search(_bytes(self._out)):
-                return match[1].decode(), self._told(int(match[2]))
+                return match[1].decode(), self._reported(int(match[2]))
             if ended:
                 raise self.failure("ended before it was ready")
             time.sleep(0.005)
@@ -200,7 +200,7 @@ class Server:
         raise self.failure(f"did not say that it listens within {ready_s:.0f} s "
                            "(is the line flushed?)")
 
-    def _told(self, port: int) -> int:
+    def _reported(self, port: int) -> int:
         """Who comes there is to know whether it speaks TLS."""
         tls.SECURED.pop(port, None)
         if "--cert" in self.command:
@@ -247,7 +247,7 @@ def _until_done(*how: Any) -> Iterator[Server]:
             if not server.alive():
                 raise server.failure("died while it was being asked")
             if server.stop().killed:
-                raise server.failure(f"did not end within {PATIENCE_S:.0f} s of SIGTERM")
+                raise server.failure(f"did not end within {TIMEOUT_S:.0f} s of SIGTERM")
     finally:
         server.kill()
 
@@ -276,7 +276,7 @@ def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:
             return process.wait()
         except KeyboardInterrupt:
             with suppress(subprocess.TimeoutExpired):
-                return process.wait(PATIENCE_S)
+                return process.wait(TIMEOUT_S)
             process.kill()
 
 

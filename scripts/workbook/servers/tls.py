@@ -64,7 +64,7 @@ class Hello:
     name: str | None = None
     session: ssl.SSLSession | None = None
     cut: int = 0
-    rest_s: float = 0.0
+    pause_s: float = 0.0
 
 
 def hello_to(port: int) -> Hello | None:
@@ -109,14 +109,14 @@ class Stream:
 
     def __init__(self, plain: socket.socket, hello: Hello) -> None:
         self.plain = plain
-        self._came, self._goes = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = hello.how.wrap_bio(self._came, self._goes, server_hostname=hello.name,
+        self._came, self._continues = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = hello.how.wrap_bio(self._came, self._continues, server_hostname=hello.name,
                                       session=hello.session)
         self._unsent = memoryview(b"")
         self._owed = 0  # bytes of what was offered that are among those
         self._failure: Exception | None = None
-        self.said_goodbye = False  # the peer
-        self.cut, self.rest_s = hello.cut, hello.rest_s
+        self.sent_close_notify = False  # the peer
+        self.cut, self.pause_s = hello.cut, hello.pause_s
 
     def handshake(self, deadline: float) -> None:
         """Shake hands, while there is time: TimeoutError."""
@@ -160,14 +160,14 @@ class Stream:
         """Each of them in a record of its own."""
         for piece in pieces:
             self.tls.write(piece)
-        return self._goes.read()
+        return self._continues.read()
 
     def send_sealed(self, records: bytes, deadline: float) -> None:
         """What is one already, or is not."""
         self._unsent = memoryview(bytes(self._unsent) + records)
         self._flush_all(deadline)
 
-    def say_goodbye(self) -> None:
+    def send_close_notify(self) -> None:
         """close_notify; nothing more can be sent, and what comes is still read."""
         with suppress(ssl.SSLError):
             self.tls.unwrap()
@@ -175,7 +175,7 @@ class Stream:
             self._flush_all(time.monotonic() + GOODBYE_S)
 
     def shutdown(self, how: int) -> None:
-        self.say_goodbye()
+        self.send_close_notify()
         self.plain.shutdown(how)
 
     def close(self) -> None:
@@ -205,11 +205,11 @@ class Stream:
         try:
             while part := self.tls.read(RECORD):
                 parts.append(part)
-            self.said_goodbye = True
+            self.sent_close_notify = True
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLZeroReturnError:
-            self.said_goodbye = True
+            self.sent_close_notify = True
         except ssl.SSLEOFError:
             self._failure = Truncated("closed without close_notify")
         except ssl.SSLError as error:
@@ -218,13 +218,13 @@ class Stream:
 
     def _flush(self) -> None:
         """Send what is encrypted; BlockingIOError if the socket does not take all."""
-        self._unsent = self._unsent or memoryview(self._goes.read())
+        self._unsent = self._unsent or memoryview(self._continues.read())
         while self._unsent:
             piece = self._unsent[:self.cut or len(self._unsent)]
             self._unsent = self._unsent[self.plain.send(piece):]
-            if self.rest_s:
-                time.sleep(self.rest_s)
-            self._unsent = self._unsent or memoryview(self._goes.read())
+            if self.pause_s:
+                time.sleep(self.pause_s)
+            self._unsent = self._unsent or memoryview(self._continues.read())
 
     def _flush_all(self, deadline: float) -> None:
         while True:

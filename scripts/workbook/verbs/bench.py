@@ -27,7 +27,7 @@ def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) 
     builds = [build.build_program(chapter.directory(solution), "release", chapter.program)
               for solution in (True, False)[:1 + len(own)]]
     with Console(stderr=True).status("taking turns"):
-        found = labs.beside(labs.starter(chapter), builds, seconds)
+        found = labs.next_to(labs.starter(chapter), builds, seconds)
     if as_json:
         print(json.dumps([dict(zip(("benchmark", "starter_ns", "solution", *own), [
             name, row.base_ns, *map(asdict, row.others)], strict=True))
@@ -73,6 +73,6 @@ def _files(rounds: int) -> tuple[part3.Rows, list[str]]:
     """The last checkpoint's, or none and why there are none."""
     last = [chapter for chapter in all_chapters() if chapter.kind == SERVER][-1]
     try:
-        return part3.beside_rivals(last.name, rounds)
+        return part3.against_rivals(last.name, rounds)
     except UserError as error:
         return {}, [f"no figures of files: {error.message}"]

@@ -49,8 +49,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     if as_json:
         print(json.dumps(verdicts.report(chapter, solution, passed, judged), indent=2))
     else:
-        verdicts.show_rest(console, chapter, solution, judged, whole,
-                           time.monotonic() - started, part)
+        verdicts.show_remainder(console, chapter, solution, judged, whole,
+                                time.monotonic() - started, part)
     return 0 if passed else 1
 
 

@@ -232,9 +232,9 @@ def reset(chapter: ChapterArgument,
     if kept is None:
         print(f"{shown(found.starter_dir)} is {what} already.")
     else:
-        again = " again" if part is None else ""
-        print(f"{shown(found.starter_dir)} is {what}{again}; your files are in {shown(kept)}.\n"
-              f"To have them back: {starters.way_back(found, kept)}")
+        repeated = " again" if part is None else ""
+        print(f"{shown(found.starter_dir)} is {what}{repeated}; your files are in {shown(kept)}.\n"
+              f"To have them back: {starters.undo_command(found, kept)}")
 
 
 @verb(WORK, "solution 2")

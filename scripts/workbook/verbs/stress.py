@@ -23,7 +23,7 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
     """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the form's."""
     if form not in stress.FORMS:
         raise UserError(f"there is no form {form}", "use one of: " + ", ".join(stress.FORMS))
-    every, rest_s = stress.FORMS[form].phases(), stress.FORMS[form].rest_s
+    every, pause_s = stress.FORMS[form].phases(), stress.FORMS[form].pause_s
     names = [phase.name for phase in every]
     if unknown := set(phases) - set(names):
         raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
@@ -37,7 +37,7 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
     if remark:
         print(remark, file=sys.stderr)
     with load.serving(binary) as server:
-        results = _with_progress(server, fitted, rest_s)
+        results = _with_progress(server, fitted, pause_s)
     if as_json:
         print(json.dumps(_report(shown(directory), preset, form, fitted, results), indent=2))
     else:
@@ -46,18 +46,18 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
     return 0
 
 
-def _with_progress(server: Server, phases: Sequence[Phase], rest_s: float) -> list[PhaseResult]:
+def _with_progress(server: Server, phases: Sequence[Phase], pause_s: float) -> list[PhaseResult]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     results = []
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(phases[0].name, total=sum(phase.seconds + rest_s for phase in phases))
-        for result in stress.measure(server, phases, rest_s,
-                              lambda phase: bar.update(task, description=phase.name)):
+        task = bar.add_task(phases[0].name, total=sum(phase.seconds + pause_s for phase in phases))
+        for result in stress.measure(server, phases, pause_s,
+                                     lambda phase: bar.update(task, description=phase.name)):
             results.append(result)
-            bar.advance(task, result.seconds + rest_s)
+            bar.advance(task, result.seconds + pause_s)
     return results
 
 

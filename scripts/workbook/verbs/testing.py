@@ -19,7 +19,7 @@ from workbook.common.paths import ROOT, VENV
 
 # Many of them wait, so four go on at once, each with a group of tests: see tests/turns.py.
 TOGETHER = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
-MOST_ASKED_AGAIN = 16  # where more fail it is no accident
+MAX_RETRIED = 16  # where more fail it is no accident
 
 SOME_FAILED = 1  # pytest's exit codes
 ALL_PASSED = 0
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str], root: Path = ROOT) -> int:
         return _pytest(root, *arguments)
     verdict = _pytest(root, str(_tests(root)), *TOGETHER, "--cache-clear", *arguments)
     failed = _failed(root)
-    if verdict != SOME_FAILED or not 0 < len(failed) <= MOST_ASKED_AGAIN:
+    if verdict != SOME_FAILED or not 0 < len(failed) <= MAX_RETRIED:
         return verdict
     print(f"\nOnce more, alone, what failed ({len(failed)}):", *failed, "", sep="\n", flush=True)
     verdict = _pytest(root, *(str(root / test) for test in failed), *arguments)

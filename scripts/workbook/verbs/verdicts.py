@@ -37,13 +37,13 @@ class Telling:
         self._chapter = chapter
         self._until = until
         self._found: list[Verdict] = []
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._of_parts = {name for part in chapter.parts[:until] for name in part.judged}
 
     def add(self, verdict: Verdict) -> None:
         self._found.append(verdict)
         if verdict.name not in self._of_parts and registry.named(verdict.name).decides:
-            self._tell(verdict)
+            self._report(verdict)
 
     def stages(self) -> list[Stage]:
         """Tell the rest; returns all that was told."""
@@ -52,17 +52,17 @@ class Telling:
         for stage in judged[1:]:
             _show_stage(self._console, self._chapter, stage, here)
         for verdict in judged[0].verdicts:
-            if verdict.name not in self._told:
-                self._tell(verdict)
+            if verdict.name not in self._reported:
+                self._report(verdict)
         return judged
 
-    def _tell(self, verdict: Verdict) -> None:
-        self._told.add(verdict.name)
+    def _report(self, verdict: Verdict) -> None:
+        self._reported.add(verdict.name)
         _show_line(self._console, verdict.status, verdict)
 
 
-def show_rest(console: Console, chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
-              seconds: float, until: int | None = None) -> None:
+def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
+                   seconds: float, until: int | None = None) -> None:
     """What helps with those that fail: of parts, with the first not finished; then the outcome."""
     here = stages.current(judged)
     stages_here = [stage for stage in judged
@@ -169,17 +169,17 @@ def _show_cases(console: Console, chapter: Chapter, solution: bool,
         if anchor := _section(chapter, failure.case):
             rows["read"] = _page(chapter, anchor)
         _show_rows(console, rows)
-    if rest := failures[SHOWN_FAILURES:]:
-        counts = Counter(failure.case.check for failure in rest)
-        told = ", ".join(f"{name} {count}" for name, count in counts.items())
+    if remainder := failures[SHOWN_FAILURES:]:
+        counts = Counter(failure.case.check for failure in remainder)
+        reported = ", ".join(f"{name} {count}" for name, count in counts.items())
         console.print()
-        console.print(Text(f"also failing: {told}"))
-        console.print(Text(f"one in full: {_again(chapter, solution, rest[0].case)}"))
+        console.print(Text(f"also failing: {reported}"))
+        console.print(Text(f"one in full: {_repeated(chapter, solution, remainder[0].case)}"))
 
 
-def _show_heading(console: Console, name: str, rest: str = "") -> None:
+def _show_heading(console: Console, name: str, remainder: str = "") -> None:
     console.print()
-    console.print(Text(f"✗ {name}", style="bold"), *([Text(rest)] if rest else []))
+    console.print(Text(f"✗ {name}", style="bold"), *([Text(remainder)] if remainder else []))
 
 
 def _show_rows(console: Console, rows: dict[str, str]) -> None:
@@ -194,25 +194,25 @@ def _show_rows(console: Console, rows: dict[str, str]) -> None:
 def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[str, str]:
     """A failed case in words: what was sent, expected and got, and how to see it again."""
     case, received = failure.case, failure.received
-    if told := case.alone or case.talk:
-        return {"done": told.done, "expected": told.expected,
-                "got": failure.problem, "again": _again(chapter, solution, case)}
+    if reported := case.alone or case.talk:
+        return {"done": reported.done, "expected": reported.expected,
+                "got": failure.problem, "again": _repeated(chapter, solution, case)}
     rows = {"sent": wording.sent_text(case)}
     data = received.data if received else b""
     nearest = suite.nearest(case, data)
     rows["expected"] = wording.around(nearest, data) + (", then the end" if nearest else
-                                                      ", only the end")
+                                                        ", only the end")
     if any(CONTINUE + expected in case.expect for expected in case.expect):
         rows["expected"] += ", with or without 100 Continue before it"
     if chapter.level >= suite.DATED_LEVEL and nearest:
-        rows["expected"] += f"; {heads.HOW_TOLD}"
-    if received and suite.is_told(received):
+        rows["expected"] += f"; {heads.WORDING}"
+    if received and suite.is_reported(received):
         rows["got"] = wording.around(received.raw, b"")
         rows["told so"] = wording.around(data, nearest)
     else:
         rows["got"] = wording.around(data, nearest)
     rows["so"] = failure.problem
-    rows["again"] = _again(chapter, solution, case)
+    rows["again"] = _repeated(chapter, solution, case)
     if "@" not in case.name and (line := wording.one_liner(case)):  # `run` is another build
         rows["by hand"] = (f"{COMMAND} run {chapter.tag}{_flag(solution)}, and in another "
                            f"terminal, with bash:\n{line}")
@@ -226,7 +226,7 @@ def _explain_figures(chapter: Chapter, solution: bool, verdict: Verdict) -> dict
     return {**verdict.rows, "see": f"{COMMAND} {verdict.see} {chapter.tag}{_flag(solution)}"}
 
 
-def _again(chapter: Chapter, solution: bool, case: Case) -> str:
+def _repeated(chapter: Chapter, solution: bool, case: Case) -> str:
     return f"{COMMAND} check {chapter.tag}{_flag(solution)} --case '{case.name}'"
 
 

@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import Alone, Case, Unable, Unmet
+from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
-PATIENCE_S = 8.0
+TIMEOUT_S = 8.0
 END_S = 4.0  # a server that is being stopped gives its clients one second
 SANITIZED = 1 << 40  # bytes of address space
 LOOK_S = 0.5
@@ -27,16 +27,16 @@ MUCH = 0.1  # of a processor: one that rests needs a hundredth, one that spins a
 def alone(what: str, reference: str, done: str, expected: str,
           perform: Callable[[Server], None], few_descriptors: int = 0,
           arguments: tuple[str, ...] = (), environment: Mapping[str, str] | None = None,
-          site: Callable[[Path], None] | None = None, **rest: Any) -> Case:
+          site: Callable[[Path], None] | None = None, **remainder: Any) -> Case:
     """A row with a server of its own: what is done to it, what is expected, and who does it."""
-    return Case(what, (), (), reference, **rest, alone=Alone(
+    return Case(what, (), (), reference, **remainder, alone=Alone(
         done, expected, perform, few_descriptors, arguments, environment or {}, site))
 
 
 @contextmanager
 def connected(server: Server, count: int, narrow: bool = False, source: str = "",
-              patience_s: float = PATIENCE_S) -> Iterator[list[Client]]:
-    deadline = time.monotonic() + patience_s
+              timeout_s: float = TIMEOUT_S) -> Iterator[list[Client]]:
+    deadline = time.monotonic() + timeout_s
     with ExitStack() as stack:
         yield [stack.enter_context(Client((server.host, server.port), deadline, narrow, source))
                for _ in range(count)]
@@ -61,7 +61,7 @@ def must_end(server: Server, signal_name: str = "SIGTERM") -> None:
         raise Unmet(f"the server was still running {END_S:g} s after {signal_name}")
 
 
-def must_rest(server: Server) -> None:
+def must_be_idle(server: Server) -> None:
     """Looks twice: what it had to do may not have been done."""
     for _ in range(2):
         before, started = server.cpu_s(), time.monotonic()

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from workbook.checks.behaviour.rows import (
     LONG,
     LONGER,
-    MUCH_LONGER,
     MAX_BODY,
     MIB,
+    MUCH_LONGER,
     PAGE_ANSWER,
     TINY,
     Case,

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 import psutil
 
 from workbook.checks.behaviour.alone import (
-    PATIENCE_S,
+    TIMEOUT_S,
     alone,
     connected,
     have_the_page,
@@ -20,13 +20,12 @@ from workbook.checks.behaviour.alone import (
     must_end,
 )
 from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by
-from workbook.checks.behaviour.kept import GET, LAST, chain, echo
 from workbook.checks.behaviour.rows import (
     FIELDS_TOO_LARGE,
     HOST,
     MAX_BODY,
     MIB,
-    NO_PLACE,
+    NO_SLOT,
     PAGE_ANSWER,
     STAYS,
     URI_TOO_LONG,
@@ -40,6 +39,7 @@ from workbook.checks.behaviour.rows import (
     post,
     row,
 )
+from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo
 from workbook.servers.client import Await, Client, Pause, Sip, Step, exchange, readable
 from workbook.servers.process import Server
 
@@ -53,7 +53,7 @@ BOUND = 2.25  # times the budget: for what lies beside the buffers, and in the a
 EACH_SENDS = 8 * MIB  # more than fits in between, so that the server has to hold what is left
 LONG_S = 60.0
 FEW = 20
-STALE, MOST_NEW = 6, 24
+STALE, MAX_NEW = 6, 24
 LOOK_S = 0.05
 READS = 2 * MIB  # so much that its socket takes more
 MORE_BUDGET = 16 * BUFFER
@@ -90,12 +90,12 @@ def halves() -> Iterator[Case]:
     yield row("byte-by-byte-over-4-KiB", (
         sent[:SMALL - 20], HAS_SEEN_IT, *bytewise(sent[SMALL - 20:SMALL + 20]),
         sent[SMALL + 20:]), answers, reference)
-    places = (90, 2000, SMALL, SMALL + 90, 9000)
-    for what, cuts in [("parts", places), ("parts-of-parts", range(7, 9000, 97))]:
+    locations = (90, 2000, SMALL, SMALL + 90, 9000)
+    for what, cuts in [("parts", locations), ("parts-of-parts", range(7, 9000, 97))]:
         yield row(f"many-{what}", cut(sent, cuts), answers, reference)
     sent, got = chain(GET, echo(noise(300)), LAST)
     start = len(GET[0])
-    for what, at in kinds_of_places(sent, start):
+    for what, at in kinds_of_slots(sent, start):
         yield row(f"half-of-the-second-{what}",
                   (sent[:at], Await(GET[1]), HAS_SEEN_IT, sent[at:]), got, reference)
     yield row("half-and-then-too-much", (long_head(60_000)[:SMALL], HAS_SEEN_IT, b"v" * 70_000),
@@ -112,20 +112,20 @@ def halves() -> Iterator[Case]:
 
 def long_head(size: int) -> bytes:
     """Of a GET that is so long."""
-    rest = get(fields=HOST + b"X-Long: \r\n")
-    return rest[:-4] + b"v" * (size - len(rest)) + rest[-4:]
+    remainder = get(fields=HOST + b"X-Long: \r\n")
+    return remainder[:-4] + b"v" * (size - len(remainder)) + remainder[-4:]
 
 
-def length_around(place: int, body: bytes) -> bytes:
+def length_around(location: int, body: bytes) -> bytes:
     """A body for /echo whose length, of four digits, stands around that place: a byte that is lost
     there is missed.
     """
     sent = post(body, fields=HOST + b"X-Long: \r\n")
-    more = b"v" * (place - sent.index(b"Length: ") - len(b"Length: 12"))
+    more = b"v" * (location - sent.index(b"Length: ") - len(b"Length: 12"))
     return sent.replace(b"X-Long: ", b"X-Long: " + more, 1)
 
 
-def kinds_of_places(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
+def kinds_of_slots(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
     """One within each kind of thing that the head has which begins there."""
     for what, text, more in [
         ("method", b"POST", 2), ("target", b"/echo", 3), ("version", b"HTTP/1.1", 4),
@@ -136,15 +136,15 @@ def kinds_of_places(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
         yield what, sent.index(text, start) + more
 
 
-def cut(sent: bytes, places: Sequence[int]) -> tuple[Step, ...]:
-    ends = (*places, len(sent))
-    return tuple(step for begin, end in zip((0, *places), ends, strict=True)
+def cut(sent: bytes, locations: Sequence[int]) -> tuple[Step, ...]:
+    ends = (*locations, len(sent))
+    return tuple(step for begin, end in zip((0, *locations), ends, strict=True)
                  for step in (sent[begin:end], HAS_SEEN_IT))
 
 
 def anothers_half(address: tuple[str, int]) -> None:
     bodies = [b"%d of %d" % (number, IDLE) * (number + 1) for number in range(IDLE)]
-    deadline = monotonic() + PATIENCE_S
+    deadline = monotonic() + TIMEOUT_S
     clients = [Client(address, deadline) for _ in bodies]
     try:
         asked = [(client, post(body), body) for client, body in zip(clients, bodies, strict=True)]
@@ -186,12 +186,12 @@ def budgets() -> Iterator[Case]:
         yield alone(f"served-beside-each-of-them-by-{lent}", STATUS,
                     f"the server may lend {lent} buffers; one after another come {FEW} clients "
                     f"that send {unread}; after each, another asks, and reads",
-                    "each of the others is served", served_beside,
+                    "each of the others is served", served_next_to,
                     arguments=limited(lent * BUFFER))
     yield alone("half-heads-beside-each-of-them", STATUS,
                 f"the server may lend 4 buffers; one after another come {FEW} clients that send "
                 f"{unread}; after each two of them, another sends half of a head, and then the rest",
-                "each of the others is served", half_heads_beside, arguments=limited(4 * BUFFER))
+                "each of the others is served", half_heads_next_to, arguments=limited(4 * BUFFER))
     yield alone("those-without-progress-go", STATUS,
                 f"{sixteen}; {STALE + 1} clients, one after another, send {unread}; the first then "
                 "reads some; more come, until some are cut off",
@@ -207,7 +207,7 @@ def budgets() -> Iterator[Case]:
                 "served", rush_of_long_heads, arguments=limited(BUDGET))
     yield alone("place-of-one-without-progress", STATUS,
                 f"{eight}, and has place for {FEW} clients, who send {unread}; when some were cut "
-                "off, another comes", "it is served", place_given_back,
+                "off, another comes", "it is served", slot_released,
                 arguments=(*limited(BUDGET), "--max-clients", str(FEW)))
     yield alone("stops-while-short", "signal(7)", f"{eight}; {FEW} clients send {unread}; SIGTERM",
                 "the server ends within a second, with 0", stops_while_short,
@@ -222,7 +222,7 @@ def budgets() -> Iterator[Case]:
 def press(clients: Sequence[Client], sent: bytes) -> None:
     """All send what they can and read nothing, until nobody can send more."""
     left = dict.fromkeys(clients, memoryview(sent))
-    deadline = monotonic() + PATIENCE_S
+    deadline = monotonic() + TIMEOUT_S
     while any([_offers(client, left) for client in clients]) and monotonic() < deadline:
         sleep(LOOK_S)
 
@@ -238,8 +238,8 @@ UNREAD = post(noise(MAX_BODY), fields=HOST)[:EACH_SENDS]
 
 def echoes_in_bounded_memory(server: Server) -> None:
     must_be_plain(server)
-    with connected(server, 1, patience_s=LONG_S) as before, \
-            connected(server, GREEDY, narrow=True, patience_s=LONG_S) as clients:
+    with connected(server, 1, timeout_s=LONG_S) as before, \
+            connected(server, GREEDY, narrow=True, timeout_s=LONG_S) as clients:
         have_the_page(before)
         had = server.own_bytes()
         for some in range(0, GREEDY, GREEDY // 4):
@@ -257,46 +257,46 @@ def must_not_grow(server: Server, had: int, budget: int) -> None:
 
 def asks_and_reads(server: Server) -> None:
     sent, got = chain(GET, echo(noise(MIB)), LAST)
-    received = exchange((server.host, server.port), (sent,), PATIENCE_S)
+    received = exchange((server.host, server.port), (sent,), TIMEOUT_S)
     if received.data != got:
         raise Unmet(f"one that asked and read had {len(received.data):,} of {len(got):,} bytes, "
                     f"and its connection was {received.end}")
 
 
-def served_beside(server: Server) -> None:
-    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+def served_next_to(server: Server) -> None:
+    with connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         for client in clients:
             client.offer(UNREAD, LOOK_S)
             asks_and_reads(server)
 
 
-def half_heads_beside(server: Server) -> None:
+def half_heads_next_to(server: Server) -> None:
     """What can be held lies idle then, in large buffers, and half a head wants a small one."""
     half = len(LAST[0]) // 2
-    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+    with connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         for number, client in enumerate(clients):
             client.offer(UNREAD, LOOK_S)
             if number % 2 == 0:
                 continue
             received = exchange((server.host, server.port),
-                                (LAST[0][:half], HAS_SEEN_IT, LAST[0][half:]), PATIENCE_S)
+                                (LAST[0][:half], HAS_SEEN_IT, LAST[0][half:]), TIMEOUT_S)
             if received.data != LAST[1]:
                 raise Unmet(f"one had {received.data[:40]!r}, and its connection was "
                             f"{received.end}")
 
 
 def those_without_progress(server: Server) -> None:
-    with connected(server, STALE + 1, narrow=True, patience_s=LONG_S) as (first, *stale), \
-            connected(server, MOST_NEW, narrow=True, patience_s=LONG_S) as others:
+    with connected(server, STALE + 1, narrow=True, timeout_s=LONG_S) as (first, *stale), \
+            connected(server, MAX_NEW, narrow=True, timeout_s=LONG_S) as others:
         left = {client: memoryview(UNREAD) for client in (first, *stale)}
         for client in left:
             left[client] = left[client][client.offer(left[client], LOOK_S):]
-            server.sleeps(PATIENCE_S)
+            server.sleeps(TIMEOUT_S)
         first.receive_in_all(READS)
         left[first] = left[first][first.offer(left[first], LOOK_S):]
         for other in others:
             other.offer(UNREAD, LOOK_S)
-            server.sleeps(PATIENCE_S)  # who goes has gone then
+            server.sleeps(TIMEOUT_S)  # who goes has gone then
             for client in stale:
                 _offers(client, left)
             if any(client.ended for client in stale):
@@ -312,8 +312,8 @@ def those_without_progress(server: Server) -> None:
 
 
 def idle_ones_stay(server: Server) -> None:
-    with connected(server, IDLE, patience_s=LONG_S) as idle, \
-            connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+    with connected(server, IDLE, timeout_s=LONG_S) as idle, \
+            connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         have_the_page(idle)
         press(clients, UNREAD)
         have_the_page(idle, times=2)
@@ -322,7 +322,7 @@ def idle_ones_stay(server: Server) -> None:
 def half_heads(server: Server) -> None:
     must_be_plain(server)
     sent = long_head(2 * HALF)
-    with connected(server, HALVES, patience_s=LONG_S) as clients:
+    with connected(server, HALVES, timeout_s=LONG_S) as clients:
         have_the_page(clients[:1])
         had = server.own_bytes()
         for client in clients[1:]:
@@ -333,8 +333,8 @@ def half_heads(server: Server) -> None:
             client.perform((sent[HALF:],))
         for client in clients[1:]:
             client.perform((Await(GET[1]),))
-        if gone := sum(client.ended for client in clients):
-            raise Unmet(f"{gone} of {HALVES} were not served")
+        if disconnected := sum(client.ended for client in clients):
+            raise Unmet(f"{disconnected} of {HALVES} were not served")
     if each >= ENOUGH_EACH:
         raise Unmet(f"each made it grow by {each / KIB:.1f} KiB")
 
@@ -342,7 +342,7 @@ def half_heads(server: Server) -> None:
 def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
     must_be_plain(server)
     sent = long_head(size + HALF)
-    with connected(server, number, patience_s=LONG_S) as clients:
+    with connected(server, number, timeout_s=LONG_S) as clients:
         had = server.own_bytes()
         for client in clients:
             client.perform((sent[:size],))
@@ -350,8 +350,8 @@ def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
         must_not_grow(server, had, MORE_BUDGET)
         for client in clients[-LAST_FEW:]:
             client.perform((sent[size:], Await(GET[1])))
-        if gone := sum(client.ended for client in clients[-LAST_FEW:]):
-            raise Unmet(f"{gone} of the last {LAST_FEW} were not served")
+        if disconnected := sum(client.ended for client in clients[-LAST_FEW:]):
+            raise Unmet(f"{disconnected} of the last {LAST_FEW} were not served")
 
 
 def rush_of_long_heads(server: Server) -> None:
@@ -375,14 +375,14 @@ def rush_of_long_heads(server: Server) -> None:
 def was_served(client: Client, before: bytes) -> bool:
     """With another page behind what it had before, or not, and then with words that are right."""
     had = client.received()
-    behind = had.data.removeprefix(before)
-    if had.end == "timeout" and client.ended or behind not in (b"", GET[1], NO_PLACE):
-        raise Unmet(f"one of them got {behind[:40]!r}, and its connection was {had.end}")
-    return behind == GET[1]
+    after = had.data.removeprefix(before)
+    if had.end == "timeout" and client.ended or after not in (b"", GET[1], NO_SLOT):
+        raise Unmet(f"one of them got {after[:40]!r}, and its connection was {had.end}")
+    return after == GET[1]
 
 
-def place_given_back(server: Server) -> None:
-    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+def slot_released(server: Server) -> None:
+    with connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         press(clients, UNREAD)
         if not any(client.ended for client in clients):
             raise Unmet(f"none of {FEW} was cut off")
@@ -390,7 +390,7 @@ def place_given_back(server: Server) -> None:
 
 
 def stops_while_short(server: Server) -> None:
-    with connected(server, FEW, narrow=True, patience_s=LONG_S) as clients:
+    with connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         press(clients, UNREAD)
         server.ask_to_stop()
         must_end(server)
@@ -398,13 +398,13 @@ def stops_while_short(server: Server) -> None:
 
 def no_memory_for_heads(server: Server) -> None:
     sent = long_head(HOLD_MORE)
-    with connected(server, FEW, patience_s=LONG_S) as served, \
-            connected(server, LONG_HEADS, patience_s=LONG_S) as clients:
+    with connected(server, FEW, timeout_s=LONG_S) as served, \
+            connected(server, LONG_HEADS, timeout_s=LONG_S) as clients:
         have_the_page([*served, *clients])
         may_grow_by(server, LITTLE)
         for client in clients:
             client.perform((sent[:-HALF],))
-        if not readable(clients, PATIENCE_S):
+        if not readable(clients, TIMEOUT_S):
             raise Unmet(f"none of {LONG_HEADS} was refused")
         for client in clients:
             client.receive_for(0.001)

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from workbook.checks.behaviour.alone import (
-    PATIENCE_S,
+    TIMEOUT_S,
     alone,
     connected,
     must_be_plain,
@@ -82,7 +82,7 @@ def cases() -> Iterator[Case]:
         ("descriptors-of-who-stays", "close(2)",
          "a client asks for a file, for one by HEAD, for an empty one, for one with POST, for one "
          "that is not there, and stays", "after each answer as many descriptors are open as after "
-         "the first", descriptors_of_who_stays),
+         "the first", descriptors_of_open_clients),
         ("memory-of-readers", "sendfile(2)",
          f"{READERS} clients read the first bytes of {LARGE // MIB} MiB each",
          f"the server's own memory grows by no more than {MORE // MIB} MiB", memory_of_readers),
@@ -111,18 +111,18 @@ def truncated(server: Server) -> None:
         if len(received.raw) >= LARGE or not OLD.startswith(body):
             raise Wrong(f"{len(body):,} bytes came, which the file did not have any more, or never")
         if received.end == "timeout":
-            raise Unmet(f"the connection was still open {PATIENCE_S:g} s later, after "
+            raise Unmet(f"the connection was still open {TIMEOUT_S:g} s later, after "
                         f"{len(body):,} bytes of the file")
         must_have(other, answer("200 OK", BYTES, OLD), "who read another file")
         third.perform((ASKS_SMALL, Await(SMALL_ANSWER), get(b"/large.bin")))
         must_have(third, SMALL_ANSWER + answer("200 OK", BYTES, b""), "who came later")
 
 
-def must_have(client: Client, expected: bytes, who: str) -> None:
+def must_have(client: Client, expected: bytes, owner: str) -> None:
     received = client.finish()
     if received.data != expected or received.end != "closed":
         end = "still open" if received.end == "timeout" else received.end
-        raise Unmet(f"{who} got {len(received.data):,} of {len(expected):,} bytes, or others; then "
+        raise Unmet(f"{owner} got {len(received.data):,} of {len(expected):,} bytes, or others; then "
                     f"the connection was {end}")
 
 
@@ -168,7 +168,7 @@ def descriptors_come_back(server: Server) -> None:
         raise Unmet(f"{before} descriptors were open before, and {after} after")
 
 
-def descriptors_of_who_stays(server: Server) -> None:
+def descriptors_of_open_clients(server: Server) -> None:
     before = 0
     with connected(server, 1) as (client,):
         for method, name in [("GET", "small"), ("HEAD", "large"), ("GET", "empty"),
@@ -177,7 +177,7 @@ def descriptors_of_who_stays(server: Server) -> None:
             size = len(client.received().raw)
             client.perform((f"{request}Content-Length: 0\r\n\r\n".encode(),))
             client.receive_in_all(size + 1)
-            server.sleeps(PATIENCE_S)
+            server.sleeps(TIMEOUT_S)
             now = psutil.Process(server.pid).num_fds()
             before = before or now
             if now != before or client.ended:
@@ -227,7 +227,7 @@ def ask_for_all_fates(server: Server, times: int) -> None:
 
 def settled(server: Server, wanted: int) -> int:
     """How many descriptors are open, once it is so few or has stayed the same for a while."""
-    deadline, seen = time.monotonic() + PATIENCE_S, [-1, -2, -3]
+    deadline, seen = time.monotonic() + TIMEOUT_S, [-1, -2, -3]
     while time.monotonic() < deadline:
         seen = [*seen[1:], psutil.Process(server.pid).num_fds()]
         if seen[-1] <= wanted or _same(seen):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from workbook.checks.behaviour.kept import GET, LAST, chain, page
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -29,6 +28,7 @@ from workbook.checks.behaviour.rows import (
     row,
     sunk,
 )
+from workbook.checks.behaviour.unchanged import GET, LAST, chain, page
 from workbook.servers.client import Await, HalfClose, Step
 
 CODING = b"Transfer-Encoding: chunked\r\n"

@@ -102,7 +102,8 @@ def form(name: str, coding: str) -> bytes:
 
 
 def _each_form(address: Address) -> dict[str, Answer]:
-    answers = {coding: ask(address, f"/{ALL}", f"Accept-Encoding: {coding}\r\n") for coding in CODED}
+    answers = {coding: ask(address, f"/{ALL}", f"Accept-Encoding: {coding}\r\n")
+               for coding in CODED}
     for coding, answer in answers.items():
         if coding_of(answer) != coding:
             raise Unmet(f"Accept-Encoding: {coding} brings the form {coding_of(answer) or 'plain'}")
@@ -136,9 +137,9 @@ def types(address: Address) -> None:
 def known(address: Address) -> None:
     accepts = "Accept-Encoding: gzip\r\n"
     first = ask(address, f"/{ALL}", accepts)
-    again = ask(address, f"/{ALL}", f"{accepts}If-None-Match: {first.tag}\r\n")
-    must_be(again, 304)
-    must_vary(again, "gzip")
+    repeated = ask(address, f"/{ALL}", f"{accepts}If-None-Match: {first.tag}\r\n")
+    must_be(repeated, 304)
+    must_vary(repeated, "gzip")
 
 
 def known_otherwise(address: Address) -> None:

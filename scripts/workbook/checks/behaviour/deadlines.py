@@ -11,8 +11,7 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected
-from workbook.checks.behaviour.kept import GET
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected
 from workbook.checks.behaviour.rows import (
     BAD,
     MAX_BODY,
@@ -25,6 +24,7 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
 )
+from workbook.checks.behaviour.unchanged import GET
 from workbook.servers import heads
 from workbook.servers.client import Await, Pause, Received, Step, connect, exchange
 from workbook.servers.process import Server
@@ -33,7 +33,7 @@ SHORT_S = 1
 ENOUGH_S = 2  # for who does something four times a second
 STAYS_S = 4.0  # so long, if he is not cut off
 NOW_AND_THEN = Pause(0.25)
-TURNS = int(STAYS_S / NOW_AND_THEN.seconds)
+ITERATIONS = int(STAYS_S / NOW_AND_THEN.seconds)
 EARLY_S = 0.9
 BIT = 400_000  # more than must be free before a full socket takes more
 SERVED = "it is served to the end"
@@ -81,8 +81,8 @@ def cases() -> Iterator[Case]:
                   until=RATE_LEVEL - 1)
     yield limited("always-in-its-next-head", Limits(head=ENOUGH_S), "a client has begun its next "
                   f"request whenever it is answered, for {STAYS_S:g} s", SERVED,
-                  partial(stays, steps=_always_in_a_head(TURNS),
-                          expect=GET[1] * TURNS + PAGE_ANSWER))
+                  partial(stays, steps=_always_in_a_head(ITERATIONS),
+                          expect=GET[1] * ITERATIONS + PAGE_ANSWER))
     yield limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
                   reads_bit_by_bit)
@@ -90,23 +90,23 @@ def cases() -> Iterator[Case]:
 
 def limited(what: str, limits: Limits, done: str, expected: str,
             perform: Callable[[Server], None], arguments: tuple[str, ...] = (),
-            **rest: Any) -> Case:
+            **remainder: Any) -> Case:
     options = (*limits.option(), *arguments)
     return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
-                 expected, perform, arguments=options, **rest)
+                 expected, perform, arguments=options, **remainder)
 
 
 def bit_by_bit(body: bytes) -> tuple[Step, ...]:
     """It is sent to /echo, a byte now and then; when it has stayed for long enough, the rest."""
-    drips = tuple(step for byte in body[:TURNS] for step in (bytes([byte]), NOW_AND_THEN))
-    return post(b"", length=b"%d" % len(body)), *drips, body[TURNS:]
+    drips = tuple(step for byte in body[:ITERATIONS] for step in (bytes([byte]), NOW_AND_THEN))
+    return post(b"", length=b"%d" % len(body)), *drips, body[ITERATIONS:]
 
 
-def _always_in_a_head(turns: int) -> tuple[Step, ...]:
+def _always_in_a_head(iterations: int) -> tuple[Step, ...]:
     sent, got = GET
     steps: list[Step] = [sent[:5]]
-    for turn in range(1, turns + 1):
-        steps += [sent[5:] + sent[:5], Await(got * turn), NOW_AND_THEN]
+    for iteration in range(1, iterations + 1):
+        steps += [sent[5:] + sent[:5], Await(got * iteration), NOW_AND_THEN]
     return (*steps, get()[5:])
 
 
@@ -114,7 +114,7 @@ def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:
     started = time.monotonic()  # no limit begins before: what is early is so on a busy machine too
     with connected(server, 1) as (client,):
         client.perform(begins)
-        while not client.ended and time.monotonic() < started + PATIENCE_S:
+        while not client.ended and time.monotonic() < started + TIMEOUT_S:
             client.perform((drip, NOW_AND_THEN))
             client.receive()
     _must_be_in_time(time.monotonic() - started)
@@ -123,12 +123,12 @@ def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:
 def lingers(server: Server) -> None:
     """Its end says only that no answer will follow: whether it is let go shows when it sends."""
     started = time.monotonic()
-    with connect((server.host, server.port), PATIENCE_S) as client, suppress(ConnectionError):
+    with connect((server.host, server.port), TIMEOUT_S) as client, suppress(ConnectionError):
         client.sendall(get(fields=b""))
         with client.makefile("rb") as answer:
             if (came := heads.plain(answer.read())) != BAD:
                 raise Unmet(f"{came[:40]!r} came")
-        while time.monotonic() < started + PATIENCE_S:
+        while time.monotonic() < started + TIMEOUT_S:
             client.sendall(b"x")
             time.sleep(NOW_AND_THEN.seconds)
     _must_be_in_time(time.monotonic() - started)
@@ -137,8 +137,8 @@ def lingers(server: Server) -> None:
 def _must_be_in_time(lasted_s: float) -> None:
     if lasted_s < EARLY_S:
         raise Unmet(f"it was cut off after {lasted_s:.1f} s")
-    if lasted_s >= PATIENCE_S:
-        raise Unmet(f"it was not cut off within {PATIENCE_S:g} s")
+    if lasted_s >= TIMEOUT_S:
+        raise Unmet(f"it was not cut off within {TIMEOUT_S:g} s")
 
 
 def does_not_read(server: Server) -> None:
@@ -149,7 +149,7 @@ def does_not_read(server: Server) -> None:
 
 
 def stays(server: Server, steps: tuple[Step, ...], expect: bytes) -> None:
-    address, seconds = (server.host, server.port), STAYS_S + PATIENCE_S
+    address, seconds = (server.host, server.port), STAYS_S + TIMEOUT_S
     _must_be_whole(exchange(address, steps, seconds), expect)
 
 
@@ -158,7 +158,7 @@ def reads_bit_by_bit(server: Server) -> None:
     with connected(server, 1, narrow=True) as (client,):
         client.perform((post(body),))
         had = len(client.received().data)  # a server may answer while it is sent to
-        for number in range(1, TURNS + 1):
+        for number in range(1, ITERATIONS + 1):
             client.receive_in_all(had + number * BIT)
             client.perform((NOW_AND_THEN,))
         _must_be_whole(client.finish(), echoed(body))

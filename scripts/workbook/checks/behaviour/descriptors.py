@@ -13,15 +13,21 @@ from functools import partial
 from pathlib import Path
 
 from workbook.checks.behaviour.alone import (
-    PATIENCE_S,
+    TIMEOUT_S,
     alone,
     connected,
     have_the_page,
-    must_rest,
+    must_be_idle,
 )
-from workbook.checks.behaviour.kept import GET
+from workbook.checks.behaviour.pausing_clients import (
+    OF_ALL,
+    OF_KEPT,
+    PausingClient,
+    connection,
+    page_is_still_served,
+)
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, get
-from workbook.checks.behaviour.visitors import OF_ALL, OF_KEPT, Visitor, page_still_comes, visit
+from workbook.checks.behaviour.unchanged import GET
 from workbook.common import children
 from workbook.machine import needs
 from workbook.servers.client import Await, Client, readable
@@ -33,13 +39,14 @@ QUIET_S = 0.5
 
 
 def cases() -> Iterator[Case]:
-    for what, visitors, level in [("given-back", OF_ALL, 1),
-                                  ("given-back-after-a-reset", OF_KEPT, 5)]:
+    for what, pausing_clients, level in [("given-back", OF_ALL, 1),
+                                         ("given-back-after-a-reset", OF_KEPT, 5)]:
         yield alone(what, "close(2)",
                     f"the server may have {FEW_DESCRIPTORS} descriptors; one after another come "
-                    + "; ".join(f"{MORE_CLIENTS} clients each of which {visitor.does}"
-                                for visitor in visitors),
-                    "whoever comes after them is served", partial(in_turn, visitors=visitors),
+                    + "; ".join(f"{MORE_CLIENTS} clients each of which {pausing_client.does}"
+                                for pausing_client in pausing_clients),
+                    "whoever comes after them is served", partial(
+                        in_sequence, pausing_clients=pausing_clients),
                     FEW_DESCRIPTORS, level=level)
     yield alone("fewer-than-clients", "accept(2), EMFILE",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients ask for the "
@@ -57,10 +64,10 @@ def cases() -> Iterator[Case]:
                 cannot_be_watched, level=5)
 
 
-def in_turn(server: Server, visitors: Sequence[Visitor]) -> None:
-    for visitor in visitors:
-        visit(server, visitor, MORE_CLIENTS)
-        page_still_comes(server, f"{MORE_CLIENTS} clients each of which {visitor.does}")
+def in_sequence(server: Server, pausing_clients: Sequence[PausingClient]) -> None:
+    for pausing_client in pausing_clients:
+        connection(server, pausing_client, MORE_CLIENTS)
+        page_is_still_served(server, f"{MORE_CLIENTS} clients each of which {pausing_client.does}")
 
 
 def fewer_descriptors_than_clients(server: Server) -> None:
@@ -73,7 +80,7 @@ def fewer_descriptors_than_clients(server: Server) -> None:
         if ended or not served:
             raise Unmet(f"{len(served)} of {FEW_DESCRIPTORS} clients were answered, and {ended} "
                         "were closed")
-        must_rest(server)
+        must_be_idle(server)
         for client in served:
             client.close()
         waiting = [client for client in clients if client not in served]
@@ -87,14 +94,14 @@ def fewer_descriptors_than_clients(server: Server) -> None:
 def more_later(server: Server) -> None:
     if sys.platform != "linux":
         raise Unable("only Linux limits another process")
-    most = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+    maximum = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
     used = max(int(file.name) for file in Path(f"/proc/{server.pid}/fd").iterdir()) + 1
-    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, most[1]))
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, maximum[1]))
     with connected(server, 1) as (client,):
         client.perform((GET[0],))
         if readable([client], QUIET_S):
             raise Unmet("it was answered, or closed, before there was a descriptor for it")
-        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, most)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, maximum)
         client.perform((Await(GET[1]),))
         if client.received().data != GET[1]:
             raise Unmet("it was not answered when there was one")
@@ -102,9 +109,9 @@ def more_later(server: Server) -> None:
 
 def receive_until_quiet(clients: list[Client]) -> None:
     """Until nobody has been answered for a while: who comes first is the server's choice."""
-    patience_s = PATIENCE_S
-    while ready := readable([c for c in clients if not c.ended], patience_s):
-        patience_s = 0.5
+    timeout_s = TIMEOUT_S
+    while ready := readable([c for c in clients if not c.ended], timeout_s):
+        timeout_s = 0.5
         for client in ready:
             client.receive()
 

@@ -14,7 +14,7 @@ from workbook.servers.client import exchange
 from workbook.servers.heads import HEAD
 
 Address = tuple[str, int]
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 NO_BODY = (204, 304)  # RFC 9110 §6.4.1
 STRONG_TAG = re.compile(r'"[\x21\x23-\x7e]*"')  # RFC 9110 §8.8.3
 
@@ -54,13 +54,13 @@ def ask(address: Address, target: str, fields: str = "", method: str = "GET") ->
 def ask_all(address: Address, requests: list[str], methods: list[str]) -> list[Answer]:
     """So many requests on one connection, all sent at once; the last must close it."""
     sent = "".join(requests).encode("latin-1")
-    received = exchange(address, [sent], PATIENCE_S)
-    answers, rest = [], received.raw
+    received = exchange(address, [sent], TIMEOUT_S)
+    answers, remainder = [], received.raw
     for method in methods:
-        answer, rest = _first_of(rest, method)
+        answer, remainder = _first_of(remainder, method)
         answers.append(answer)
-    if rest:
-        raise Unmet(f"{len(rest)} bytes came behind the last answer: {rest[:60]!r}")
+    if remainder:
+        raise Unmet(f"{len(remainder)} bytes came behind the last answer: {remainder[:60]!r}")
     if received.end != "closed":
         raise Unmet(f"the connection was not closed behind the answer, but: {received.end}")
     return answers
@@ -83,7 +83,8 @@ def _first_of(data: bytes, method: str) -> tuple[Answer, bytes]:
     size = int(fields.get("content-length", "0"))
     end = head.end() + size
     if len(data) < end:
-        raise Unmet(f"the answer says Content-Length: {size}, and {len(data) - head.end()} bytes came")
+        raise Unmet(
+            f"the answer says Content-Length: {size}, and {len(data) - head.end()} bytes came")
     return Answer(status, fields, data[head.end():end]), data[end:]
 
 

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 
 from workbook.checks.behaviour import judge as behaviour
-from workbook.checks.behaviour.alone import alone, connected, must_end, must_rest
+from workbook.checks.behaviour.alone import alone, connected, must_be_idle, must_end
 from workbook.checks.behaviour.rows import MIB, Case, Unmet, noise
 from workbook.checks.model import RELEASE, Check, Subject, Verdict
 from workbook.common.errors import UserError
@@ -66,50 +66,50 @@ def _problem(program: Path) -> str:
 
 def cases() -> Iterator[Case]:
     yield alone("bytes-come-back", "RFC 862",
-               "a client sends 5 bytes, then 100 kB of any, and reads",
-               "the same bytes", bytes_come_back)
+                "a client sends 5 bytes, then 100 kB of any, and reads",
+                "the same bytes", bytes_are_echoed)
     yield alone("two-in-turn", "epoll(7)",
-               "two clients are connected, and send a byte each in turn",
-               "each gets its own bytes, while the other stays", two_in_turn)
+                "two clients are connected, and send a byte each in turn",
+                "each gets its own bytes, while the other stays", two_in_sequence)
     yield alone("late-reader", "send(2), EAGAIN",
-               "a client sends 1 MiB and does not read, until another has had its bytes back",
-               "the other is served meanwhile; then all of the 1 MiB comes back, and the server "
-               "uses no processor", late_reader)
+                "a client sends 1 MiB and does not read, until another has had its bytes back",
+                "the other is served meanwhile; then all of the 1 MiB comes back, and the server "
+                "uses no processor", late_reader)
     yield alone("late-readers", "fcntl(2), O_NONBLOCK",
-               f"{LATE} clients send what they can of 1 MiB each and do not read; then another "
-               "sends 5 bytes",
-               f"it has them back at once ({AT_ONCE_S:g} s are allowed): not even for a moment is "
-               "any of the others waited for", late_readers)
+                f"{LATE} clients send what they can of 1 MiB each and do not read; then another "
+                "sends 5 bytes",
+                f"it has them back at once ({AT_ONCE_S:g} s are allowed): not even for a moment is "
+                "any of the others waited for", late_readers)
     yield alone("never-reads", "tcp(7)",
-               f"a client sends all that it can of {FLOOD // MIB} MiB, and reads nothing",
-               f"the server takes no more than it sends on: it grows by less than {GROWTH // MIB} "
-               "MiB, uses no processor while it can do nothing, and serves another client",
-               never_reads)
+                f"a client sends all that it can of {FLOOD // MIB} MiB, and reads nothing",
+                f"the server takes no more than it sends on: it grows by less than {GROWTH // MIB} "
+                "MiB, uses no processor while it can do nothing, and serves another client",
+                never_reads)
     yield alone("half-close", "shutdown(2)",
-               "a client sends 1 MiB, says that it has sent all, and then reads slowly",
-               "all bytes, then the end", half_close)
+                "a client sends 1 MiB, says that it has sent all, and then reads slowly",
+                "all bytes, then the end", half_close)
     yield alone("resets", "signal(7), SIGPIPE",
-               "clients reset their connections: at once, after up to 1 MiB of which they read "
-               "nothing, and after saying that they have sent all; then another one comes",
-               "the other is served, and those who have gone cost nothing", resets)
+                "clients reset their connections: at once, after up to 1 MiB of which they read "
+                "nothing, and after saying that they have sent all; then another one comes",
+                "the other is served, and those who have gone cost nothing", resets)
     yield alone("a-hundred", "epoll(7)",
-               f"{CLIENTS} clients are connected at once, and each sends something else",
-               "each gets its own bytes, all from one thread", a_hundred)
+                f"{CLIENTS} clients are connected at once, and each sends something else",
+                "each gets its own bytes, all from one thread", a_hundred)
     yield alone("nothing-to-do", "epoll_wait(2)",
-               "of twenty clients that had their bytes back, half go and half stay silent",
-               "the server uses no processor", nothing_to_do)
+                "of twenty clients that had their bytes back, half go and half stay silent",
+                "the server uses no processor", nothing_to_do)
     for name in ("SIGTERM", "SIGINT"):
         yield alone(name.lower(), "signal(7)", f"a client has its bytes back and stays; {name}",
-                   "the server ends with 0", partial(stops, name=name))
+                    "the server ends with 0", partial(stops, name=name))
 
 
-def bytes_come_back(server: Server) -> None:
+def bytes_are_echoed(server: Server) -> None:
     with connected(server, 1) as (client,):
         for sent in (b"hello", noise(100_000)):
-            must_come_back(client, sent)
+            must_be_echoed(client, sent)
 
 
-def must_come_back(client: Client, sent: bytes, whose: str = "a client") -> None:
+def must_be_echoed(client: Client, sent: bytes, whose: str = "a client") -> None:
     """All that the client was sent before must have been taken from it."""
     had = len(client.received().data)
     client.perform((sent,))
@@ -128,22 +128,22 @@ def must_be(came: bytes, sent: bytes, whose: str = "a client") -> None:
                 f"{same:,} on")
 
 
-def two_in_turn(server: Server) -> None:
+def two_in_sequence(server: Server) -> None:
     with connected(server, 2) as (one, other):
         for byte in range(20):
-            must_come_back(one, bytes([byte]), "the first client")
-            must_come_back(other, bytes([255 - byte]), "the second client")
+            must_be_echoed(one, bytes([byte]), "the first client")
+            must_be_echoed(other, bytes([255 - byte]), "the second client")
 
 
 def late_reader(server: Server) -> None:
     sent = noise(MIB)
     with connected(server, 1, narrow=True) as (late,), connected(server, 1) as (other,):
         taken = late.offer(sent, QUIET_S)
-        must_come_back(other, noise(50_000), OTHER)
+        must_be_echoed(other, noise(50_000), OTHER)
         late.perform((sent[taken:],))
         late.receive_in_all(len(sent))
         must_be(late.received().data, sent)
-        must_rest(server)
+        must_be_idle(server)
 
 
 def late_readers(server: Server) -> None:
@@ -152,7 +152,7 @@ def late_readers(server: Server) -> None:
             client.offer(noise(MIB), 0.01)
         time.sleep(0.2)  # it is at work for all of them
         started = time.monotonic()
-        must_come_back(other, b"hello", OTHER)
+        must_be_echoed(other, b"hello", OTHER)
         waited_s = time.monotonic() - started
     if waited_s > AT_ONCE_S:
         raise Unmet(f"{OTHER} had to wait {waited_s:.1f} s for its bytes")
@@ -160,15 +160,15 @@ def late_readers(server: Server) -> None:
 
 def never_reads(server: Server) -> None:
     with connected(server, 2) as (greedy, other):
-        must_come_back(other, b"hello", OTHER)
+        must_be_echoed(other, b"hello", OTHER)
         before = server.resident_bytes()
         taken = greedy.offer(bytes(FLOOD), QUIET_S)
         grown = server.resident_bytes() - before
         if grown > GROWTH:
             raise Unmet(f"it took {taken // MIB} MiB from a client that reads nothing, and grew by "
                         f"{grown // MIB} MiB")
-        must_rest(server)
-        must_come_back(other, b"hello", OTHER)
+        must_be_idle(server)
+        must_be_echoed(other, b"hello", OTHER)
 
 
 def half_close(server: Server) -> None:
@@ -191,16 +191,16 @@ def resets(server: Server) -> None:
             client.offer(noise(size), 0.02)
             client.perform((*before, Vanish()))
     with connected(server, 1) as (other,):
-        must_come_back(other, b"hello", OTHER)
-        must_rest(server)
+        must_be_echoed(other, b"hello", OTHER)
+        must_be_idle(server)
 
 
 def a_hundred(server: Server) -> None:
     with connected(server, CLIENTS) as clients:
-        said = [b"client %d" % number for number in range(CLIENTS)]
-        for client, text in zip(clients, said, strict=True):
+        output = [b"client %d" % number for number in range(CLIENTS)]
+        for client, text in zip(clients, output, strict=True):
             client.perform((text,))
-        for client, text in zip(clients, said, strict=True):
+        for client, text in zip(clients, output, strict=True):
             client.receive_in_all(len(text))
             must_be(client.received().data, text)
         if (threads := server.threads()) != 1:
@@ -210,15 +210,15 @@ def a_hundred(server: Server) -> None:
 def nothing_to_do(server: Server) -> None:
     with connected(server, 20) as clients:
         for client in clients:
-            must_come_back(client, b"hello")
+            must_be_echoed(client, b"hello")
         for client in clients[:10]:
             client.close()
-        must_rest(server)
+        must_be_idle(server)
 
 
 def stops(server: Server, name: str) -> None:
     with connected(server, 1) as (client,):
-        must_come_back(client, b"hello")
+        must_be_echoed(client, b"hello")
         os.kill(server.pid, signal.Signals[name])
         must_end(server, name)
 

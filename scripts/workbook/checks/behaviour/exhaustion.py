@@ -6,13 +6,12 @@ import resource
 from collections.abc import Iterator
 
 from workbook.checks.behaviour.alone import (
-    PATIENCE_S,
+    TIMEOUT_S,
     alone,
     connected,
     have_the_page,
     must_end,
 )
-from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import (
     HOST,
     MAX_BODY,
@@ -26,6 +25,7 @@ from workbook.checks.behaviour.rows import (
     post,
     sunk,
 )
+from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Client, exchange
 from workbook.servers.process import Server
 
@@ -84,7 +84,7 @@ def may_grow_by(server: Server, size: int) -> None:
 def one_body_too_large(server: Server) -> None:
     address = server.host, server.port
     for _ in range(NEIGHBOURS):
-        exchange(address, (get(),), PATIENCE_S)
+        exchange(address, (get(),), TIMEOUT_S)
     may_grow_by(server, TOO_LITTLE)
     with connected(server, 2) as (large, other):
         large.perform((post(bytes(MAX_BODY)),))

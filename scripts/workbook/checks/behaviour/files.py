@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbook.checks.behaviour import site
-from workbook.checks.behaviour.kept import Exchange, chain, in_turn
 from workbook.checks.behaviour.rows import (
     BYTES,
     CLOSES,
@@ -29,16 +28,19 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
     refusal,
-    row as any_row,
     sunk,
 )
+from workbook.checks.behaviour.rows import (
+    row as any_row,
+)
+from workbook.checks.behaviour.unchanged import Exchange, chain, in_sequence
 from workbook.servers.client import Await, HalfClose, Pause, Sip, Vanish
 
 row = partial(any_row, rooted=True)
 A_TEXT = site.text_of(b"a.txt")
 LARGE = "/" + site.sized(site.LARGE)
 CROWD = 64
-PATIENCE_S = 20.0  # for what is large, on a busy machine
+TIMEOUT_S = 20.0  # for what is large, on a busy machine
 
 
 def file(name: str, connection: str = CLOSES, send_body: bool = True) -> bytes:
@@ -74,7 +76,7 @@ INDEX: Exchange = (get(b"/", HOST), answer("200 OK", HTML, site.INDEX, connectio
 def kept(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3") -> Case:
     """These in turn, then one that closes."""
     every = (*exchanges, LAST)
-    return row(what, in_turn(*every), chain(*every)[1], reference)
+    return row(what, in_sequence(*every), chain(*every)[1], reference)
 
 
 def at_once(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3.2") -> Case:
@@ -151,7 +153,7 @@ def connections() -> Iterator[Case]:
     large, small = got(MIB + 1), SMALL
     yield row("next-request-during-a-large-file",
               (large[0], Pause(0.02), small[0] + LAST[0]), large[1] + small[1] + LAST[1],
-              "RFC 9112 §9.3.2", narrow=True, timeout_s=PATIENCE_S)
+              "RFC 9112 §9.3.2", narrow=True, timeout_s=TIMEOUT_S)
     yield row("nothing-after-the-last-file", (LAST[0] + NEXT, Pause(0.01)), LAST[1],
               "RFC 9112 §9.6")
     for at in (3, 9, 17, len(LAST[0]) - 3):
@@ -161,18 +163,18 @@ def connections() -> Iterator[Case]:
 def readers() -> Iterator[Case]:
     whole = get(LARGE.encode())
     yield row("slow-reader", (Sip(65_536, 0.002), whole), file(LARGE[1:]),
-              "tcp(7); sendfile(2)", timeout_s=PATIENCE_S)
+              "tcp(7); sendfile(2)", timeout_s=TIMEOUT_S)
     yield row("reader-that-rests", (*got(MIB + 1)[:1], Pause(0.3), LAST[0]),
-              got(MIB + 1)[1] + LAST[1], "tcp(7); sendfile(2)", narrow=True, timeout_s=PATIENCE_S)
+              got(MIB + 1)[1] + LAST[1], "tcp(7); sendfile(2)", narrow=True, timeout_s=TIMEOUT_S)
     yield row("half-closed-reader", (get(LARGE.encode(), HOST), HalfClose()),
               file(LARGE[1:], STAYS), "RFC 9112 §9.6")
     yield row("readers-at-once", get(b"/131072.bin"), file("131072.bin"), "sendfile(2)",
-              copies=CROWD, enough=CROWD, timeout_s=PATIENCE_S)
+              copies=CROWD, enough=CROWD, timeout_s=TIMEOUT_S)
     resting = (get(LARGE.encode(), HOST), Await(b"200 OK"))
     yield row("beside-readers-that-rest", LAST[0], LAST[1], "sendfile(2), EAGAIN",
               neighbours=(resting,) * 8)
-    gone = (*resting, Vanish())
+    disconnected = (*resting, Vanish())
     yield row("after-readers-that-vanish", LAST[0], LAST[1], "sendfile(2), EPIPE",
-              neighbours=(gone,) * 8)
+              neighbours=(disconnected,) * 8)
     yield row("beside-who-asks-for-a-fifo", LAST[0], LAST[1], "fifo(7)",
               neighbours=((get(b"/fifo", HOST),),) * 8)

@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbook.checks.behaviour.kept import (
-    ASKS,
-    GET,
-    HEAD,
-    LAST,
-    LOST,
-    PERSISTENCE,
-    TOO_MUCH,
-    chain,
-    echo,
-    in_turn,
-    kept,
-    not_found,
-    page,
-    sink,
-)
 from workbook.checks.behaviour.rows import (
     BAD,
     CLOSES,
@@ -51,6 +35,22 @@ from workbook.checks.behaviour.rows import (
     post,
     row,
     sunk,
+)
+from workbook.checks.behaviour.unchanged import (
+    ASKS,
+    GET,
+    HEAD,
+    LAST,
+    LOST,
+    PERSISTENCE,
+    TOO_MUCH,
+    chain,
+    echo,
+    in_sequence,
+    kept,
+    not_found,
+    page,
+    sink,
 )
 from workbook.servers.client import Await, Pause
 
@@ -84,7 +84,7 @@ def cases() -> Iterator[Case]:
         yield kept(what, *exchanges)  # type: ignore[arg-type]
     yield row("after-a-long-pause", (GET[0], LONG, GET[0], LONG, LAST[0]),
               chain(GET, GET, LAST)[1], PERSISTENCE)
-    yield from said()
+    yield from output()
     yield from versions()
     yield from kept_limits()
     yield from kept_expectations()
@@ -92,7 +92,7 @@ def cases() -> Iterator[Case]:
     yield from refused()
 
 
-def said() -> Iterator[Case]:
+def output() -> Iterator[Case]:
     """What the client says about the connection, in every shape that a list has."""
     reference = "RFC 9110 §7.6.1"
     for what, fields in [
@@ -145,7 +145,7 @@ def versions() -> Iterator[Case]:
         ("keep-alive-in-the-second-field", b"Connection: x\r\nConnection: keep-alive\r\n"),
     ]:
         stays = old(fields), page(STAYS_IN_1_0)
-        yield row(f"1.0-says-{what}", in_turn(stays, stays, ends),
+        yield row(f"1.0-says-{what}", in_sequence(stays, stays, ends),
                   chain(stays, stays, ends)[1], PERSISTENCE)
     for what, fields in [
         ("nothing", b""),
@@ -159,7 +159,7 @@ def versions() -> Iterator[Case]:
                   PERSISTENCE)
     asks = b"Connection: keep-alive\r\n"
     yield kept("1.0-then-1.1", (old(asks), page(STAYS_IN_1_0)), GET)
-    yield row("1.1-then-1.0", (*in_turn(GET, ends), NEXT), chain(GET, ends)[1],
+    yield row("1.1-then-1.0", (*in_sequence(GET, ends), NEXT), chain(GET, ends)[1],
               PERSISTENCE)
     yield kept("1.0-not-found",
                (get(b"/nowhere", asks, b"HTTP/1.0"),
@@ -179,7 +179,7 @@ def kept_limits() -> Iterator[Case]:
         ("line-endless", b"G" * 9000, URI_TOO_LONG),
         ("fields-endless", get(fields=HOST + b"X: y\r\n" * 12_000), FIELDS_TOO_LARGE),
     ]:
-        yield row(f"{what}-in-the-second", in_turn(GET, (sent, b"")),
+        yield row(f"{what}-in-the-second", in_sequence(GET, (sent, b"")),
                   GET[1] + expect, "RFC 6585 §5")
     yield kept("body-of-10-MiB-then-another", sink(noise(MAX_BODY)), echo(b"hello"),
                sink(noise(MAX_BODY)), reference="RFC 9110 §8.6")
@@ -192,7 +192,7 @@ def kept_expectations() -> Iterator[Case]:
     twice = (waits, Await(CONTINUE), b"hello", Await(CONTINUE + full)) + (
         waits, Await(CONTINUE + full + CONTINUE), b"hel", TINY, b"lo", LAST[0])
     for what, steps, expect in [
-        ("after-continue", (waits, Await(CONTINUE), b"hello", *in_turn(GET, LAST)),
+        ("after-continue", (waits, Await(CONTINUE), b"hello", *in_sequence(GET, LAST)),
          CONTINUE + full + GET[1] + PAGE_ANSWER),
         ("continue-twice", twice, (CONTINUE + full) * 2 + PAGE_ANSWER),
         ("continue-after-a-page", (GET[0], Await(GET[1]), waits, Await(GET[1] + CONTINUE),
@@ -205,7 +205,7 @@ def kept_expectations() -> Iterator[Case]:
                                       Pause(0.02), b"hello", LAST[0]),
          CONTINUE + full * 2 + PAGE_ANSWER),
         ("expectation-refused-in-the-second",
-         in_turn(GET, (get(fields=HOST + b"Expect: a-miracle\r\n") + NEXT, b"")),
+         in_sequence(GET, (get(fields=HOST + b"Expect: a-miracle\r\n") + NEXT, b"")),
          GET[1] + EXPECTATION),
     ]:
         yield row(what, steps, expect, reference)
@@ -229,7 +229,7 @@ def forgotten() -> Iterator[Case]:
          answer("404 Not Found", TEXT, b"404 Not Found\n")),
         ("absolute-form", (get(b"http://localhost/", HOST), page()), post(b"x"), echoed(b"x")),
     ]:
-        yield row(f"forgets-the-{what}", in_turn(first, (second, b"")),
+        yield row(f"forgets-the-{what}", in_sequence(first, (second, b"")),
                   first[1] + expect, PERSISTENCE)
 
 

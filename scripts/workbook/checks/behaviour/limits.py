@@ -63,23 +63,24 @@ def line_limits() -> Iterator[Case]:
         end = b" HTTP/1.1"
         return start + b"q" * (size - len(start) - len(end)) + end
 
-    rest = b"\r\n" + USUAL + b"\r\n"
+    remainder = b"\r\n" + USUAL + b"\r\n"
     reference = "RFC 9112 §3, RFC 9110 §15.5.15"
     for what, sent, expect in [
-        ("request-line-at", line(MAX_LINE) + rest, PAGE_ANSWER),
-        ("request-line-at-of-unknown-path", line(MAX_LINE, b"GET /p") + rest, NOT_FOUND),
-        ("request-line-at-after-empty-line", b"\r\n" + line(MAX_LINE) + rest, PAGE_ANSWER),
-        ("request-line-at-cut-before-crlf", (line(MAX_LINE), TINY, rest), PAGE_ANSWER),
-        ("request-line-at-cut-in-crlf", (line(MAX_LINE) + rest[:1], TINY, rest[1:]), PAGE_ANSWER),
-        ("request-line-over", line(MAX_LINE + 1) + rest, URI_TOO_LONG),
-        ("request-line-over-after-empty-line", b"\r\n" + line(MAX_LINE + 1) + rest, URI_TOO_LONG),
+        ("request-line-at", line(MAX_LINE) + remainder, PAGE_ANSWER),
+        ("request-line-at-of-unknown-path", line(MAX_LINE, b"GET /p") + remainder, NOT_FOUND),
+        ("request-line-at-after-empty-line", b"\r\n" + line(MAX_LINE) + remainder, PAGE_ANSWER),
+        ("request-line-at-cut-before-crlf", (line(MAX_LINE), TINY, remainder), PAGE_ANSWER),
+        ("request-line-at-cut-in-crlf", (line(MAX_LINE) + \
+         remainder[:1], TINY, remainder[1:]), PAGE_ANSWER),
+        ("request-line-over", line(MAX_LINE + 1) + remainder, URI_TOO_LONG),
+        ("request-line-over-after-empty-line", b"\r\n" + line(MAX_LINE + 1) + remainder, URI_TOO_LONG),
         ("request-line-over-cut", (line(MAX_LINE + 1)[:-20], TINY,
-                                   line(MAX_LINE + 1)[-20:] + rest), URI_TOO_LONG),
-        ("request-line-over-with-bad-version", line(MAX_LINE + 1)[:-1] + b"x" + rest,
+                                   line(MAX_LINE + 1)[-20:] + remainder), URI_TOO_LONG),
+        ("request-line-over-with-bad-version", line(MAX_LINE + 1)[:-1] + b"x" + remainder,
          URI_TOO_LONG),
         ("request-line-endless", b"GET /" + b"a" * 9000, URI_TOO_LONG),
         ("request-line-endless-method", b"A" * 9000, URI_TOO_LONG),
-        ("request-line-of-64-KiB", line(65_536) + rest, URI_TOO_LONG),
+        ("request-line-of-64-KiB", line(65_536) + remainder, URI_TOO_LONG),
     ]:
         yield row(what, sent, expect, reference)
 
@@ -90,9 +91,9 @@ def field_limits() -> Iterator[Case]:
 
     def many(size: int, line: bytes) -> bytes:
         names = string.ascii_letters.encode()
-        count, rest = divmod(size - len(USUAL), 1 + len(line))
+        count, remainder = divmod(size - len(USUAL), 1 + len(line))
         lines = [names[i % len(names):][:1] + line for i in range(count)]
-        return USUAL + b"".join(lines[:-1]) + lines[-1][:-2] + b"v" * rest + b"\r\n"
+        return USUAL + b"".join(lines[:-1]) + lines[-1][:-2] + b"v" * remainder + b"\r\n"
 
     start = b"GET / HTTP/1.1\r\n"
     head = start + section(MAX_FIELDS) + b"\r\n"

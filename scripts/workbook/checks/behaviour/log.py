@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected, have_the_page
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page
 from workbook.checks.behaviour.chunked import post as post_chunks
 from workbook.checks.behaviour.log_lines import READERS, Line, lost, read, whole
 from workbook.checks.behaviour.rows import (
@@ -35,7 +35,7 @@ from workbook.checks.behaviour.rows import (
     get,
     post,
 )
-from workbook.checks.behaviour.start import again, started_in_vain, told
+from workbook.checks.behaviour.start import repeated, reported, started_in_vain
 from workbook.common import children
 from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exchange
 from workbook.servers.process import READY, Server
@@ -44,7 +44,7 @@ SOON_S = 1.2  # a line is in its file after a second
 SLOW_S = 6.0  # the same on a busy machine
 MANY = 4000  # requests: their lines are more than a worker keeps before it writes
 CLIENTS = 8
-MOST_OF_A_LINE, MOST_OF_A_FIELD = 2048, 1024
+MAX_LOGGED_LINE, MAX_LOGGED_FIELD = 2048, 1024
 ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
 LIMIT = 60_000  # bytes that a file may have
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
@@ -52,15 +52,15 @@ FORMS = tuple(READERS)
 
 
 def cases() -> Iterator[Case]:
-    yield from what_it_tells()
-    yield from whatever_comes()
+    yield from what_it_reports()
+    yield from any_output()
     yield from order_and_amount()
     yield from other_files()
-    yield from no_room()
+    yield from no_space()
     yield from options()
 
 
-def what_it_tells() -> Iterator[Case]:
+def what_it_reports() -> Iterator[Case]:
     for form in FORMS:
         yield alone(f"requests-{form}", "the chapter's page",
                     "requests of all kinds, one after another: GET, HEAD, POST, an echo in chunks, "
@@ -77,10 +77,10 @@ def what_it_tells() -> Iterator[Case]:
     yield alone("ipv6", "RFC 4291 §2.2, §2.5.5.2", "the server listens on ::; a client comes by "
                 "IPv6, another by IPv4", "the address of each as it is usually written", ipv6)
     yield alone("turned-away", "RFC 9110 §15.6.4", "one client may come, and two do",
-                "a line with 503 for the second", turned_away, level=14)
+                "a line with 503 for the second", rejected, level=14)
 
 
-def whatever_comes() -> Iterator[Case]:
+def any_output() -> Iterator[Case]:
     for form in FORMS:
         yield alone(f"injection-{form}", "RFC 9110 §5.5", "targets and fields with quotes, "
                     "backslashes, escapes, line ends as %0d%0a, tabs and every byte above 0x7f; "
@@ -88,7 +88,7 @@ def whatever_comes() -> Iterator[Case]:
                     "one line for each, from which the bytes can be had back",
                     partial(injection, form=form))
     yield alone("long", "the chapter's page", f"a target of {MAX_LINE - 20} quotes, and fields of "
-                "thousands", f"{MOST_OF_A_LINE} bytes of the line, {MOST_OF_A_FIELD} of each field",
+                "thousands", f"{MAX_LOGGED_LINE} bytes of the line, {MAX_LOGGED_FIELD} of each field",
                 long)
 
 
@@ -126,7 +126,7 @@ def other_files() -> Iterator[Case]:
                 "all lines are in the file, and the error log says why", rotation_in_vain)
 
 
-def no_room() -> Iterator[Case]:
+def no_space() -> Iterator[Case]:
     yield alone("full", "full(4)", "the log is /dev/full; many requests", "all are answered; it is "
                 "told how many lines were lost", full)
     yield alone("full-for-a-while", "write(2), EFBIG",
@@ -171,13 +171,13 @@ def logging(server: Server, *arguments: str) -> Iterator[tuple[Server, Path]]:
     """Another server that logs, and its file in a folder of its own."""
     with TemporaryDirectory() as folder:
         file = Path(folder, "access.log")
-        with again(server, "--access-log", str(file), *arguments) as other:
+        with repeated(server, "--access-log", str(file), *arguments) as other:
             yield other, file
 
 
 def ask(server: Server, sent: bytes, answers: int = 1) -> None:
     """Send all of it, of which the last closes; Unmet if there are not so many answers."""
-    received = exchange((server.host, server.port), (sent,), PATIENCE_S)
+    received = exchange((server.host, server.port), (sent,), TIMEOUT_S)
     came = received.raw.count(b"HTTP/1.1 ")
     if came != answers or received.end != "closed":
         raise Unmet(f"{came} of {answers} answers came; then the connection was "
@@ -256,7 +256,7 @@ def in_workers_order(lines: list[Line], expected: list[Line]) -> None:
 
 
 def page_of_404(server: Server) -> bytes:
-    received = exchange((server.host, server.port), (get(b"/nowhere"),), PATIENCE_S)
+    received = exchange((server.host, server.port), (get(b"/nowhere"),), TIMEOUT_S)
     return received.raw.partition(b"\r\n\r\n")[2]
 
 
@@ -267,7 +267,7 @@ def refusals(server: Server, form: str) -> None:
         (get(fields=b""), b"GET / HTTP/1.1", 400),
         (get(fields=USUAL + b"X y: z\r\n"), b"GET / HTTP/1.1", 400),
         (b"GET / HTTP/1.1\nHost: a\n\n", b"GET / HTTP/1.1", 400),
-        (get(target), (b"GET " + target)[:MOST_OF_A_LINE], 414),
+        (get(target), (b"GET " + target)[:MAX_LOGGED_LINE], 414),
         (get(fields=USUAL + b"X: " + b"y" * 70_000 + b"\r\n"), b"GET / HTTP/1.1", 431),
         (post(b"", length=b"%d" % (MAX_BODY + 1)), b"POST /echo HTTP/1.1", 413),
         (get(fields=USUAL + b"Expect: more\r\n"), b"GET / HTTP/1.1", 417),
@@ -278,7 +278,7 @@ def refusals(server: Server, form: str) -> None:
     expected = []
     with logging(server, "--log-format", form) as (other, file):
         for sent, line, status in asked:
-            received = exchange((other.host, other.port), (sent, HalfClose()), PATIENCE_S)
+            received = exchange((other.host, other.port), (sent, HalfClose()), TIMEOUT_S)
             body = received.raw.partition(b"\r\n\r\n")[2]
             expected.append(Line(line, status, len(body)))
         stop(other)
@@ -324,11 +324,11 @@ def ipv6(server: Server) -> None:
     in_workers_order(lines, [PAGE_LINE._replace(address="::1"), PAGE_LINE])
 
 
-def turned_away(server: Server) -> None:
+def rejected(server: Server) -> None:
     with logging(server, "--max-clients", "1") as (other, file):
         with connected(other, 1) as first:
             have_the_page(first)
-            received = exchange((other.host, other.port), (Pause(0.1),), PATIENCE_S)
+            received = exchange((other.host, other.port), (Pause(0.1),), TIMEOUT_S)
             if b" 503 " not in received.raw:
                 raise Unmet("the second was not refused")
         stop(other)
@@ -351,7 +351,7 @@ def injection(server: Server, form: str) -> None:
                                                agent=value[::-1].strip()))
         for garbage in (bytes(range(1, 10)) + bytes(range(11, 13)) + bytes(range(14, 256)),
                         b"\x16\x03\x01\x02\x00\x01\xfc\x03\x03\x7f", b"\x00\x00\x00 / HTTP/1.1"):
-            received = exchange((other.host, other.port), (garbage + b"\r\n\r\n",), PATIENCE_S)
+            received = exchange((other.host, other.port), (garbage + b"\r\n\r\n",), TIMEOUT_S)
             expected.append(Line(garbage, 400,
                                  len(received.raw.partition(b"\r\n\r\n")[2])))
         stop(other)
@@ -368,8 +368,8 @@ def long(server: Server) -> None:
                            + b"\r\n"))
             stop(other)
             must_be(read(file, form), [Line(
-                (b"GET " + target)[:MOST_OF_A_LINE], 404, size, value[:MOST_OF_A_FIELD],
-                (b"\\" + value)[:MOST_OF_A_FIELD])])
+                (b"GET " + target)[:MAX_LOGGED_LINE], 404, size, value[:MAX_LOGGED_FIELD],
+                (b"\\" + value)[:MAX_LOGGED_FIELD])])
 
 
 def pipelined(server: Server) -> None:
@@ -386,10 +386,10 @@ def burst(server: Server) -> None:
     count = 128 * 1024 // len(request) * 4
     with logging(server) as (other, file):
         ask(other, request * count + get().replace(b"GET", b"HEAD"), count + 1)
-        told_lost = lost(stop(other))
+        reported_lost = lost(stop(other))
         must_count(read(file), 0, count + 1)
-        if told_lost:
-            raise Unmet(f"{told_lost} lines are told to be lost")
+        if reported_lost:
+            raise Unmet(f"{reported_lost} lines are told to be lost")
 
 
 def bodies_among_others(server: Server) -> None:
@@ -531,11 +531,11 @@ def rotation_in_vain(server: Server) -> None:
         for number in range(1, 4):
             file.with_name(f"access.log.{number}").mkdir()
         file.with_name("access.log.3").joinpath("something").touch()
-        with again(server, "--access-log", str(file), "--log-size", str(LIMIT)) as other:
+        with repeated(server, "--access-log", str(file), "--log-size", str(LIMIT)) as other:
             at_once(other, each)
-            said = stop(other)
+            output = stop(other)
         must_be_all(read(file), each)
-    if "access log, rename" not in said:
+    if "access log, rename" not in output:
         raise Unmet("it does not say that it could not rename the file")
 
 
@@ -546,10 +546,10 @@ def must_have_full() -> None:
 
 def full(server: Server) -> None:
     must_have_full()
-    with again(server, "--access-log", "/dev/full") as other:
+    with repeated(server, "--access-log", "/dev/full") as other:
         at_once(other, MANY)
-        said = stop(other)
-    must_count([], lost(said), CLIENTS * MANY)
+        output = stop(other)
+    must_count([], lost(output), CLIENTS * MANY)
 
 
 def may_write(server: Server, size: int) -> None:
@@ -567,12 +567,12 @@ def full_for_a_while(server: Server) -> None:
         may_write(other, resource.RLIM_INFINITY)
         until(lambda: file.stat().st_size > 33_333, "it wrote nothing, though it might")
         ask(other, numbered(CLIENTS, 1))
-        said = stop(other)
+        output = stop(other)
         lines = read(file)
-    must_count(lines, lost(said), CLIENTS * MANY + 1)
+    must_count(lines, lost(output), CLIENTS * MANY + 1)
     if of_client(lines, CLIENTS) != [0]:
         raise Unmet("what was asked when there was room again is not told")
-    if not lost(said):
+    if not lost(output):
         raise Unmet("no line was lost: the server keeps any number of them")
 
 
@@ -582,13 +582,13 @@ def pipe_unread(server: Server) -> None:
         os.mkfifo(fifo)
         reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            with again(server, "--access-log", str(fifo)) as other:
+            with repeated(server, "--access-log", str(fifo)) as other:
                 at_once(other, MANY)
-                said = stop(other)
+                output = stop(other)
             data = b"".join(iter(lambda: os.read(reader, 65_536), b""))
         finally:
             os.close(reader)
-    must_count_pipe(data, lost(said))
+    must_count_pipe(data, lost(output))
 
 
 def must_count_pipe(data: bytes, missing: int) -> None:
@@ -608,21 +608,21 @@ def standard_output_unread(server: Server) -> None:
             raise Unmet(f"it says {ready!r} and not where it listens")
         address = found[1].decode(), int(found[2])
         for number in range(CLIENTS):
-            with Client(address, time.monotonic() + PATIENCE_S) as client:
+            with Client(address, time.monotonic() + TIMEOUT_S) as client:
                 client.perform((numbered(number, MANY),))
                 came = client.finish().raw.count(b"HTTP/1.1 ")
                 if came != MANY:
                     raise Unmet(f"{came} of {MANY} requests were answered")
         process.terminate()
         try:
-            process.wait(PATIENCE_S)
+            process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise Unmet("it did not end after SIGTERM") from None
-        data, said = process.communicate()
+        data, output = process.communicate()
     finally:
         process.kill()
         process.wait()
-    must_count_pipe(data, lost(said.decode()))
+    must_count_pipe(data, lost(output.decode()))
 
 
 def in_vain(server: Server, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
@@ -631,7 +631,7 @@ def in_vain(server: Server, arguments: tuple[str, ...], words: tuple[str, ...]) 
     if code is None:
         raise Unmet("it did not end")
     if code != 1 or out or not all(word in err for word in words):
-        raise Unmet(told(code, out, err))
+        raise Unmet(reported(code, out, err))
 
 
 def one_file_for_both(server: Server) -> None:
@@ -642,23 +642,23 @@ def one_file_for_both(server: Server) -> None:
         for other in (file, Path(folder, ".", "..", Path(folder).name, "a.log"), link):
             in_vain(server, (options[0], str(file), options[1], str(other)), options)
             in_vain(server, (options[1], str(file), options[0], str(other)), options)
-    with again(server, options[0], os.devnull, options[1], os.devnull) as both:
+    with repeated(server, options[0], os.devnull, options[1], os.devnull) as both:
         ask(both, get())
 
 
 def off(server: Server) -> None:
-    with again(server, "--log-format", "json", "--log-size", "1000") as other:
+    with repeated(server, "--log-format", "json", "--log-size", "1000") as other:
         ask(other, get())
         time.sleep(SOON_S)
-        said = stop(other)
+        output = stop(other)
         other._out.seek(0)
         printed = other._out.read()
-    if said or b"GET" in printed:
+    if output or b"GET" in printed:
         raise Unmet("there is a line, though nobody asked for it")
 
 
 def standard_output(server: Server) -> None:
-    with again(server, "--access-log", "-") as other:
+    with repeated(server, "--access-log", "-") as other:
         ask(other, get())
         stop(other)
         other._out.seek(0)
@@ -672,15 +672,15 @@ def error_log_of_json(server: Server) -> None:
     must_have_full()
     with logging(server) as (_, file):
         errors = file.with_name("error.log")
-        with again(server, "--error-log", str(errors), "--log-format", "json", "--log-level",
-                   "info", "--access-log", "/dev/full") as other:
+        with repeated(server, "--error-log", str(errors), "--log-format", "json", "--log-level",
+                      "info", "--access-log", "/dev/full") as other:
             ask(other, get())
             if stop(other):
                 raise Unmet("something was said on standard error")
-        said = [json.loads(line) for line in whole(errors.read_bytes())]
-    if any(list(one) != ["time", "level", "message"] for one in said):
-        raise Unmet(f"the error log holds {said[0]}")
-    if lost(" ".join(one["message"] for one in said)) != 1:
+        output = [json.loads(line) for line in whole(errors.read_bytes())]
+    if any(list(one) != ["time", "level", "message"] for one in output):
+        raise Unmet(f"the error log holds {output[0]}")
+    if lost(" ".join(one["message"] for one in output)) != 1:
         raise Unmet("it does not tell of the line that was lost")
-    if {one["level"] for one in said} != {"error", "info"}:
+    if {one["level"] for one in output} != {"error", "info"}:
         raise Unmet("it tells of nothing but what went wrong")

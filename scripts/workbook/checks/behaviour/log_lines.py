@@ -41,14 +41,14 @@ def combined(text: bytes) -> Line:
 
 def of_json(text: bytes) -> Line:
     try:
-        said = json.loads(text.decode("ascii"))
+        output = json.loads(text.decode("ascii"))
     except ValueError as error:
         raise Unmet(f"this is no JSON ({error}): {text[:300]!r}") from None
-    if not isinstance(said, dict) or list(said) != KEYS or not TIME.fullmatch(said["time"]):
+    if not isinstance(output, dict) or list(output) != KEYS or not TIME.fullmatch(output["time"]):
         raise Unmet(f"this is not the object that it should be: {text[:300]!r}")
-    request, referer, agent = (None if said[key] is None else said[key].encode("latin-1")
+    request, referer, agent = (None if output[key] is None else output[key].encode("latin-1")
                                for key in ("request", "referer", "user_agent"))
-    return Line(request, said["status"], said["bytes"], referer, agent, said["address"])
+    return Line(request, output["status"], output["bytes"], referer, agent, output["address"])
 
 
 READERS: dict[str, Callable[[bytes], Line]] = {"combined": combined, "json": of_json}
@@ -67,9 +67,9 @@ def read(files: Iterable[Path] | Path, form: str = "combined") -> list[Line]:
     return [READERS[form](text) for file in paths for text in whole(file.read_bytes())]
 
 
-def lost(said: str) -> int:
+def lost(output: str) -> int:
     """How many lines an error log tells that there would be."""
-    return sum(map(int, LOST.findall(said)))
+    return sum(map(int, LOST.findall(output)))
 
 
 def _text(escaped: bytes) -> bytes | None:

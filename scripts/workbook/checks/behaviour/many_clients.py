@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbook.checks.behaviour.kept import GET, LAST, chain, echo, in_turn
 from workbook.checks.behaviour.rows import HOST, Case, noise, post, row
+from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, in_sequence
 from workbook.servers.client import Await, HalfClose, Vanish
 
 
 def cases() -> Iterator[Case]:
-    asked = in_turn(*[GET] * 20, LAST)
+    asked = in_sequence(*[GET] * 20, LAST)
     answers = chain(*[GET] * 20, LAST)[1]
     for what, steps, count in [
         ("a-thousand-silent", (), 1000),

@@ -16,9 +16,9 @@ from workbook.checks.behaviour.alone import (
     have_the_page,
     must_be_plain,
 )
-from workbook.checks.behaviour.kept import GET, sink
+from workbook.checks.behaviour.pausing_clients import OF_ALL, PausingClient, connection
 from workbook.checks.behaviour.rows import MIB, Case, Unable, Unmet, get
-from workbook.checks.behaviour.visitors import OF_ALL, Visitor, visit
+from workbook.checks.behaviour.unchanged import GET, sink
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
@@ -32,18 +32,18 @@ QUIET_S = 0.2  # a socket that takes nothing for so long is full
 BODY = 8 * MIB
 BODIES = 16
 IDLE_S = 5.0  # in which a worker that gives memory back when it sweeps does so several times
-TURNS = 20
+ITERATIONS = 20
 PAGE = 4096  # the smallest there is: with larger ones fewer faults do
-LEAST = 64  # bytes: less than what is kept of a client, more than chance adds
+MINIMUM = 64  # bytes: less than what is kept of a client, more than chance adds
 
 
 def cases() -> Iterator[Case]:
-    for what, visitor in zip(("answered", "refused", "left", "reset"), OF_ALL, strict=True):
+    for what, pausing_client in zip(("answered", "refused", "left", "reset"), OF_ALL, strict=True):
         yield alone(f"two-thousand-{what}", "malloc(3), free",
-                    f"{FIRST} clients come one after another, each of which {visitor.does}; then "
+                    f"{FIRST} clients come one after another, each of which {pausing_client.does}; then "
                     f"{CLIENTS} more, and if need be {CLIENTS} again",
-                    f"the {CLIENTS} leave less than {LEAST} bytes each in the server's memory",
-                    partial(comes_back, visitor=visitor))
+                    f"the {CLIENTS} leave less than {MINIMUM} bytes each in the server's memory",
+                    partial(returns, pausing_client=pausing_client))
     yield alone("pipelines-unread", "tcp(7)",
                 f"{GREEDY} clients send all the requests that they can, and read no answer",
                 f"the server holds less than {ENOUGH // 1024} KiB for each", unread, level=6)
@@ -53,22 +53,22 @@ def cases() -> Iterator[Case]:
                 f"within {IDLE_S:g} s of rest the server has no body's memory left",
                 rush_of_bodies, level=8)
     yield alone("body-after-body", "jemalloc(3), opt.dirty_decay_ms",
-                f"a client sends {TURNS} bodies of {BODY // MIB} MiB, one after another",
+                f"a client sends {ITERATIONS} bodies of {BODY // MIB} MiB, one after another",
                 "the server finds at least half of their pages in its memory", body_after_body,
                 level=8)
 
 
-def comes_back(server: Server, visitor: Visitor, sources: Iterator[str] = repeat(""),
-               least: int = LEAST) -> None:
+def returns(server: Server, pausing_client: PausingClient, sources: Iterator[str] = repeat(""),
+            minimum: int = MINIMUM) -> None:
     must_be_plain(server)
-    visit(server, visitor, FIRST, sources)
+    connection(server, pausing_client, FIRST, sources)
     for _ in range(ROUNDS):
         before = server.own_bytes()
-        visit(server, visitor, CLIENTS, sources)
-        left = left_over(server, before, CLIENTS * least) / CLIENTS
-        if left < least:
+        connection(server, pausing_client, CLIENTS, sources)
+        left = left_over(server, before, CLIENTS * minimum) / CLIENTS
+        if left < minimum:
             return
-    raise Unmet(f"each client that {visitor.does} left {left:,.0f} bytes behind")
+    raise Unmet(f"each client that {pausing_client.does} left {left:,.0f} bytes behind")
 
 
 def unread(server: Server) -> None:
@@ -105,9 +105,9 @@ def body_after_body(server: Server) -> None:
     sent, answer = sink(bytes(BODY))
     before = page_faults(server)
     with connected(server, 1) as (client,):
-        for turn in range(TURNS):
-            has(client, sent, answer, after=turn * answer)
-    faults = (page_faults(server) - before) / TURNS
+        for iteration in range(ITERATIONS):
+            has(client, sent, answer, after=iteration * answer)
+    faults = (page_faults(server) - before) / ITERATIONS
     if faults > BODY / PAGE / 2:
         raise Unmet(f"each cost {faults:,.0f} page faults")
 

@@ -68,12 +68,12 @@ def cases() -> Iterator[Case]:
     for pair in permutations(FIELD_FAULTS, 2):
         first, second = sorted(pair, key=FIELD_FAULTS.index)
         if pair[0] != LARGE and not {*pair} <= {*FRAMINGS}:
-            stands = "" if pair[0] == first else "-that-stands-first"
-            yield refused(first, second, head({}, pair[0].text + pair[1].text), stands)
+            position = "" if pair[0] == first else "-that-stands-first"
+            yield refused(first, second, head({}, pair[0].text + pair[1].text), position)
 
 
-def refused(first: Fault, second: Fault, sent: bytes, stands: str = "") -> Case:
-    return row(f"{first.what}-before-{second.what}{stands}", sent, first.verdict,
+def refused(first: Fault, second: Fault, sent: bytes, position: str = "") -> Case:
+    return row(f"{first.what}-before-{second.what}{position}", sent, first.verdict,
                "RFC 9110 §15.5, §15.6")
 
 

@@ -14,21 +14,21 @@ from time import monotonic, sleep
 
 from workbook.checks.behaviour import buffered, rates
 from workbook.checks.behaviour.alone import (
-    PATIENCE_S,
+    TIMEOUT_S,
     alone,
     connected,
     have_the_page,
+    must_be_idle,
     must_end,
-    must_rest,
 )
 from workbook.checks.behaviour.deadlines import Limits
-from workbook.checks.behaviour.kept import GET, LAST
-from workbook.checks.behaviour.memory import comes_back
+from workbook.checks.behaviour.memory import returns
+from workbook.checks.behaviour.pausing_clients import ANSWERED, PausingClient
 from workbook.checks.behaviour.rows import (
     BAD,
     HOST,
+    NO_SLOT,
     PAGE_ANSWER,
-    NO_PLACE,
     Case,
     Unable,
     Unmet,
@@ -36,8 +36,8 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
 )
-from workbook.checks.behaviour.start import again, started_in_vain, told
-from workbook.checks.behaviour.visitors import ANSWERED, Visitor
+from workbook.checks.behaviour.start import repeated, reported, started_in_vain
+from workbook.checks.behaviour.unchanged import GET, LAST
 from workbook.machine import network
 from workbook.servers.client import Await, Client, HalfClose, Step, Vanish, readable
 from workbook.servers.process import Server
@@ -55,31 +55,31 @@ MANY_THREADS = 130  # more than find enough in 64 MiB
 ENTRY = 32  # bytes: less than what it takes to remember an address
 # Who is in its next head is not idle: that limit may be short.
 STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
-TOLD = ((NO_PLACE, "closed"),)
-NOBODY_HEARS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
-TURNED_AWAY = Visitor("is turned away", (), NO_PLACE)
-HERE, THERE, ELSEWHERE, NOWHERE = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
+REPORTED = ((NO_SLOT, "closed"),)
+WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
+TURNED_AWAY = PausingClient("is turned away", (), NO_SLOT)
+HERE, PRESENT, OTHER_BUILDS, NOWHERE = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
 NETWORK, NEXT_NETWORK = "fd00:0:0:1::", "fd00:0:0:2::"
 TOO_LARGE = "99999999999999999999999"
 NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
 
 
 def cases() -> Iterator[Case]:
-    yield from places()
-    yield from turned_away()
+    yield from locations()
+    yield from rejected()
     yield from addresses()
     yield from ends()
     yield from buffered.cases()
     yield from rates.cases()
 
 
-def places() -> Iterator[Case]:
+def locations() -> Iterator[Case]:
     for threads in (1, 2, 4):
         yield alone(f"counted-by-{threads}", STATUS,
                     f"the server is started with --threads {threads} --max-clients {CLIENTS}; so "
                     f"many get the page and stay; {MORE} more connect",
                     "503, with Retry-After, and the end for the others; the first are served on",
-                    more_than_clients, arguments=("--threads", str(threads), *at_most(CLIENTS)))
+                    more_than_clients, arguments=("--threads", str(threads), *maximum_rate(CLIENTS)))
     soon = Limits(idle=1, progress=1, linger=1)
     body = noise(300_000)
     for what, does, limits, steps, closes in [
@@ -101,28 +101,28 @@ def places() -> Iterator[Case]:
                     f"{CLIENTS} clients, for whom there is place, have the page; then each {does}",
                     f"{CLIENTS} others are served in their place, and no more",
                     partial(give_back, steps=steps, closes=closes),
-                    arguments=(*at_most(CLIENTS), *limits.option()))
+                    arguments=(*maximum_rate(CLIENTS), *limits.option()))
 
 
-def turned_away() -> Iterator[Case]:
+def rejected() -> Iterator[Case]:
     yield alone("rush", STATUS, f"there is place for {OF_THEM} clients; {RUSH} connect at once",
                 f"{OF_THEM} are served, all others get 503 and the end", rush,
-                arguments=at_most(OF_THEM))
+                arguments=maximum_rate(OF_THEM))
     yield alone("turned-away-do-not-count", STATUS,
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close, as many send a request at once; then the first leave",
                 f"none of the others is served before, and {CLIENTS} are afterwards",
-                do_not_count, arguments=at_most(CLIENTS))
+                do_not_count, arguments=maximum_rate(CLIENTS))
     yield alone("turned-away-leave-nothing", "close(2), malloc(3)",
                 f"there is place for {CLIENTS} clients, who are served, and the server may have 64 "
                 "descriptors; thousands are turned away, one after another",
                 "less than 64 bytes of memory are left of each; the first are served on",
-                leave_nothing, 64, arguments=(*at_most(CLIENTS), *Limits(idle=600).option()))
+                leave_nothing, 64, arguments=(*maximum_rate(CLIENTS), *Limits(idle=600).option()))
     yield alone("flood-beside-one", STATUS,
                 f"there is place for one client, which asks {ASKS} times; after each of its "
                 f"requests {FLOOD} others are turned away",
                 f"{ASKS} answers for the one; then the server has nothing to do", flood,
-                arguments=at_most(1))
+                arguments=maximum_rate(1))
 
 
 def addresses() -> Iterator[Case]:
@@ -140,7 +140,7 @@ def addresses() -> Iterator[Case]:
                 f"are served; of the first one, and of a fourth, {MORE} each are turned away; "
                 "those of the third leave",
                 f"{EACH} of the fourth are served in their place: who was turned away is not "
-                "counted", of_both, arguments=(*each(EACH), *at_most(3 * EACH)))
+                "counted", of_both, arguments=(*each(EACH), *maximum_rate(3 * EACH)))
     yield alone("any-number-of-one-address", STATUS,
                 f"the server is started with --per-address {EACH} --per-address 0; {MORE} clients "
                 "come from one address", "all are served", any_number,
@@ -166,7 +166,7 @@ def ends() -> Iterator[Case]:
     yield alone("stops-while-full", "signal(7)",
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
-                arguments=at_most(CLIENTS))
+                arguments=maximum_rate(CLIENTS))
     yield alone("very-many-threads", "the chapter's page",
                 f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
                 "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
@@ -185,7 +185,7 @@ def very_many_threads(server: Server) -> None:
         have_the_page(clients)
 
 
-def at_most(clients: int) -> tuple[str, str]:
+def maximum_rate(clients: int) -> tuple[str, str]:
     return "--max-clients", str(clients)
 
 
@@ -201,29 +201,29 @@ def must_be_turned_away(server: Server, number: int = 1, source: str = "") -> No
 def are_turned_away(clients: Sequence[Client]) -> None:
     for client in clients:
         received = client.finish()
-        if (received.raw, received.end) not in (NOBODY_HEARS if client.secure else TOLD):
+        if (received.raw, received.end) not in (WITHOUT_READERS if client.secure else REPORTED):
             raise Unmet(f"one that came when there was no place got {received.raw[:120]!r}; then "
                         "its connection was "
                         f"{'still open' if received.end == 'timeout' else received.end}")
 
 
 @contextmanager
-def has_places(server: Server, number: int, source: str = "") -> Iterator[None]:
+def has_slots(server: Server, number: int, source: str = "") -> Iterator[None]:
     """So many newcomers are served and stay, some perhaps when the server has seen others go; and
     the next is turned away.
     """
     with ExitStack() as stack:
-        deadline = monotonic() + PATIENCE_S
-        for place in range(number):
-            while not _comes_in(stack, server, source):
+        deadline = monotonic() + TIMEOUT_S
+        for location in range(number):
+            while not _is_admitted(stack, server, source):
                 if monotonic() > deadline:
-                    raise Unmet(f"{place} of {number} places were free")
+                    raise Unmet(f"{location} of {number} places were free")
                 sleep(SOON_S)
         must_be_turned_away(server, source=source)
         yield
 
 
-def _comes_in(stack: ExitStack, server: Server, source: str) -> bool:
+def _is_admitted(stack: ExitStack, server: Server, source: str) -> bool:
     (client,) = stack.enter_context(connected(server, 1, source=source))
     client.perform(STAYS)
     return not client.ended
@@ -242,13 +242,13 @@ def give_back(server: Server, steps: tuple[Step, ...], closes: bool) -> None:
             client.perform((GET[0], Await(GET[1]), *steps))
             if closes:
                 client.close()
-        with has_places(server, CLIENTS):
+        with has_slots(server, CLIENTS):
             pass
 
 
 def rush(server: Server) -> None:
     with connected(server, RUSH) as clients:
-        inside, deadline = clients, monotonic() + PATIENCE_S
+        inside, deadline = clients, monotonic() + TIMEOUT_S
         while len(inside) > OF_THEM and monotonic() < deadline:
             for client in readable(inside, SOON_S):
                 client.receive_for(SOON_S)
@@ -264,62 +264,62 @@ def do_not_count(server: Server) -> None:
         have_the_page(clients)
         with connected(server, MORE) as others:
             are_turned_away(others)
-            ask_in_vain(server)
+            request_in_vain(server)
             for client in clients:
                 client.close()
-            with has_places(server, CLIENTS):
+            with has_slots(server, CLIENTS):
                 pass
 
 
-def ask_in_vain(server: Server) -> None:
+def request_in_vain(server: Server) -> None:
     """Closing a socket that holds unread bytes resets it (RFC 9112 §9.6): they may hear nothing."""
     with connected(server, MORE) as clients:
         for client in clients:
             client.perform((post(noise(100_000)),))
         for client in clients:
-            if (got := client.finish().raw) not in (b"", NO_PLACE):
+            if (got := client.finish().raw) not in (b"", NO_SLOT):
                 raise Unmet(f"one that came when there was no place got {got[:120]!r}")
 
 
 def leave_nothing(server: Server) -> None:
-    with connected(server, CLIENTS, patience_s=LONG_S) as clients:
+    with connected(server, CLIENTS, timeout_s=LONG_S) as clients:
         have_the_page(clients)
-        comes_back(server, TURNED_AWAY)
+        returns(server, TURNED_AWAY)
         have_the_page(clients, times=2)
 
 
 def flood(server: Server) -> None:
-    with connected(server, 1, patience_s=LONG_S) as clients:
+    with connected(server, 1, timeout_s=LONG_S) as clients:
         for number in range(1, ASKS + 1):
             have_the_page(clients, times=number)
             must_be_turned_away(server, FLOOD)
-        must_rest(server)
+        must_be_idle(server)
 
 
 def of_one_address(server: Server) -> None:
-    must_be_ours(HERE, THERE)
+    must_be_ours(HERE, PRESENT)
     for _ in range(2):
-        with has_places(server, EACH, HERE), has_places(server, EACH, THERE):
+        with has_slots(server, EACH, HERE), has_slots(server, EACH, PRESENT):
             pass
 
 
 def by_four(server: Server) -> None:
-    must_be_ours(HERE, THERE)
+    must_be_ours(HERE, PRESENT)
     with connected(server, CLIENTS, source=HERE) as clients:
         have_the_page(clients)
         must_be_turned_away(server, MORE, HERE)
-        with connected(server, 1, source=THERE) as other:
+        with connected(server, 1, source=PRESENT) as other:
             have_the_page(other)
         have_the_page(clients, times=2)
 
 
 def of_both(server: Server) -> None:
-    must_be_ours(HERE, THERE, ELSEWHERE, NOWHERE)
-    with has_places(server, EACH, HERE), has_places(server, EACH, THERE):
+    must_be_ours(HERE, PRESENT, OTHER_BUILDS, NOWHERE)
+    with has_slots(server, EACH, HERE), has_slots(server, EACH, PRESENT):
         must_be_turned_away(server, MORE, HERE)
-        with has_places(server, EACH, ELSEWHERE):
+        with has_slots(server, EACH, OTHER_BUILDS):
             must_be_turned_away(server, MORE, NOWHERE)
-        with has_places(server, EACH, NOWHERE):
+        with has_slots(server, EACH, NOWHERE):
             pass
 
 
@@ -329,10 +329,10 @@ def any_number(server: Server) -> None:
 
 
 def are_forgotten(server: Server) -> None:
-    must_be_ours(HERE, THERE, ELSEWHERE)
+    must_be_ours(HERE, PRESENT, OTHER_BUILDS)
     with connected(server, 1) as clients:
         have_the_page(clients)
-        comes_back(server, ANSWERED, map(loopback, count()), ENTRY)
+        returns(server, ANSWERED, map(loopback, count()), ENTRY)
 
 
 def loopback(number: int) -> str:
@@ -343,20 +343,20 @@ def loopback(number: int) -> str:
 def of_one_network(server: Server) -> None:
     if not network.add_addresses(*(f"{NETWORK}{i}" for i in (1, 2, 3)), f"{NEXT_NETWORK}1"):
         raise Unable("it takes a loopback network of our own, with IPv6")
-    with again(server, "--host", "::1", *each(EACH)) as other, \
+    with repeated(server, "--host", "::1", *each(EACH)) as other, \
             connected(other, 1, source=f"{NETWORK}1") as one, \
             connected(other, 1, source=f"{NETWORK}2") as two:
         have_the_page([*one, *two])
         must_be_turned_away(other, 1, f"{NETWORK}3")
-        with has_places(other, EACH, f"{NEXT_NETWORK}1"), has_places(other, EACH, "::1"):
+        with has_slots(other, EACH, f"{NEXT_NETWORK}1"), has_slots(other, EACH, "::1"):
             pass
 
 
 def of_mapped_addresses(server: Server) -> None:
-    must_be_ours(HERE, THERE, "::1")
-    with again(server, "--host", "::", *each(EACH)) as other:
+    must_be_ours(HERE, PRESENT, "::1")
+    with repeated(server, "--host", "::", *each(EACH)) as other:
         other.host = HERE
-        with has_places(other, EACH, HERE), has_places(other, EACH, THERE):
+        with has_slots(other, EACH, HERE), has_slots(other, EACH, PRESENT):
             pass
 
 
@@ -385,4 +385,4 @@ def bad_values(server: Server, option: str, values: Sequence[str]) -> None:
         if code is None:
             raise Unmet(f"with “{value}” it did not end")
         if code != 1 or out or option not in err:
-            raise Unmet(f"with “{value}” {told(code, out, err)}")
+            raise Unmet(f"with “{value}” {reported(code, out, err)}")

@@ -6,20 +6,6 @@ import random
 from collections.abc import Iterator
 
 from workbook.checks.behaviour.alone import alone, connected, must_be_plain
-from workbook.checks.behaviour.kept import (
-    ASKS,
-    GET,
-    HEAD,
-    LAST,
-    LOST,
-    TOO_MUCH,
-    Exchange,
-    chain,
-    echo,
-    page,
-    pieces,
-    sink,
-)
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -39,6 +25,20 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
     row,
+)
+from workbook.checks.behaviour.unchanged import (
+    ASKS,
+    GET,
+    HEAD,
+    LAST,
+    LOST,
+    TOO_MUCH,
+    Exchange,
+    chain,
+    echo,
+    page,
+    pieces,
+    sink,
 )
 from workbook.servers.client import Await, HalfClose, Pause
 from workbook.servers.process import Server

@@ -30,7 +30,7 @@ PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
     ("unit-in-capitals", "BYTES=0-99", (0, 99), "RFC 9110 §14.1"),
     ("zeros-before", "bytes=000-0099", (0, 99), "RFC 9110 §14.1.1"),
 )
-BEHIND_THE_END = (
+AFTER_THE_END = (
     ("begins-at-the-end", "bytes=1500-", "RFC 9110 §14.1.2, §15.5.17"),
     ("begins-far-behind", f"bytes={HUGE}-", "RFC 9110 §14.1.2, §15.5.17"),
     ("begins-and-ends-behind", "bytes=1500-1600", "RFC 9110 §14.1.2, §15.5.17"),
@@ -57,7 +57,7 @@ def cases() -> Iterator[Case]:
         yield talk(what, f"GET /{FILE}, of {SIZE} bytes, with Range: {value}",
                    f"206 with Content-Range: bytes {first}-{last}/{SIZE}, and these bytes", reference,
                    partial(part, value=value, first=first, last=last))
-    for what, value, reference in BEHIND_THE_END:
+    for what, value, reference in AFTER_THE_END:
         yield talk(what, f"GET /{FILE}, of {SIZE} bytes, with Range: {value}",
                    f"416 with Content-Range: bytes */{SIZE}", reference,
                    partial(unsatisfiable, value=value))

@@ -13,19 +13,18 @@ from workbook.checks.behaviour.alone import alone, connected
 from workbook.checks.behaviour.deadlines import (
     BIT,
     ENOUGH_S,
+    ITERATIONS,
     LEAVES_S,
     NOW_AND_THEN,
     SERVED,
     SHORT_S,
     STAYS_S,
-    TURNS,
     Limits,
     bit_by_bit,
     cut_off,
     limited,
     stays,
 )
-from workbook.checks.behaviour.kept import GET, LAST, chain, echo, sink
 from workbook.checks.behaviour.rows import (
     HOST,
     MIB,
@@ -38,6 +37,7 @@ from workbook.checks.behaviour.rows import (
     post,
     sunk,
 )
+from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, sink
 from workbook.servers.client import Await, Pause, Step
 from workbook.servers.process import Server
 
@@ -54,7 +54,7 @@ def cases() -> Iterator[Case]:
     yield from timeouts()
 
 
-def at_least(rate: int) -> tuple[str, str]:
+def minimum_rate(rate: int) -> tuple[str, str]:
     return "--min-rate", str(rate)
 
 
@@ -70,15 +70,15 @@ def bodies() -> Iterator[Case]:
         yield limited(f"slow-{what}", Limits(progress=SHORT_S), "a client sends a body, some bytes "
                       "four times a second", CUT_OFF,
                       partial(cut_off, begins=(begins,), drip=drip))
-    options = (*at_least(FAST), *Limits(progress=SHORT_S).option())
+    options = (*minimum_rate(FAST), *Limits(progress=SHORT_S).option())
     yield alone("not-fast-enough", "RFC 9112 §9.5", f"the server is started with "
                 f"{' '.join(options)}; a client sends a body, a kilobyte four times a second",
                 CUT_OFF, partial(cut_off, begins=(post(b"", b"/sink", HOST, length),),
                                  drip=b"x" * 1000), arguments=options)
     half = noise(500)
-    whole = half * TURNS
+    whole = half * ITERATIONS
     in_time: tuple[Step, ...] = (post(b"", b"/sink", length=b"%d" % len(whole)),
-                                 *[step for _ in range(TURNS) for step in (half, NOW_AND_THEN)])
+                                 *[step for _ in range(ITERATIONS) for step in (half, NOW_AND_THEN)])
     for what, does, rate, steps, expect in [
         ("fast-enough", "sends a body, half a kilobyte four times a second", 1000, in_time,
          sunk(len(whole))),
@@ -92,7 +92,7 @@ def bodies() -> Iterator[Case]:
          *_always_in_a_body(noise(20))),
     ]:
         yield limited(what, Limits(progress=ENOUGH_S), f"a client {does}", SERVED,
-                      partial(stays, steps=steps, expect=expect), at_least(rate))
+                      partial(stays, steps=steps, expect=expect), minimum_rate(rate))
 
 
 def _in_halves(body: bytes) -> tuple[tuple[Step, ...], bytes]:
@@ -106,9 +106,9 @@ def _in_halves(body: bytes) -> tuple[tuple[Step, ...], bytes]:
 def _always_in_a_body(body: bytes) -> tuple[tuple[Step, ...], bytes]:
     sent, got = echo(body)
     steps: list[Step] = [sent[:-1]]
-    for _ in range(TURNS):
+    for _ in range(ITERATIONS):
         steps += [sent[-1:] + sent[:-1], NOW_AND_THEN]
-    return (*steps, sent[-1:] + LAST[0]), got * (TURNS + 1) + PAGE_ANSWER
+    return (*steps, sent[-1:] + LAST[0]), got * (ITERATIONS + 1) + PAGE_ANSWER
 
 
 def answers() -> Iterator[Case]:
@@ -120,7 +120,7 @@ def answers() -> Iterator[Case]:
         ("answer-at-any-rate", Limits(progress=ENOUGH_S), 0, SERVED, reads_fast_enough),
     ]:
         yield limited(what, limits, f"{reads} for {STAYS_S:g} s", expected, perform,
-                      at_least(rate), site=large_file)
+                      minimum_rate(rate), site=large_file)
 
 
 def large_file(folder: Path) -> None:
@@ -140,7 +140,7 @@ def reads_fast_enough(server: Server) -> None:
 
 def _read_slowly(server: Server, seconds: float) -> int:
     """How many bytes came when it read so long some of them, then all."""
-    with connected(server, 1, narrow=True, patience_s=LONG_S) as (client,):
+    with connected(server, 1, narrow=True, timeout_s=LONG_S) as (client,):
         client.perform((get(b"/" + FILE.encode()),))
         for number in range(1, int(seconds / NOW_AND_THEN.seconds) + 1):
             client.receive_in_all(number * BIT)
@@ -159,7 +159,7 @@ def timeouts() -> Iterator[Case]:
         yield _timed(f"timeout-{what}", options, "a client is silent"
                      + (" after an answer" if begins else ""), CUT_OFF,
                      partial(cut_off, begins=begins, drip=b""))
-    drips = tuple(step for _ in range(TURNS) for step in (b"x", NOW_AND_THEN))
+    drips = tuple(step for _ in range(ITERATIONS) for step in (b"x", NOW_AND_THEN))
     sent, got = chain(GET, LAST)
     slow_head: tuple[Step, ...] = (sent[:-2] + b"X: ", *drips, b"\r\n\r\n")
     for what, options, does, steps, expect in [

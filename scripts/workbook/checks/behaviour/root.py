@@ -16,7 +16,7 @@ from pathlib import Path
 from subprocess import run
 
 from workbook.checks.behaviour import files, paths, site, start, suite
-from workbook.checks.behaviour.alone import PATIENCE_S, alone, connected, must_rest
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, must_be_idle
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.descriptors import receive_until_quiet
 from workbook.checks.behaviour.rows import (
@@ -39,11 +39,11 @@ from workbook.servers.client import Await, exchange
 from workbook.servers.process import Server
 
 FEW_DESCRIPTORS = 48
-NOBODY = 65_534
+NO_CLIENTS = 65_534
 SMALL = b"small\n"
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
 UNAVAILABLE = b"HTTP/1.1 503 "
-STANDS_STILL_S = 3.2  # a clock that is looked at once a second is another then
+FROZEN_S = 3.2  # a clock that is looked at once a second is another then
 
 
 def make(root: Path) -> None:
@@ -65,7 +65,7 @@ def cases() -> Iterator[Case]:
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
-    yield alone("date", "RFC 9110 §6.6.1", f"two requests, with {STANDS_STILL_S:g} s between them",
+    yield alone("date", "RFC 9110 §6.6.1", f"two requests, with {FROZEN_S:g} s between them",
                 "each answer's Date is the time, as an IMF-fixdate", date, site=make)
     yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
@@ -102,7 +102,7 @@ def refused(server: Server, what: str) -> None:
     if code is None:
         raise Unmet("it was started" if out else "it did not end")
     if code != 1 or out or "--root" not in err or named not in err:
-        raise Unmet(start.told(code, out, err))
+        raise Unmet(start.reported(code, out, err))
 
 
 def without_rights(server: Server) -> tuple[str, ...]:
@@ -111,14 +111,14 @@ def without_rights(server: Server) -> tuple[str, ...]:
         return ()
     if not shutil.which("setpriv"):
         raise Unable("no setpriv(1) here, and root may read everything")
-    wrapper = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    wrapper = ("setpriv", f"--reuid={NO_CLIENTS}", f"--regid={NO_CLIENTS}", "--clear-groups")
     if run([*wrapper, server.command[0], "--help"], capture_output=True).returncode != 0:
         raise Unable("nobody but root may run this program where it stands")
     return wrapper
 
 
 def ask(server: Server, request: bytes) -> bytes:
-    return exchange((server.host, server.port), (request,), PATIENCE_S).data
+    return exchange((server.host, server.port), (request,), TIMEOUT_S).data
 
 
 def without_an_index(server: Server) -> None:
@@ -129,18 +129,18 @@ def without_an_index(server: Server) -> None:
 
 
 def date(server: Server) -> None:
-    for pause_s in (0, STANDS_STILL_S):
+    for pause_s in (0, FROZEN_S):
         time.sleep(pause_s)
         for request in (get(), get(b"/small.bin"), get(b"/nowhere")):
             before = time.time()
-            received = exchange((server.host, server.port), (request,), PATIENCE_S)
+            received = exchange((server.host, server.port), (request,), TIMEOUT_S)
             head = received.raw.partition(b"\r\n\r\n")[0].decode("latin-1")
-            said = [line[6:] for line in head.splitlines() if line.startswith("Date: ")]
-            if len(said) != 1:
-                raise Unmet(f"the answer has {len(said)} Date fields")
-            behind_s = before - parsedate_to_datetime(said[0]).timestamp()
-            if not before - time.time() - 1 <= behind_s < STANDS_STILL_S - 0.2:
-                raise Unmet(f"it was {behind_s:.1f} s late: {said[0]}")
+            output = [line[6:] for line in head.splitlines() if line.startswith("Date: ")]
+            if len(output) != 1:
+                raise Unmet(f"the answer has {len(output)} Date fields")
+            after_s = before - parsedate_to_datetime(output[0]).timestamp()
+            if not before - time.time() - 1 <= after_s < FROZEN_S - 0.2:
+                raise Unmet(f"it was {after_s:.1f} s late: {output[0]}")
 
 
 def out_of_descriptors(server: Server) -> None:
@@ -157,7 +157,7 @@ def out_of_descriptors(server: Server) -> None:
         received = first.received()
         if not received.data.startswith(sunk(0, STAYS) + UNAVAILABLE):
             raise Unmet(f"who asked for a file got {received.data[-60:]!r}")
-        must_rest(server)
+        must_be_idle(server)
         for client in (*others, *(client for client in clients if client not in served)):
             client.close()
     with connected(server, 1) as (client,):
@@ -174,7 +174,7 @@ def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Ser
     wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2",
                "-e", f"inject=openat2:error={error}")
     try:
-        with start.again(server, *arguments, wrapper=wrapper) as other:
+        with start.repeated(server, *arguments, wrapper=wrapper) as other:
             yield other
     except UserError as problem:
         if "ptrace" in problem.message:
@@ -184,17 +184,17 @@ def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Ser
 
 def unavailable(server: Server, error: str) -> None:
     with failing_openat2(server, error) as other:
-        must_say(other, UNAVAILABLE)
+        must_print(other, UNAVAILABLE)
         if ask(other, post(b"hello", b"/sink")) != sunk(5):
             raise Unmet("who asked for something else was not answered")
 
 
 def forbidden(server: Server) -> None:
     with failing_openat2(server, "EACCES") as other:
-        must_say(other, b"HTTP/1.1 404 ")
+        must_print(other, b"HTTP/1.1 404 ")
 
 
-def must_say(server: Server, status: bytes) -> None:
+def must_print(server: Server, status: bytes) -> None:
     """Asked for a file that it cannot open."""
     received = ask(server, get(b"/small.bin"))
     if received == SMALL_ANSWER:

@@ -68,8 +68,8 @@ EXPECTATION = refusal("417 Expectation Failed")
 FIELDS_TOO_LARGE = refusal("431 Request Header Fields Too Large")
 NOT_IMPLEMENTED = refusal("501 Not Implemented")
 VERSION = refusal("505 HTTP Version Not Supported")
-NO_PLACE = (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
-            b"Connection: close\r\n\r\n")  # ready made, from chapter 13 on
+NO_SLOT = (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+           b"Connection: close\r\n\r\n")  # ready made, from chapter 13 on
 
 
 class Unmet(Exception):
@@ -187,15 +187,15 @@ def bytewise(data: bytes, pause: Step = Pause(0.0002)) -> tuple[Step, ...]:
 
 
 def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ...],
-        reference: str, **rest: object) -> Case:
+        reference: str, **remainder: object) -> Case:
     """A case of its module's check. `sent` is one piece, or the steps to take. One that has to say
     its length must do so no longer where chunks are read.
     """
     steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
     answers = expect if isinstance(expect, tuple) else (expect,)
     if any(b"HTTP/1.1 411 " in answer for answer in answers[:1]):
-        rest = {"until": CHUNKS_LEVEL - 1, **rest}
-    return Case(what, steps, answers, reference, **rest)  # type: ignore
+        remainder = {"until": CHUNKS_LEVEL - 1, **remainder}
+    return Case(what, steps, answers, reference, **remainder)  # type: ignore
 
 
 def belonging(check: str, level: int, cases: Iterable[Case]) -> Iterator[Case]:

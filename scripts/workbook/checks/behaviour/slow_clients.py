@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from workbook.checks.behaviour.kept import (
-    ASKS,
-    GET,
-    LAST,
-    TOO_MUCH,
-    chain,
-    echo,
-    in_turn,
-    pieces,
-    sink,
-)
 from workbook.checks.behaviour.rows import (
     CONTINUE,
     HOST,
@@ -31,6 +20,17 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
     row,
+)
+from workbook.checks.behaviour.unchanged import (
+    ASKS,
+    GET,
+    LAST,
+    TOO_MUCH,
+    chain,
+    echo,
+    in_sequence,
+    pieces,
+    sink,
 )
 from workbook.servers.client import Await, HalfClose, Pause, Sip, Vanish
 
@@ -84,6 +84,6 @@ def cases() -> Iterator[Case]:
         ("vanishes-after-half-close", (large, HalfClose(), Await(b"200 OK"), Vanish())),
         ("vanishes-in-its-body", (post(noise(MIB), fields=HOST, length=b"2000000"), Vanish())),
     ]:
-        yield row(f"another-{what}", in_turn(GET, echo(noise(3000)), LAST),
+        yield row(f"another-{what}", in_sequence(GET, echo(noise(3000)), LAST),
                   chain(GET, echo(noise(3000)), LAST)[1], tcp,
                   neighbours=(steps,) * 6)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone, must_be_plain
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, must_be_plain
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
 from workbook.common import children
 from workbook.common.errors import UserError
@@ -22,7 +22,7 @@ from workbook.servers.process import Server, running
 FEW_THREADS, MORE_THREADS = 2, 5
 TWICE, LOOK_S = 2, 0.2
 TOO_MANY_THREADS = 64
-ROOM_KB = 64 * 1024  # for the stacks of some of them: 8 MiB each
+CAPACITY_KB = 64 * 1024  # for the stacks of some of them: 8 MiB each
 
 
 def cases() -> Iterator[Case]:
@@ -35,7 +35,7 @@ def cases() -> Iterator[Case]:
     yield alone("again-at-once", "socket(7), SO_REUSEADDR",
                 "a server answers a client and closes first, is stopped, and is started on the "
                 "same port", "it listens there, though that connection's TIME_WAIT is not over",
-                again_at_once)
+                immediately_repeated)
     yield alone("threads-by-default", "sched_getaffinity(2)",
                 "the server is started without --threads, and with --threads 1",
                 "the first has a thread for each processor", threads_by_default, level=4, until=4)
@@ -55,7 +55,7 @@ def port_taken(server: Server) -> None:
     if code is None:
         raise Unmet(f"two of them listen on port {server.port}" if out else "it did not end")
     if code != 1 or out or f"{server.host}:{server.port}" not in err:
-        raise Unmet(told(code, out, err))
+        raise Unmet(reported(code, out, err))
 
 
 def ipv6(server: Server) -> None:
@@ -64,10 +64,10 @@ def ipv6(server: Server) -> None:
     except OSError:
         raise Unable("this system has no IPv6 loopback") from None
     try:
-        with again(server, "--host", "::1") as other:
+        with repeated(server, "--host", "::1") as other:
             if other.host != "[::1]":
                 raise Unmet(f"it says that it listens on {other.address}")
-            with connect(("::1", other.port), PATIENCE_S) as client:
+            with connect(("::1", other.port), TIMEOUT_S) as client:
                 client.sendall(get())
                 answer = heads.plain(client.makefile("rb").read())
     except (UserError, OSError) as error:
@@ -76,10 +76,10 @@ def ipv6(server: Server) -> None:
         raise Unmet(f"{answer[:40]!r} came")
 
 
-def again_at_once(server: Server) -> None:
-    with again(server) as first:
+def immediately_repeated(server: Server) -> None:
+    with repeated(server) as first:
         port = first.port
-        with connect((first.host, port), PATIENCE_S) as client:
+        with connect((first.host, port), TIMEOUT_S) as client:
             try:
                 client.sendall(get())
                 while client.recv(65_536):
@@ -88,7 +88,7 @@ def again_at_once(server: Server) -> None:
                 raise Unmet(f"its client had no end of the answer: {error}") from None
         first.stop()
     try:
-        with again(server, "--port", str(port)) as second:
+        with repeated(server, "--port", str(port)) as second:
             if second.port != port:
                 raise Unmet(f"it listens on port {second.port}")
     except UserError as error:
@@ -97,11 +97,11 @@ def again_at_once(server: Server) -> None:
 
 def threads_by_default(server: Server) -> None:
     """There are those that the machine has, and those of them that the process may use."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     right = {os.cpu_count() or 1, available_cpus()}
     if 1 in right:
         raise Unable("with one processor the default cannot be told from --threads 1")
-    with running(Path(server.command[0])) as usual, again(server, "--threads", "1") as one:
+    with running(Path(server.command[0])) as usual, repeated(server, "--threads", "1") as one:
         while (more := usual.threads() - one.threads()) + 1 not in right:
             time.sleep(LOOK_S)
             if time.monotonic() > deadline:
@@ -111,9 +111,9 @@ def threads_by_default(server: Server) -> None:
 
 def threads_as_asked(server: Server) -> None:
     """Some may begin after it says that it is ready: what is right has to come, and to stay."""
-    deadline = time.monotonic() + PATIENCE_S
-    with again(server, "--threads", str(FEW_THREADS)) as few, \
-            again(server, "--threads", str(MORE_THREADS)) as more:
+    deadline = time.monotonic() + TIMEOUT_S
+    with repeated(server, "--threads", str(FEW_THREADS)) as few, \
+            repeated(server, "--threads", str(MORE_THREADS)) as more:
         right = 0
         while right < TWICE:
             time.sleep(LOOK_S)
@@ -125,16 +125,16 @@ def threads_as_asked(server: Server) -> None:
 
 def out_of_threads(server: Server) -> None:
     must_be_plain(server)
-    room = server.address_space() // 1024 + ROOM_KB
+    space = server.address_space() // 1024 + CAPACITY_KB
     code, out, err = started_in_vain(server, "--threads", str(TOO_MANY_THREADS), wrapper=(
-        "sh", "-c", f'ulimit -v {room} || exit 77; exec "$@"', "sh"))
+        "sh", "-c", f'ulimit -v {space} || exit 77; exec "$@"', "sh"))
     if code == 77:
         raise Unable("this system cannot limit a process's memory")
     if code != 1 or not err:
-        raise Unmet("it did not end" if code is None else told(code, out, err))
+        raise Unmet("it did not end" if code is None else reported(code, out, err))
 
 
-def again(server: Server, *arguments: str, wrapper: Sequence[str] = (),
+def repeated(server: Server, *arguments: str, wrapper: Sequence[str] = (),
           ) -> AbstractContextManager[Server]:
     """Another of the same; of an option that is given twice the last one counts."""
     return running(Path(server.command[0]), *server.command[1:], *arguments, wrapper=wrapper)
@@ -155,7 +155,7 @@ def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = ()
     return process.returncode, out, err
 
 
-def told(code: int, out: str, err: str) -> str:
-    said = "; ".join(f"on {name}: {text.strip()}" for name, text in
-                     (("stdout", out), ("stderr", err)) if text.strip())
-    return f"it ended with {code}, and said {said or 'nothing'}"
+def reported(code: int, out: str, err: str) -> str:
+    output = "; ".join(f"on {name}: {text.strip()}" for name, text in
+                       (("stdout", out), ("stderr", err)) if text.strip())
+    return f"it ended with {code}, and said {output or 'nothing'}"

@@ -9,22 +9,22 @@ from functools import partial
 
 from workbook.checks.behaviour.alone import END_S, alone, connected, have_the_page, must_end
 from workbook.checks.behaviour.deadlines import Limits
-from workbook.checks.behaviour.kept import GET
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet, echoed, get, noise, post
+from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Pause
 from workbook.servers.process import Server
 
 CUT = 20  # where a request is cut in two
 IDLE = 40  # so many that every worker has some of them
 READERS = 12
-REST = Pause(0.5)  # of a reader: less than the time that it has
+REMAINDER = Pause(0.5)  # of a reader: less than the time that it has
 
 
 def cases() -> Iterator[Case]:
     for name in ("SIGTERM", "SIGINT"):
         yield alone(f"{name.lower()}-and-nobody-there", "signal(7)", f"nobody is connected; {name}",
                     f"the server ends ({END_S:g} s are allowed), with 0",
-                    partial(nobody_there, name=name))
+                    partial(without_clients, name=name))
     yield alone("in-the-first-head", "signal(7)", f"a client sends {CUT} bytes of a request, and "
                 "no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
@@ -36,9 +36,9 @@ def cases() -> Iterator[Case]:
     ]:
         yield alone(what, "signal(7)", f"{readers} clients, one after another, have sent 300 kB to "
                     "/echo and read the first bytes of the answer; SIGTERM; after "
-                    f"{REST.seconds:g} s they read the rest",
+                    f"{REMAINDER.seconds:g} s they read the rest",
                     "all the bytes come; the server ends with 0",
-                    partial(readers_that_rest, readers=readers), level=level,
+                    partial(readers_that_pause, readers=readers), level=level,
                     arguments=arguments)
     half = f"a client has its page and sends {CUT} bytes of its next request"
     yield alone("half-a-request", "RFC 9112 §9.6",
@@ -51,7 +51,7 @@ def cases() -> Iterator[Case]:
                 half_a_request_for_ever, level=5)
 
 
-def nobody_there(server: Server, name: str) -> None:
+def without_clients(server: Server, name: str) -> None:
     os.kill(server.pid, signal.Signals[name])
     must_end(server, name)
 
@@ -63,13 +63,13 @@ def in_the_first_head(server: Server) -> None:
         must_end(server)
 
 
-def readers_that_rest(server: Server, readers: int) -> None:
+def readers_that_pause(server: Server, readers: int) -> None:
     body = noise(300_000)
     with connected(server, readers, narrow=True) as clients:
         for client in clients:
             client.perform((post(body), Await(b"200 OK")))
         server.ask_to_stop()
-        clients[0].perform((REST,))
+        clients[0].perform((REMAINDER,))
         received = [client.finish() for client in clients]
     for each in received:
         if each.data != echoed(body) or each.end != "closed":
@@ -90,8 +90,8 @@ def half_a_request(server: Server) -> None:
         received = half.finish()
         after = received.data.removeprefix(GET[1])
         if after != PAGE_ANSWER or received.end != "closed":
-            said = after.partition(b"\r\n\r\n")[0].decode("latin-1").replace("\r\n", ", ")
-            raise Unmet(f"the rest was sent, and {said or 'nothing'} came; then the connection "
+            output = after.partition(b"\r\n\r\n")[0].decode("latin-1").replace("\r\n", ", ")
+            raise Unmet(f"the rest was sent, and {output or 'nothing'} came; then the connection "
                         f"was {'still open' if received.end == 'timeout' else received.end}")
     must_end(server)
 

@@ -9,21 +9,12 @@ from time import monotonic
 
 from workbook.checks.behaviour import chunked
 from workbook.checks.behaviour.alone import (
-    PATIENCE_S,
+    TIMEOUT_S,
     alone,
     connected,
     have_the_page,
+    must_be_idle,
     must_be_plain,
-    must_rest,
-)
-from workbook.checks.behaviour.kept import (
-    ASKS,
-    GET,
-    LAST,
-    chain,
-    echo,
-    not_found,
-    sink,
 )
 from workbook.checks.behaviour.rows import (
     BYTES,
@@ -49,6 +40,15 @@ from workbook.checks.behaviour.rows import (
     post,
     row,
     sunk,
+)
+from workbook.checks.behaviour.unchanged import (
+    ASKS,
+    GET,
+    LAST,
+    chain,
+    echo,
+    not_found,
+    sink,
 )
 from workbook.servers.client import (
     Await,
@@ -76,7 +76,7 @@ OTHERS = 24
 
 def cases() -> Iterator[Case]:
     yield from before_the_end()
-    yield from nobody_wants()
+    yield from unwanted()
     yield from in_a_row()
     yield from slowly()
     yield alone("uploads-in-flat-memory", "RFC 9112 §6",
@@ -90,7 +90,7 @@ def cases() -> Iterator[Case]:
     yield alone("gone-in-its-echo", "RFC 9112 §9.5",
                 "sixty clients, every second in chunks, send half a body to /echo, have some of it "
                 "back and reset their connections, in a server with 64 descriptors",
-                "another one is served, and the server has nothing to do", gone_in_its_echo,
+                "another one is served, and the server has nothing to do", disconnected_in_its_echo,
                 few_descriptors=64)
 
 
@@ -122,7 +122,7 @@ def before_the_end() -> Iterator[Case]:
         CONTINUE + echoed_in_chunks(b"hello", STAYS) + PAGE_ANSWER, "RFC 9110 §10.1.1")
 
 
-def nobody_wants() -> Iterator[Case]:
+def unwanted() -> Iterator[Case]:
     """Bodies of requests that are answered without them."""
     reference = "RFC 9112 §9.3, §9.6"
     lost = not_found()
@@ -187,7 +187,7 @@ def in_a_row() -> Iterator[Case]:
     # so its end has to wait for them, with nothing left to receive; and not for a deadline.
     filling = noise(16_300)
     sent, expect = chain(*[GET] * 190, (post(filling), echoed(filling)))
-    yield row("ends-behind-what-may-wait", sent, expect, reference, timeout_s=PATIENCE_S)
+    yield row("ends-behind-what-may-wait", sent, expect, reference, timeout_s=TIMEOUT_S)
     closing = post(body, fields=USUAL)
     yield row("echo-that-closes", closing + NEXT, echoed(body), "RFC 9112 §9.6")
     yield row("chunks-that-close", chunked.post(chunks(body), b"/echo") + NEXT,
@@ -217,10 +217,10 @@ def anothers_bytes(address: tuple[str, int]) -> None:
     """So many others that each worker has some of them."""
     body, theirs = noise(MIB), b"\xff" * 100_000
     sent = post(body)
-    with Client(address, monotonic() + PATIENCE_S, narrow=True) as client:
+    with Client(address, monotonic() + TIMEOUT_S, narrow=True) as client:
         taken = client.offer(sent, QUIET_S)
         for _ in range(OTHERS):
-            if exchange(address, (post(theirs),), PATIENCE_S).data != echoed(theirs):
+            if exchange(address, (post(theirs),), TIMEOUT_S).data != echoed(theirs):
                 raise Unmet("another did not have its body back")
         client.perform((sent[taken:],))
         if client.finish().data != echoed(body):
@@ -231,22 +231,22 @@ def uploads(server: Server) -> None:
     must_be_plain(server)
     with connected(server, UPLOADS) as clients:
         have_the_page(clients)
-        before = most = server.own_bytes()
+        before = maximum = server.own_bytes()
         rests = []
         for number, client in enumerate(clients):
             body = bytes(1_000_000 + 8_000_000 * number // UPLOADS)
             whole = (chunked.post(chunks(body, 100_000), fields=HOST) if number % 2
                      else post(body, b"/sink", HOST))
             client.perform((whole[:BEGUN],))
-            most = max(most, server.own_bytes())
+            maximum = max(maximum, server.own_bytes())
             rests.append((whole[BEGUN:], sunk(len(body), STAYS)))
-        for client, (rest, got) in list(zip(clients, rests, strict=True))[:FINISHED]:
-            client.perform((rest, Await(GET[1] + got)))
+        for client, (remainder, got) in list(zip(clients, rests, strict=True))[:FINISHED]:
+            client.perform((remainder, Await(GET[1] + got)))
             if client.ended:
                 raise Unmet("a client was not answered, or closed after its answer")
-            most = max(most, server.own_bytes())
-    if most - before >= FLAT:
-        raise Unmet(f"it grew by {(most - before) / MIB:.1f} MiB")
+            maximum = max(maximum, server.own_bytes())
+    if maximum - before >= FLAT:
+        raise Unmet(f"it grew by {(maximum - before) / MIB:.1f} MiB")
 
 
 def echoes_unread(server: Server) -> None:
@@ -260,10 +260,10 @@ def echoes_unread(server: Server) -> None:
         held = (server.own_bytes() - before) / GREEDY
         if held >= ENOUGH:
             raise Unmet(f"it held {held / 1024:,.0f} KiB for each")
-        must_rest(server)
+        must_be_idle(server)
 
 
-def gone_in_its_echo(server: Server) -> None:
+def disconnected_in_its_echo(server: Server) -> None:
     body = bytes(100_000)
     for number in range(60):
         sent = (chunked.post(chunks(body, 9000), b"/echo", HOST) if number % 2
@@ -272,4 +272,4 @@ def gone_in_its_echo(server: Server) -> None:
             client.perform((sent[:50_000], Await(b"200 OK"), Vanish()))
     with connected(server, 1) as (other,):
         have_the_page([other])
-    must_rest(server)
+    must_be_idle(server)

@@ -161,7 +161,7 @@ class _Work:
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
                  level: int, patient: bool) -> None:
         self.level = level
-        self._order = {case.name: place for place, case in enumerate(cases)}
+        self._order = {case.name: location for location, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
         self.groups = {check: Group(check, size) for check, size in self._open.items()}
         self.together = deque(case for case in cases if not case.alone and not case.rooted)
@@ -449,10 +449,10 @@ def _problem(case: Case, received: Received) -> str:
     if case.expect == (b"",):
         return "an answer came where the connection should just have been closed"
     at = first_difference(nearest(case, received.data), received.data)
-    return f"the answer differs from byte {at} on" + (", told so" if is_told(received) else "")
+    return f"the answer differs from byte {at} on" + (", told so" if is_reported(received) else "")
 
 
-def is_told(received: Received) -> bool:
+def is_reported(received: Received) -> bool:
     """Whether something was taken away before it was compared."""
     return received.raw not in (b"", received.data)
 

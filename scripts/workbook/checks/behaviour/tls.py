@@ -17,21 +17,21 @@ from tempfile import TemporaryDirectory
 
 from workbook.checks.behaviour import tls_handshakes, tls_records
 from workbook.checks.behaviour.alone import alone
-from workbook.checks.behaviour.kept import GET, LAST
 from workbook.checks.behaviour.log import in_vain, until
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet
 from workbook.checks.behaviour.tls_clients import (
     VERSIONS,
     a_client,
+    connection,
     must_be,
     must_have,
     of,
     raw,
     s_client,
     secured,
-    visit,
 )
 from workbook.checks.behaviour.tls_handshakes import OLD, client_hello
+from workbook.checks.behaviour.unchanged import GET, LAST
 from workbook.servers import certificates, tls
 from workbook.servers.certificates import Pair
 from workbook.servers.client import Await
@@ -171,31 +171,31 @@ def options() -> Iterator[Case]:
 
 def by_cipher(server: Server, name: str) -> None:
     with secured(server) as other:
-        found = visit(other, of("1.2", ciphers=f"ECDHE-ECDSA-{name}"))
+        found = connection(other, of("1.2", ciphers=f"ECDHE-ECDSA-{name}"))
     must_have((found.version, found.cipher), ("TLSv1.2", f"ECDHE-ECDSA-{name}"), "it was")
 
 
 def by_suite(server: Server, name: str) -> None:
     with secured(server) as other:
-        said = s_client(other, "-tls1_3", "-ciphersuites", name, "-ign_eof")
-    if f"Cipher is {name}" not in said or "<h1>Hot Path</h1>" not in said:
-        raise Unmet(f"openssl s_client says: {said[-300:]}")
+        output = s_client(other, "-tls1_3", "-ciphersuites", name, "-ign_eof")
+    if f"Cipher is {name}" not in output or "<h1>Hot Path</h1>" not in output:
+        raise Unmet(f"openssl s_client says: {output[-300:]}")
 
 
 def server_prefers(server: Server) -> None:
     order = [f"ECDHE-ECDSA-{CIPHERS[i]}" for i in (1, 0, 2)]
     with secured(server) as other:
-        must_have(visit(other, of("1.2", ciphers=":".join(order))).cipher,
+        must_have(connection(other, of("1.2", ciphers=":".join(order))).cipher,
                   f"ECDHE-ECDSA-{CIPHERS[0]}", "TLS 1.2")
-        said = s_client(other, "-tls1_3", "-ciphersuites",
-                        ":".join((SUITES[1], SUITES[0], SUITES[2])), "-ign_eof")
-    if f"Cipher is {SUITES[0]}" not in said:
-        raise Unmet(f"openssl s_client says: {said[-300:]}")
+        output = s_client(other, "-tls1_3", "-ciphersuites",
+                          ":".join((SUITES[1], SUITES[0], SUITES[2])), "-ign_eof")
+    if f"Cipher is {SUITES[0]}" not in output:
+        raise Unmet(f"openssl s_client says: {output[-300:]}")
 
 
 def rsa(server: Server) -> None:
     with secured(server, pairs=[certificates.rsa()]) as other:
-        found = [visit(other, of(name)) for name in VERSIONS]
+        found = [connection(other, of(name)) for name in VERSIONS]
     must_have([one.cipher for one in found], [f"ECDHE-RSA-{CIPHERS[0]}", SUITES[0]], "it was")
     must_have({one.cert for one in found}, {certificates.rsa().der}, "the certificate")
 
@@ -206,14 +206,14 @@ def chained(server: Server) -> None:
         first, second = certificates.localhost(), certificates.other()
         cert.write_bytes(first.cert.read_bytes() + second.cert.read_bytes())
         with secured(server, pairs=[Pair(cert, first.key)]) as other:
-            said = s_client(other, "-showcerts", "-ign_eof")
-    must_have(said.count("BEGIN CERTIFICATE"), 2, "certificates that were sent")
+            output = s_client(other, "-showcerts", "-ign_eof")
+    must_have(output.count("BEGIN CERTIFICATE"), 2, "certificates that were sent")
 
 
 def old(server: Server, name: str) -> None:
     with secured(server) as other:
         came = raw(other, client_hello(OLD[name]))
-        visit(other, of("1.3"))
+        connection(other, of("1.3"))
     if came[:1] != b"\x15" or came[5:] != PROTOCOL_VERSION:
         raise Unmet(f"{came!r} came")
 
@@ -234,7 +234,7 @@ def cbc(server: Server) -> None:
 def alpn(server: Server, offered: list[str], agreed_on: str | None) -> None:
     with secured(server) as other:
         for name in VERSIONS:
-            must_have(visit(other, of(name, alpn=offered)).protocol, agreed_on, "the protocol")
+            must_have(connection(other, of(name, alpn=offered)).protocol, agreed_on, "the protocol")
 
 
 def alpn_mismatch(server: Server) -> None:
@@ -246,14 +246,14 @@ def alpn_mismatch(server: Server) -> None:
                 client.finish()
             if "no application protocol" not in client.alert.lower().replace("_", " "):
                 raise Unmet(f"TLS {name}: the end was: {client.received().end} {client.alert}")
-        visit(other, of("1.3", alpn=["http/1.1"]))
+        connection(other, of("1.3", alpn=["http/1.1"]))
 
 
 def named(server: Server, name: str | None, first: bool) -> None:
     pairs = [certificates.localhost(), certificates.other()]
     with secured(server, pairs=pairs) as other:
         for version in VERSIONS.values():
-            found = visit(other, Hello(tls.context(versions=[version]), name))
+            found = connection(other, Hello(tls.context(versions=[version]), name))
             which = ("first" if found.cert == pairs[0].der else
                      "second" if found.cert == pairs[1].der else "neither")
             must_have(which, "first" if first else "second", "the certificate")
@@ -262,9 +262,9 @@ def named(server: Server, name: str | None, first: bool) -> None:
 def resumes(server: Server, name: str) -> None:
     hello = of(name)
     with secured(server, "--threads", "4") as other:
-        first = visit(other, hello)
+        first = connection(other, hello)
         for _ in range(RESUMED):
-            if not visit(other, Hello(hello.how, session=first.session)).resumed:
+            if not connection(other, Hello(hello.how, session=first.session)).resumed:
                 raise Unmet("a whole handshake was made where there was a ticket")
     if first.resumed:
         raise Unmet("the first client was resumed")
@@ -272,8 +272,8 @@ def resumes(server: Server, name: str) -> None:
 
 def ticket(server: Server, name: str) -> bytes:
     """The name of the key of one (RFC 5077 §4), from openssl-s_client's dump."""
-    said = s_client(server, f"-tls{name.replace('.', '_')}", "-ign_eof")
-    lines = said.partition("TLS session ticket:\n")[2].splitlines()
+    output = s_client(server, f"-tls{name.replace('.', '_')}", "-ign_eof")
+    lines = output.partition("TLS session ticket:\n")[2].splitlines()
     if not lines:
         raise Unmet("there was no ticket")
     return bytes.fromhex(lines[0].partition(" - ")[2][:47].replace("-", " "))
@@ -299,10 +299,10 @@ def old_ticket(server: Server, name: str) -> None:
     """What takes too long on a busy machine tells nothing of a ticket that should still do."""
     hello, started = of(name), time.monotonic()
     with secured(server, "--ticket-lifetime", str(LIFETIME_S)) as other:
-        first = visit(other, hello)
+        first = connection(other, hello)
         for pause_s, expected in ((1.2 * LIFETIME_S, True), (LIFETIME_S, False)):
             time.sleep(pause_s)
-            found = visit(other, Hello(hello.how, session=first.session))
+            found = connection(other, Hello(hello.how, session=first.session))
             late = time.monotonic() > started + 2 * LIFETIME_S
             if found.resumed != expected and not (expected and late):
                 raise Unmet("it was resumed" if found.resumed else "it was not resumed")
@@ -310,14 +310,17 @@ def old_ticket(server: Server, name: str) -> None:
 
 def one_ticket(server: Server) -> None:
     with secured(server) as other:
-        said = s_client(other, "-tls1_3", "-msg", "-ign_eof")
-    must_have(said.count(", NewSessionTicket"), 1, "tickets")
+        output = s_client(other, "-tls1_3", "-msg", "-ign_eof")
+    must_have(output.count(", NewSessionTicket"), 1, "tickets")
 
 
 def no_early_data(server: Server) -> None:
     with secured(server) as other:
-        said = s_client(other, "-tls1_3", "-ign_eof")
-    must_have(said.count("Max Early Data: 0"), said.count("Max Early Data: "), "tickets without")
+        output = s_client(other, "-tls1_3", "-ign_eof")
+    must_have(
+    output.count("Max Early Data: 0"),
+    output.count("Max Early Data: "),
+     "tickets without")
 
 
 @contextmanager
@@ -331,20 +334,20 @@ def replaceable(server: Server, *arguments: str, before: Sequence[Pair] = (),
             yield other, pair
 
 
-def put(pair: Pair, place: Pair) -> None:
-    shutil.copy(pair.cert, place.cert)
-    shutil.copy(pair.key, place.key)
+def put(pair: Pair, location: Pair) -> None:
+    shutil.copy(pair.cert, location.cert)
+    shutil.copy(pair.key, location.key)
 
 
 def meets(server: Server, pair: Pair, name: str = "localhost") -> bool:
-    return visit(server, Hello(tls.context(), name)).cert == pair.der
+    return connection(server, Hello(tls.context(), name)).cert == pair.der
 
 
 def hangup(server: Server) -> None:
     renewed = certificates.renewed()
-    with replaceable(server) as (other, place), a_client(other) as client:
+    with replaceable(server) as (other, location), a_client(other) as client:
         client.perform((GET[0], Await(GET[1])))
-        put(renewed, place)
+        put(renewed, location)
         os.kill(other.pid, signal.SIGHUP)
         until(lambda: meets(other, renewed), "new clients met the old certificate")
         client.perform((LAST[0],))
@@ -353,33 +356,33 @@ def hangup(server: Server) -> None:
 
 def hangup_of_the_second(server: Server) -> None:
     new = certificates.other_renewed()
-    with replaceable(server, before=[certificates.localhost()]) as (other, place):
-        put(new, place)
+    with replaceable(server, before=[certificates.localhost()]) as (other, location):
+        put(new, location)
         os.kill(other.pid, signal.SIGHUP)
         until(lambda: meets(other, new, "other.example"), "its clients met the old certificate")
         must_have(meets(other, certificates.localhost()), True, "the first is as it was")
 
 
-def spoil(what: str, place: Pair) -> None:
+def spoil(what: str, location: Pair) -> None:
     match what:
         case "no-pem":
-            place.cert.write_text("no certificate\n")
+            location.cert.write_text("no certificate\n")
         case "gone":
-            place.cert.unlink()
+            location.cert.unlink()
         case "expired":
-            put(certificates.expired(), place)
+            put(certificates.expired(), location)
         case "other-key":
-            shutil.copy(certificates.other().key, place.key)
+            shutil.copy(certificates.other().key, location.key)
 
 
 def hangup_in_vain(server: Server, what: str, option: str) -> None:
     """One worker, so that it is who was in vain that serves both."""
-    with replaceable(server, "--threads", "1") as (other, place):
+    with replaceable(server, "--threads", "1") as (other, location):
         with a_client(other, Hello(tls.context(), cut=20)) as client:
             client.perform((GET[0], Await(GET[1])))
-            spoil(what, place)
+            spoil(what, location)
             os.kill(other.pid, signal.SIGHUP)
-            file = place.cert if option == "--cert" else place.key
+            file = location.cert if option == "--cert" else location.key
             until(lambda: f"{option} {file}: " in other.stderr, "the error log did not say so")
             client.perform((LAST[0],))
             must_be(client, client.finish(), GET[1] + PAGE_ANSWER)

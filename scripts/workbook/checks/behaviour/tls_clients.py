@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from workbook.checks.behaviour.alone import PATIENCE_S
-from workbook.checks.behaviour.kept import LAST
+from workbook.checks.behaviour.alone import TIMEOUT_S
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Unable, Unmet
-from workbook.checks.behaviour.start import again
+from workbook.checks.behaviour.start import repeated
+from workbook.checks.behaviour.unchanged import LAST
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.servers import certificates, tls
@@ -37,7 +37,7 @@ def secured(server: Server, *arguments: str, pairs: Sequence[Pair] = (),
     wrapper = ("sh", "-c", f'ulimit -n {few_descriptors} && exec "$@"', "sh")
     given = [option for pair in pairs or [certificates.localhost()] for option in pair.options]
     try:
-        with again(server, *given, *arguments, wrapper=wrapper if few_descriptors else ()) as other:
+        with repeated(server, *given, *arguments, wrapper=wrapper if few_descriptors else ()) as other:
             yield other
     except UserError as error:
         if "without OpenSSL" in error.message:
@@ -47,8 +47,8 @@ def secured(server: Server, *arguments: str, pairs: Sequence[Pair] = (),
 
 @contextmanager
 def a_client(server: Server, hello: Hello | None = None, narrow: bool = False,
-             patience_s: float = PATIENCE_S) -> Iterator[Client]:
-    address, deadline = (server.host, server.port), time.monotonic() + patience_s
+             timeout_s: float = TIMEOUT_S) -> Iterator[Client]:
+    address, deadline = (server.host, server.port), time.monotonic() + timeout_s
     with Client(address, deadline, narrow, hello=hello) as client:
         yield client
 
@@ -70,7 +70,7 @@ class Seen:
     session: ssl.SSLSession
 
 
-def visit(server: Server, hello: Hello) -> Seen:
+def connection(server: Server, hello: Hello) -> Seen:
     """Have the page as the last answer."""
     with a_client(server, hello) as client:
         client.perform((LAST[0],))
@@ -99,7 +99,7 @@ def must_have(found: object, expected: object, what: str) -> None:
         raise Unmet(f"{what}: {found} instead of {expected}")
 
 
-def s_client(server: Server, *options: str, said: Sequence[bytes | Pause] = (LAST[0],)) -> str:
+def s_client(server: Server, *options: str, output: Sequence[bytes | Pause] = (LAST[0],)) -> str:
     """What openssl-s_client(1) tells when it has said this and the connection has ended."""
     certificates.folder()
     process = children.start(
@@ -107,14 +107,14 @@ def s_client(server: Server, *options: str, said: Sequence[bytes | Pause] = (LAS
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdin
     try:
-        for step in said:
+        for step in output:
             if isinstance(step, Pause):
                 time.sleep(step.seconds)
                 continue
             with suppress(BrokenPipeError):
                 process.stdin.write(step)
                 process.stdin.flush()
-        return process.communicate(timeout=PATIENCE_S)[0].decode("latin-1")
+        return process.communicate(timeout=TIMEOUT_S)[0].decode("latin-1")
     except subprocess.TimeoutExpired:
         raise Unmet("its connection did not end") from None
     finally:
@@ -125,7 +125,7 @@ def s_client(server: Server, *options: str, said: Sequence[bytes | Pause] = (LAS
 def raw(server: Server, sent: bytes, more: Callable[[socket.socket], None] = lambda _: None,
         ) -> bytes:
     """What comes without TLS; Unmet if there is no end."""
-    with socket.create_connection((server.host, server.port), PATIENCE_S) as client:
+    with socket.create_connection((server.host, server.port), TIMEOUT_S) as client:
         client.sendall(sent)
         more(client)
         try:
@@ -144,20 +144,20 @@ def in_records(client: Client, pieces: Sequence[bytes], keep: int = 0) -> bytes:
     if client.ended:
         raise Unmet("the connection ended before it was secured")
     sealed = client.secure.sealed(pieces)
-    client.secure.send_sealed(sealed[:len(sealed) - keep], time.monotonic() + PATIENCE_S)
+    client.secure.send_sealed(sealed[:len(sealed) - keep], time.monotonic() + TIMEOUT_S)
     return sealed[len(sealed) - keep:]
 
 
 def is_served(server: Server) -> bool:
     with suppress(Unmet):
-        visit(server, of("1.3"))
+        connection(server, of("1.3"))
         return True
     return False
 
 
 def hello_record() -> bytes:
     """The first that a client sends."""
-    came, goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+    came, continues = ssl.MemoryBIO(), ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
-        tls.context().wrap_bio(came, goes).do_handshake()
-    return goes.read()
+        tls.context().wrap_bio(came, continues).do_handshake()
+    return continues.read()

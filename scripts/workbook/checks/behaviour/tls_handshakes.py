@@ -15,17 +15,17 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone, must_be_plain, must_rest
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, must_be_idle, must_be_plain
 from workbook.checks.behaviour.deadlines import EARLY_S, Limits
-from workbook.checks.behaviour.kept import GET, LAST
 from workbook.checks.behaviour.log import stop, until
 from workbook.checks.behaviour.log_lines import read
-from workbook.checks.behaviour.memory import CLIENTS, FIRST, LEAST, ROUNDS, left_over
+from workbook.checks.behaviour.memory import CLIENTS, FIRST, MINIMUM, ROUNDS, left_over
 from workbook.checks.behaviour.rows import HOST, MIB, PAGE_ANSWER, Case, Unmet, get, noise, post
 from workbook.checks.behaviour.tls_clients import (
     HALF,
     VERSIONS,
     a_client,
+    connection,
     hello_record,
     in_records,
     is_served,
@@ -34,8 +34,8 @@ from workbook.checks.behaviour.tls_clients import (
     of,
     raw,
     secured,
-    visit,
 )
+from workbook.checks.behaviour.unchanged import GET, LAST
 from workbook.servers.client import Await, HalfClose, Pause, Step
 from workbook.servers.process import Server
 
@@ -49,8 +49,8 @@ FLOOD = 200
 
 def cases() -> Iterator[Case]:
     yield from handshakes()
-    yield from at_rest()
-    yield from left_behind()
+    yield from when_idle()
+    yield from leftovers()
 
 
 def handshakes() -> Iterator[Case]:
@@ -83,7 +83,7 @@ def handshakes() -> Iterator[Case]:
                 "one who is known a request", "that is answered before half of them are", flood)
 
 
-def at_rest() -> Iterator[Case]:
+def when_idle() -> Iterator[Case]:
     unread = (post(noise(MIB)), Await(b"200 OK"))
     for what, does, steps in [
         ("after-the-handshake", "has its handshake behind it", ()),
@@ -101,7 +101,7 @@ def at_rest() -> Iterator[Case]:
                 "the server uses no processor", rests_in_a_record)
 
 
-def left_behind() -> Iterator[Case]:
+def leftovers() -> Iterator[Case]:
     yield alone("failed-give-back", "close(2); SSL_free(3)",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; {FAILED} handshakes fail in "
                 "each of several ways, one after another", "whoever comes after them is served",
@@ -110,7 +110,7 @@ def left_behind() -> Iterator[Case]:
         yield alone(f"memory-after-{what}", "SSL_free(3)",
                     f"{FIRST} clients come one after another, each of which {FAILURES[what][0]}; "
                     f"then {CLIENTS} more, and if need be {CLIENTS} again",
-                    f"the {CLIENTS} leave less than {LEAST} bytes each in the server's memory",
+                    f"the {CLIENTS} leave less than {MINIMUM} bytes each in the server's memory",
                     partial(memory_after, what=what))
 
 
@@ -118,8 +118,8 @@ def client_hello(version: bytes) -> bytes:
     """Of a client that has this version at the most (RFC 5246 §7.4.1.2)."""
     suites = b"\xc0\x09\xc0\x13\xc0\x0a\xc0\x14\x00\x2f\x00\x35"
     body = version + bytes(range(32)) + b"\0" + bytes([0, len(suites)]) + suites + b"\1\0"
-    told = b"\1" + len(body).to_bytes(3, "big") + body
-    return b"\x16" + min(version, b"\3\1") + len(told).to_bytes(2, "big") + told
+    reported = b"\1" + len(body).to_bytes(3, "big") + body
+    return b"\x16" + min(version, b"\3\1") + len(reported).to_bytes(2, "big") + reported
 
 
 def plain_http(server: Server) -> None:
@@ -128,20 +128,20 @@ def plain_http(server: Server) -> None:
             came = raw(other, request)
             if not came.startswith(b"HTTP/1.1 400 Bad Request\r\n"):
                 raise Unmet(f"{request[:4]!r}: {came[:40]!r} came")
-        visit(other, of("1.3"))
+        connection(other, of("1.3"))
 
 
 def garbage(server: Server) -> None:
     with secured(server) as other:
         for sent in (noise(1000), b"\0" * 2000, b"\x80\x2e\1\3\1" + bytes(80), b"\x16\3\1\xff\xff"):
             raw(other, sent)
-        visit(other, of("1.3"))
+        connection(other, of("1.3"))
 
 
 def seconds_until_cut_off(server: Server, sent: Iterator[bytes]) -> float:
     started = time.monotonic()
     with socket.create_connection((server.host, server.port), 0.25) as client:
-        while time.monotonic() < started + PATIENCE_S:
+        while time.monotonic() < started + TIMEOUT_S:
             try:
                 client.sendall(next(sent, b""))
                 if not client.recv(4096):
@@ -155,7 +155,7 @@ def seconds_until_cut_off(server: Server, sent: Iterator[bytes]) -> float:
 
 def must_be_cut_off(server: Server, sent: Iterator[bytes]) -> None:
     lasted_s = seconds_until_cut_off(server, sent)
-    if not EARLY_S <= lasted_s < PATIENCE_S:
+    if not EARLY_S <= lasted_s < TIMEOUT_S:
         raise Unmet(f"it was cut off after {lasted_s:.1f} s")
 
 
@@ -188,8 +188,8 @@ def one_too_many(server: Server) -> None:
                 one.perform((LAST[0],))
                 must_be(one, one.finish(), GET[1] + LAST[1])
             stop(other)
-            told = {line.status for line in read(file) if line.request is None}
-    must_have(told, {None}, "the status in the lines of those who were turned away")
+            reported = {line.status for line in read(file) if line.request is None}
+    must_have(reported, {None}, "the status in the lines of those who were turned away")
 
 
 def answer_unread(server: Server) -> None:
@@ -211,7 +211,7 @@ def flood(server: Server) -> None:
         known.perform((GET[0], Await(GET[1])))
         others = [stack.enter_context(socket.create_connection((other.host, other.port)))
                   for _ in range(FLOOD)]
-        visit(other, of("1.3"))  # so that all have been accepted
+        connection(other, of("1.3"))  # so that all have been accepted
         os.kill(other.pid, signal.SIGSTOP)
         try:
             for one in others:
@@ -220,7 +220,7 @@ def flood(server: Server) -> None:
             os.kill(other.pid, signal.SIGCONT)
             known.perform((Await(2 * GET[1]),))
             os.kill(other.pid, signal.SIGSTOP)
-            answered = sum(has_come(one) for one in others)
+            answered = sum(has_arrived(one) for one in others)
         finally:
             os.kill(other.pid, signal.SIGCONT)
         if known.ended:
@@ -228,12 +228,12 @@ def flood(server: Server) -> None:
         if answered >= FLOOD / 2:
             raise Unmet(f"{answered} of {FLOOD} were answered first")
         for one in others:
-            one.settimeout(PATIENCE_S)
+            one.settimeout(TIMEOUT_S)
             if not one.recv(1):
                 raise Unmet("one of them had no answer at all")
 
 
-def has_come(client: socket.socket) -> bool:
+def has_arrived(client: socket.socket) -> bool:
     poller = select.poll()  # select(2) knows only the first thousand descriptors
     poller.register(client, select.POLLIN)
     return bool(poller.poll(0))
@@ -244,7 +244,7 @@ def rests(server: Server, steps: tuple[Step, ...]) -> None:
         for name in VERSIONS:
             with a_client(other, of(name), narrow=True) as client:
                 client.perform(steps)
-                must_rest(other)
+                must_be_idle(other)
                 if client.ended:
                     raise Unmet(f"the end was: {client.received().end}")
 
@@ -254,15 +254,15 @@ def rests_in_a_handshake(server: Server) -> None:
         for sent in (b"", HALF, hello_record()):
             client = stack.enter_context(socket.create_connection((other.host, other.port)))
             client.sendall(sent)
-        must_rest(other)
+        must_be_idle(other)
 
 
 def rests_in_a_record(server: Server) -> None:
     with secured(server) as other, a_client(other) as client:
-        rest = in_records(client, [GET[0], LAST[0]], keep=9)
-        must_rest(other)
+        remainder = in_records(client, [GET[0], LAST[0]], keep=9)
+        must_be_idle(other)
         assert client.secure
-        client.secure.send_sealed(rest, time.monotonic() + PATIENCE_S)
+        client.secure.send_sealed(remainder, time.monotonic() + TIMEOUT_S)
         must_be(client, client.finish(), GET[1] + LAST[1])
 
 
@@ -276,7 +276,7 @@ def answered_and_reset(client: socket.socket) -> None:
 
 
 def fail(server: Server, sent: bytes, then: Callable[[socket.socket], None]) -> None:
-    with socket.create_connection((server.host, server.port), PATIENCE_S) as client:
+    with socket.create_connection((server.host, server.port), TIMEOUT_S) as client:
         with suppress(ConnectionError):
             client.sendall(sent)
             then(client)
@@ -305,7 +305,7 @@ def failed_give_back(server: Server) -> None:
             for _ in range(FAILED):
                 fail(other, first, then)
             try:
-                visit(other, of("1.3"))
+                connection(other, of("1.3"))
             except Unmet as problem:
                 raise Unmet(f"after {FAILED} clients each of which {does}: {problem}") from None
 
@@ -321,7 +321,7 @@ def memory_after(server: Server, what: str) -> None:
             before = other.own_bytes()
             for _ in range(CLIENTS):
                 fail(other, first, then)
-            left = left_over(other, before, CLIENTS * LEAST) / CLIENTS
-            if left < LEAST:
+            left = left_over(other, before, CLIENTS * MINIMUM) / CLIENTS
+            if left < MINIMUM:
                 return
     raise Unmet(f"each left {left:,.0f} bytes behind")

@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone
 from workbook.checks.behaviour.deadlines import Limits
-from workbook.checks.behaviour.kept import GET, LAST, chain
 from workbook.checks.behaviour.log import logging, stop
 from workbook.checks.behaviour.log_lines import Line, read
 from workbook.checks.behaviour.rows import (
@@ -35,14 +34,15 @@ from workbook.checks.behaviour.tls_clients import (
     QUIET_S,
     VERSIONS,
     a_client,
+    connection,
     in_records,
     must_be,
     must_have,
     of,
     s_client,
     secured,
-    visit,
 )
+from workbook.checks.behaviour.unchanged import GET, LAST, chain
 from workbook.servers import certificates, tls
 from workbook.servers.client import Await, Client, Pause, Sip, Step
 from workbook.servers.process import Server
@@ -90,7 +90,7 @@ def records() -> Iterator[Case]:
 
 
 def ends() -> Iterator[Case]:
-    tells = "close_notify, then the end"
+    reports = "close_notify, then the end"
     limits = Limits(idle=1).option()
     for what, does, arguments, steps, expect in [
         ("last-answer", "has its last answer", (), (get(),), PAGE_ANSWER),
@@ -98,30 +98,30 @@ def ends() -> Iterator[Case]:
         ("idle", "is silent for longer than it may", limits, (GET[0], Await(GET[1])), GET[1]),
         ("silent", "says nothing after the handshake", limits, (), b""),
     ]:
-        yield alone(f"goodbye-{what}", "RFC 8446 §6.1", f"a client {does}", tells,
+        yield alone(f"goodbye-{what}", "RFC 8446 §6.1", f"a client {does}", reports,
                     partial(goodbye, arguments=arguments, steps=steps, expect=expect))
-    yield alone("goodbye-stop", "RFC 8446 §6.1", "a client has the page; SIGTERM", tells,
+    yield alone("goodbye-stop", "RFC 8446 §6.1", "a client has the page; SIGTERM", reports,
                 goodbye_at_the_stop)
     yield alone("goodbye-of-a-client", "RFC 8446 §6.1; RFC 9112 §9.6",
                 "a client sends three requests and close_notify, and leaves its socket open",
-                f"three answers, {tells}", goodbye_of_a_client)
+                f"three answers, {reports}", goodbye_of_a_client)
     yield alone("goodbye-in-a-body", "RFC 8446 §6.1", "a client says close_notify in a body",
-                f"no answer, but {tells}", goodbye_in_a_body)
+                f"no answer, but {reports}", goodbye_in_a_body)
     yield alone("cut-in-an-answer", "RFC 8446 §6.1; RFC 9112 §8",
                 "an echo has begun; its client says no more, or what is no chunk",
                 "what had come, and the end without a word", cut_in_an_answer)
     yield alone("goodbye-before-reading", "RFC 8446 §6.1; RFC 9112 §9.6",
                 "a client asks for an echo of 1 MiB, says close_notify, rests, and reads",
-                f"all of the echo, {tells}", goodbye_before_reading)
+                f"all of the echo, {reports}", goodbye_before_reading)
     yield alone("goodbye-with-the-request", "RFC 8446 §6.1; RFC 9112 §9.6",
                 "a client asks for a file of 3 MiB and says close_notify, both at once, rests, and "
-                "reads", f"all of the file, {tells}", goodbye_with_the_request)
+                "reads", f"all of the file, {reports}", goodbye_with_the_request)
     yield alone("truncated-in-a-head", "RFC 8446 §6.1; RFC 9112 §9.8",
                 "a client closes its side in a head, without close_notify",
                 "the end without a word; the log tells of no answer", truncated_in_a_head)
     yield alone("truncated-behind-requests", "RFC 8446 §6.1; RFC 9112 §9.8",
                 "a client sends three whole requests and closes its side, without close_notify",
-                "answers or a part of them, and the end without a word", truncated_behind_requests)
+                "answers or a part of them, and the end without a word", truncated_after_requests)
 
 
 def bytes_over_it() -> Iterator[Case]:
@@ -151,7 +151,7 @@ def cut(server: Server, name: str, size: int) -> None:
     sent, expect = chain((post(body, fields=HOST), echoed(body, "")), LAST)
     how = tls.context(versions=[VERSIONS[name]])
     with secured(server) as other:
-        with a_client(other, Hello(how, cut=size, rest_s=0.0002 if size > 1 else 0)) as client:
+        with a_client(other, Hello(how, cut=size, pause_s=0.0002 if size > 1 else 0)) as client:
             client.perform((sent,))
             must_be(client, client.finish(), expect)
 
@@ -172,10 +172,10 @@ def many_records(server: Server) -> None:
 
 def records_and_a_part(server: Server) -> None:
     with secured(server) as other, a_client(other) as client:
-        rest = in_records(client, [GET[0], GET[0], LAST[0]], keep=30)
+        remainder = in_records(client, [GET[0], GET[0], LAST[0]], keep=30)
         client.perform((Await(2 * GET[1]),))
         assert client.secure
-        client.secure.send_sealed(rest, time.monotonic() + PATIENCE_S)
+        client.secure.send_sealed(remainder, time.monotonic() + TIMEOUT_S)
         must_be(client, client.finish(), 2 * GET[1] + LAST[1])
 
 
@@ -198,35 +198,35 @@ def key_update(server: Server, letter: str) -> None:
     step = f"{letter}\n".encode()
     pause = Pause(QUIET_S)
     with secured(server) as other:
-        said = s_client(other, "-tls1_3", said=(pause, GET[0], pause, step, pause, GET[0], pause,
-                                                step, pause, LAST[0], Pause(2 * QUIET_S)))
-    must_have(said.count("KEYUPDATE"), 2, "updates that the client made")
-    must_have(said.count("<h1>Hot Path</h1>"), 3, "pages")
+        output = s_client(other, "-tls1_3", output=(pause, GET[0], pause, step, pause, GET[0], pause,
+                                                    step, pause, LAST[0], Pause(2 * QUIET_S)))
+    must_have(output.count("KEYUPDATE"), 2, "updates that the client made")
+    must_have(output.count("<h1>Hot Path</h1>"), 3, "pages")
 
 
 def renegotiation(server: Server) -> None:
     with secured(server) as other:
-        said = s_client(other, "-tls1_2", said=(Pause(QUIET_S), b"R\n", Pause(QUIET_S), LAST[0],
-                                                Pause(QUIET_S)))
-        visit(other, of("1.2"))
-    if "RENEGOTIATING" not in said:
+        output = s_client(other, "-tls1_2", output=(Pause(QUIET_S), b"R\n", Pause(QUIET_S), LAST[0],
+                                                    Pause(QUIET_S)))
+        connection(other, of("1.2"))
+    if "RENEGOTIATING" not in output:
         raise Unable("this openssl does not renegotiate")
-    if "no renegotiation" not in said or "<h1>Hot Path</h1>" in said:
-        raise Unmet(f"openssl s_client says: {said[-300:]}")
+    if "no renegotiation" not in output or "<h1>Hot Path</h1>" in output:
+        raise Unmet(f"openssl s_client says: {output[-300:]}")
 
 
 def spoilt_record(server: Server) -> None:
     with secured(server, "--threads", "1") as other:
-        with a_client(other, Hello(tls.context(), cut=20, rest_s=0.002)) as first:
-            for turn in range(1, 4):
+        with a_client(other, Hello(tls.context(), cut=20, pause_s=0.002)) as first:
+            for iteration in range(1, 4):
                 with a_client(other, of("1.2")) as second:
                     second.perform((GET[0], Await(GET[1])))
                     assert second.secure
                     second.secure.send_sealed(b"\x17\3\3\0\x40" + bytes(64),
-                                              time.monotonic() + PATIENCE_S)
+                                              time.monotonic() + TIMEOUT_S)
                     second.finish()
                 must_have(second.alert, "SSLV3_ALERT_BAD_RECORD_MAC", "the alert")
-                first.perform((GET[0], Await(turn * GET[1])))
+                first.perform((GET[0], Await(iteration * GET[1])))
             first.perform((LAST[0],))
             must_be(first, first.finish(), 3 * GET[1] + LAST[1])
 
@@ -254,7 +254,7 @@ def goodbye_of_a_client(server: Server) -> None:
     with secured(server) as other, a_client(other) as client:
         client.perform((GET[0] * 3,))
         assert client.secure
-        client.secure.say_goodbye()
+        client.secure.send_close_notify()
         must_be(client, client.finish(), GET[1] * 3)
 
 
@@ -262,7 +262,7 @@ def goodbye_in_a_body(server: Server) -> None:
     with secured(server) as other, a_client(other) as client:
         client.perform((post(b"x" * 10, b"/sink", length=b"20"), Pause(0.1)))
         assert client.secure
-        client.secure.say_goodbye()
+        client.secure.send_close_notify()
         must_be(client, client.finish(), b"")
 
 
@@ -270,9 +270,9 @@ def cut_in_an_answer(server: Server) -> None:
     """A goodbye would make a cut look like an end."""
     begun = b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
     with secured(server, *Limits(progress=1).option()) as other:
-        for rest in (b"", b"ZZ\r\n"):
+        for remainder in (b"", b"ZZ\r\n"):
             with a_client(other) as client:
-                client.perform((begun + rest,))
+                client.perform((begun + remainder,))
                 received = client.finish()
             if received.end != "truncated" or not received.data.endswith(b"\r\n5\r\nhello\r\n"):
                 raise Unmet(f"{received.data!r} came, and the end was: {received.end}")
@@ -283,7 +283,7 @@ def goodbye_before_reading(server: Server) -> None:
     with secured(server) as other, a_client(other, narrow=True) as client:
         client.perform((post(body, fields=HOST),))
         assert client.secure
-        client.secure.say_goodbye()
+        client.secure.send_close_notify()
         client.perform((Pause(QUIET_S),))
         must_be(client, client.finish(), echoed(body, ""))
 
@@ -292,7 +292,7 @@ def goodbye_with_the_request(server: Server) -> None:
     with serving_files(server) as (other, _), a_client(other, narrow=True) as client:
         assert client.secure
         client.secure.tls.write(get(b"/large.bin", HOST))  # goes out with the goodbye
-        client.secure.say_goodbye()
+        client.secure.send_close_notify()
         client.perform((Pause(QUIET_S),))
         expect = file_of(SITE_FILES["large.bin"]).replace(b"Connection: close\r\n", b"")
         must_be(client, client.finish(), expect)
@@ -319,7 +319,7 @@ def truncated_in_a_head(server: Server) -> None:
     must_have(lines[1], Line(b"GET /half HTTP/1.1", None), "the second line")
 
 
-def truncated_behind_requests(server: Server) -> None:
+def truncated_after_requests(server: Server) -> None:
     """What came before may be answered before it is known."""
     with secured(server) as other, a_client(other) as client:
         client.perform((GET[0] * 3,))
@@ -344,10 +344,10 @@ def late_readers(server: Server) -> None:
     with secured(server, "--threads", "1") as other, ExitStack() as stack:
         clients = [stack.enter_context(a_client(other, narrow=True)) for _ in bodies]
         left = [memoryview(post(body)) for body in bodies]
-        left = [rest[client.offer(rest, QUIET_S):]
-                for client, rest in zip(clients, left, strict=True)]
-        for client, rest, body in zip(clients, left, bodies, strict=True):
-            client.perform((bytes(rest),))
+        left = [remainder[client.offer(remainder, QUIET_S):]
+                for client, remainder in zip(clients, left, strict=True)]
+        for client, remainder, body in zip(clients, left, bodies, strict=True):
+            client.perform((bytes(remainder),))
             must_be(client, client.finish(), echoed(body))
 
 

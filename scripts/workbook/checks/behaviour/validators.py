@@ -13,7 +13,8 @@ from workbook.checks.behaviour import site
 from workbook.checks.behaviour.alone import alone
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.dialogue import Address, ask, ask_all, must_be, must_have
-from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, row as any_row
+from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet
+from workbook.checks.behaviour.rows import row as any_row
 from workbook.servers.process import Server
 
 TARGET = "/dated.txt"
@@ -24,7 +25,7 @@ YEAR_2300_S = int(datetime(2300, 1, 1, tzinfo=UTC).timestamp())
 OLD_FORM, ASCTIME_FORM = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"
 
 # What is asked, {tag} being the tag that the first answer had, and what status that must bring.
-TOLD: tuple[tuple[str, str, str, int, str], ...] = (
+REPORTED: tuple[tuple[str, str, str, int, str], ...] = (
     ("none-match-this", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
     ("none-match-this-weakly", "GET", "If-None-Match: W/{tag}", 304, "RFC 9110 §13.1.2, §8.8.3.2"),
     ("none-match-any", "GET", "If-None-Match: *", 304, "RFC 9110 §13.1.2"),
@@ -89,10 +90,10 @@ TOLD: tuple[tuple[str, str, str, int, str], ...] = (
 
 def cases() -> Iterator[Case]:
     yield from tags()
-    for what, method, fields, status, reference in TOLD:
+    for what, method, fields, status, reference in REPORTED:
         yield talk(what, f"{method} {TARGET} for its ETag, {{tag}}, then again with {fields!r}",
                    f"the second answer is {status}", reference,
-                   partial(told, method=method, fields=fields, status=status))
+                   partial(reported, method=method, fields=fields, status=status))
     yield from others()
 
 
@@ -102,7 +103,7 @@ def talk(what: str, done: str, expected: str, reference: str,
                    talk=Talk(done, expected, perform))
 
 
-def told(address: Address, *, method: str, fields: str, status: int) -> None:
+def reported(address: Address, *, method: str, fields: str, status: int) -> None:
     first = ask(address, TARGET)
     bare = first.tag.strip('"')
     lines = fields.format(tag=first.tag, bare=bare, start=f'"{bare[:-1]}"', more=f'"{bare}x"')
@@ -201,7 +202,10 @@ def from_2300(server: Server) -> None:
 
 def _ahead_of_the_date(server: Server) -> timedelta:
     answer = ask((server.host, server.port), "/it.txt")
-    modified, date = (parsedate_to_datetime(answer.field(name)) for name in ("Last-Modified", "Date"))
+    modified, date = (
+    parsedate_to_datetime(
+        answer.field(name)) for name in (
+            "Last-Modified", "Date"))
     return modified - date
 
 
@@ -211,7 +215,7 @@ def others() -> Iterator[Case]:
                "RFC 9110 §15.4.5; RFC 9112 §6.3", partial(no_body))
     yield talk("not-modified-tells-the-version", f"{TARGET} with its ETag in If-None-Match",
                "304 with the ETag that a 200 would have; no Content-Length but that of a 200",
-               "RFC 9110 §15.4.5, §8.6", partial(tells_the_version))
+               "RFC 9110 §15.4.5, §8.6", partial(names_the_version))
     yield talk("nothing-there", "/nowhere.txt with If-None-Match: *", "404", "RFC 9110 §13.2.1",
                partial(asked_of, target="/nowhere.txt", fields="If-None-Match: *", status=404))
     yield talk("not-of-a-redirect", "/sub with If-None-Match: *", "301", "RFC 9110 §13.2.1",
@@ -222,14 +226,14 @@ def others() -> Iterator[Case]:
 def no_body(address: Address) -> None:
     tag = ask(address, TARGET).tag
     start = f"GET {TARGET} HTTP/1.1\r\nHost: localhost\r\n"
-    known, again = ask_all(address, [f"{start}If-None-Match: {tag}\r\n\r\n",
-                                     f"{start}Connection: close\r\n\r\n"], ["GET", "GET"])
+    known, repeated = ask_all(address, [f"{start}If-None-Match: {tag}\r\n\r\n",
+                                        f"{start}Connection: close\r\n\r\n"], ["GET", "GET"])
     must_be(known, 304)
-    must_be(again, 200)
-    must_have(again, TEXT)
+    must_be(repeated, 200)
+    must_have(repeated, TEXT)
 
 
-def tells_the_version(address: Address) -> None:
+def names_the_version(address: Address) -> None:
     whole = ask(address, TARGET)
     known = ask(address, TARGET, f"If-None-Match: {whole.tag}\r\n")
     must_be(known, 304)

@@ -21,8 +21,8 @@ def cases() -> Iterator[Case]:
     yield row("values-of-1-to-40-bytes", asked(*map(value, SHORT)), PAGE_ANSWER, REFERENCE)
     yield row("values-of-more-bytes", asked(*map(value, LONG)), PAGE_ANSWER, REFERENCE)
     yield row("values-of-every-byte", asked(ALLOWED, ALLOWED[::-1]), PAGE_ANSWER, REFERENCE)
-    places = [(size, at) for size in SHORT for at in range(size)]
-    for number, (size, at) in enumerate(places):
+    locations = [(size, at) for size in SHORT for at in range(size)]
+    for number, (size, at) in enumerate(locations):
         yield with_control(size, at, CONTROLS[number % len(CONTROLS)])
     for size in LONG:
         for at, control in zip(middle(size), CONTROLS, strict=False):

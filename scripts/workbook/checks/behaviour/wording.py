@@ -48,25 +48,25 @@ def _step_text(step: Step) -> str:
             return "‹vanishes›"
 
 
-def escaped(data: bytes, most: int = 240) -> str:
+def escaped(data: bytes, maximum: int = 240) -> str:
     """Bytes as they would stand in a C string, the middle left out when there are many."""
-    start = _escaped_until(data, most)
+    start = _escaped_until(data, maximum)
     if len(start) == len(data):
         return "".join(start)
-    start, end = _escaped_until(data, most - 80), _escaped_until(data[::-1], 60)
+    start, end = _escaped_until(data, maximum - 80), _escaped_until(data[::-1], 60)
     left_out = len(data) - len(start) - len(end)
     return f"{''.join(start)} … ‹{left_out} bytes› … {''.join(reversed(end))}"
 
 
-def _escaped_until(data: bytes, most: int) -> list[str]:
+def _escaped_until(data: bytes, maximum: int) -> list[str]:
     """The first bytes, each escaped, as far as `most` characters go."""
     names = {0: "\\0", 39: "'"}
     texts: list[str] = []
-    room = most
-    for byte in data[:most]:
+    space = maximum
+    for byte in data[:maximum]:
         text = names.get(byte) or repr(bytes([byte]))[2:-1]
-        room -= len(text)
-        if room < 0:
+        space -= len(text)
+        if space < 0:
             break
         texts.append(text)
     return texts

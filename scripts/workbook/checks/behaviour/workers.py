@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from workbook.checks.behaviour.alone import PATIENCE_S, alone
-from workbook.checks.behaviour.kept import LAST, chain, echo, in_turn
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, row
-from workbook.checks.behaviour.start import again, threads_as_asked
+from workbook.checks.behaviour.start import repeated, threads_as_asked
+from workbook.checks.behaviour.unchanged import LAST, chain, echo, in_sequence
 from workbook.servers.process import Server, running
 
 SETTLES_S = 0.3
@@ -24,7 +24,7 @@ PERIOD_US = 100_000
 
 def cases() -> Iterator[Case]:
     asked = [echo(b"request %d" % number) for number in range(20)]
-    yield row("four-serve", in_turn(*asked, LAST), chain(*asked, LAST)[1],
+    yield row("four-serve", in_sequence(*asked, LAST), chain(*asked, LAST)[1],
               "socket(7), SO_REUSEPORT", copies=64, enough=64, workers=4,
               timeout_s=10.0)
     yield alone("as-many-as-asked", "pthreads(7)", "the server is started with --threads 2, and 5",
@@ -44,25 +44,25 @@ def cases() -> Iterator[Case]:
 
 def a_core_each(server: Server) -> None:
     allowed = _cores()
-    with again(server, "--threads", str(len(allowed))) as other:
+    with repeated(server, "--threads", str(len(allowed))) as other:
         time.sleep(SETTLES_S)
         found = other.cores()
     if missing := [core for core in allowed if {core} not in found]:
-        raise Unmet(f"core {missing[0]} has no thread of its own: {_told(found)}")
+        raise Unmet(f"core {missing[0]} has no thread of its own: {_reported(found)}")
 
 
 def allowed_cores(server: Server) -> None:
     core = max(_cores())
-    with again(server, wrapper=("taskset", "-c", str(core))) as other:
+    with repeated(server, wrapper=("taskset", "-c", str(core))) as other:
         time.sleep(SETTLES_S)
         found = other.cores()
     if any(cores != {core} for cores in found):
-        raise Unmet(f"only core {core} was allowed: {_told(found)}")
+        raise Unmet(f"only core {core} was allowed: {_reported(found)}")
 
 
 def threads_of_the_allowed(server: Server) -> None:
     core = str(max(_cores()))
-    with _again(server, (), core) as other, _again(server, (), core, "--threads", "1") as asked:
+    with _repeated(server, (), core) as other, _repeated(server, (), core, "--threads", "1") as asked:
         found, expected = _settled(other, asked)
     if found != expected:
         raise Unmet(f"it had {found} threads, and {expected} with --threads 1")
@@ -71,8 +71,8 @@ def threads_of_the_allowed(server: Server) -> None:
 def quota(server: Server) -> None:
     two = ",".join(map(str, sorted(_cores())[:2]))
     for cores, below, threads in ((0.5, "", 1), (1.5, "", 2), (0.5, "below", 1)):
-        with control_group(cores, below) as enter, _again(server, enter, two) as other, \
-                _again(server, (), two, "--threads", str(threads)) as asked:
+        with control_group(cores, below) as enter, _repeated(server, enter, two) as other, \
+                _repeated(server, (), two, "--threads", str(threads)) as asked:
             found, expected = _settled(other, asked)
         if found != expected:
             where = "in a group below one with" if below else "in a group with"
@@ -80,14 +80,14 @@ def quota(server: Server) -> None:
                         f"with --threads {threads}")
 
 
-def _again(server: Server, enter: Sequence[str], cores: str, *arguments: str,
+def _repeated(server: Server, enter: Sequence[str], cores: str, *arguments: str,
            ) -> AbstractContextManager[Server]:
     return running(Path(server.command[0]), *arguments, wrapper=("taskset", "-c", cores, *enter))
 
 
 def _settled(one: Server, other: Server) -> tuple[int, int]:
     """How many threads both have: some begin late on a busy machine, and a sanitizer has its own."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     same = 0
     while True:
         time.sleep(SETTLES_S)
@@ -126,7 +126,7 @@ def _limit(group: Path, cores: float) -> None:
 
 def _remove(group: Path) -> None:
     """A process that has ended may be counted a moment longer."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while group.exists() and time.monotonic() < deadline:
         with suppress(OSError):
             group.rmdir()
@@ -142,5 +142,5 @@ def _cores() -> set[int]:
     return allowed
 
 
-def _told(found: list[set[int]]) -> str:
+def _reported(found: list[set[int]]) -> str:
     return "its threads may use " + ", ".join(str(sorted(cores)) for cores in found)

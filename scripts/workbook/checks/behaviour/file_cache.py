@@ -1,0 +1,562 @@
+"""Files that are asked for again and again: that nobody sees more of that than its speed. Whatever
+happens to a file is seen within a second; what is kept is bounded, and gives way.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from workbook.checks.behaviour import (
+    codings,
+    files,
+    paths,
+    ranges,
+    site,
+    start,
+    suite,
+    validators,
+)
+from workbook.checks.behaviour.alone import (
+    TIMEOUT_S,
+    alone,
+    connected,
+    must_be_plain,
+)
+from workbook.checks.behaviour.changing_files import must_have, root_of
+from workbook.checks.behaviour.dialogue import Answer, ask, must_be
+from workbook.checks.behaviour.exhaustion import may_grow_by
+from workbook.checks.behaviour.rows import (
+    BYTES,
+    HOST,
+    MIB,
+    STAYS,
+    Case,
+    Unable,
+    Unmet,
+    answer,
+    get,
+    noise,
+    post,
+    sunk,
+)
+from workbook.servers.client import Await, Vanish
+from workbook.servers.process import Server
+
+ALONE = ("--threads", "1", "--cache", str(64 * MIB))
+SETTLED_S = 3.2  # a file changed so long ago may be kept, whatever part of a second is rounded off
+STALE_S = 1.1  # a change made so long ago must be seen
+BETWEEN_S = 0.03
+SMALL, LARGE = 5_000, 2 * MIB  # kept whole, and not: more than a narrow client's socket takes
+OLD, NEW = b"o", b"n"
+MANY, EACH = 300, 60_000
+AT_ONCE_S = 3.0  # before what nobody asks for is forgotten
+COLD_S = 15.0  # until what nobody asks for is closed
+BODIES, BODY = 24, 512 * 1024  # what is kept is more
+NAMES = 20_000
+MARGIN = 4 * MIB  # of memory, besides what is kept
+
+Change = Callable[[Path], None]
+
+
+def make(root: Path) -> None:
+    (root / "it.bin").write_bytes(OLD * SMALL)
+    (root / "large.bin").write_bytes(OLD * LARGE)
+    (root / "page.html").write_bytes(OLD * SMALL)
+    (root / "one").mkdir()
+    (root / "other").mkdir()
+    for directory, letter in (("one", OLD), ("other", NEW)):
+        (root / directory / "it.bin").write_bytes(letter * SMALL)
+        os.utime(root / directory / "it.bin", ns=(site.MODIFIED_NS, site.MODIFIED_NS))
+    (root / "now").symlink_to("one")
+
+
+def make_many(root: Path) -> None:
+    for number in range(MANY):
+        (root / f"{number}.bin").write_bytes(noise(EACH))
+
+
+def make_many_large(root: Path) -> None:
+    for number in range(100):
+        with (root / f"{number}.bin").open("wb") as file:
+            file.truncate(MIB)
+
+
+def cases() -> Iterator[Case]:
+    yield from options()
+    yield from changes()
+    yield from young()
+    yield from being_sent()
+    yield from bounds()
+    for group in (codings, files, paths, ranges, validators):
+        name = group.__name__.rpartition(".")[2].replace("_", "-")
+        yield alone(f"kept-{name}", "RFC 9110 §9.3.1",
+                    f"all that is asked of {name}, of a folder whose files have been the same for "
+                    "a while; then all of it again", "the right answers, both times",
+                    partial(repeated, group=group), arguments=ALONE,
+                    site=partial(_in_folder, make=site.make))
+
+
+def _in_folder(root: Path, make: Callable[[Path], Path]) -> None:
+    """The folder of all cases makes one of its own."""
+    make(root)
+
+
+def options() -> Iterator[Case]:
+    for what, value in [("negative", "-1"), ("with-a-unit", "64M"), ("empty", ""),
+                        ("no-number", "much"), ("beyond-all-numbers", "9" * 30)]:
+        yield alone(f"bound-{what}", "getopt(3)", f"the server is started with --cache {value!r}",
+                    "it names --cache on stderr, says nothing on stdout, and ends with 1",
+                    partial(refused, value=value), site=make)
+    yield alone("bound-of-nothing", "open(2)", "the server keeps nothing (--cache 0); a file is asked "
+                "for, replaced, and asked for at once", "the old bytes, then the new ones; it is not "
+                "open in between", nothing_kept, arguments=("--threads", "1", "--cache", "0"),
+                site=make)
+    yield alone("bound-of-a-byte", "open(2)", "the same with --cache 1", "the same", nothing_kept,
+                arguments=("--threads", "1", "--cache", "1"), site=make)
+
+
+def refused(server: Server, value: str) -> None:
+    code, out, err = start.started_in_vain(server, "--cache", value)
+    if code is None:
+        raise Unmet("it was started" if out else "it did not end")
+    if code != 1 or out or "--cache" not in err:
+        raise Unmet(start.reported(code, out, err))
+
+
+def changes() -> Iterator[Case]:
+    for size, name in (("small", "it.bin"), ("large", "large.bin")):
+        for what, done, change, status in [
+            ("replaced", "another is renamed over it", _replace, 200),
+            ("rewritten", "other bytes are written over its own", _rewrite, 200),
+            ("truncated", "it is truncated to nothing", partial(os.truncate, length=0), 200),
+            ("grown", "it grows", _grow, 200),
+            ("touched", "its time is set", partial(os.utime, times=(10**9, 10**9)), 200),
+            ("removed", "it is removed", os.unlink, 404),
+            ("a-directory", "it is replaced by a directory", _make_directory, 301),
+            ("a-fifo", "it is replaced by a FIFO", _make_fifo, 404),
+        ]:
+            yield _change(f"{size}-{what}", f"/{name}", done, change, status)
+    yield _change("appears", "/new.bin", "it is made", lambda file: _write(file, NEW * SMALL), 200)
+    yield _change("below-a-moved-link", "/now/it.bin", "a link in its name leads elsewhere, to a file "
+                  "of the same size and time", lambda file: _link(file.parent), 200)
+    yield _change("form-appears", "/page.html", "a form in gzip is put beside it",
+                  lambda file: _write(file.with_name("page.html.gz"), NEW * 100), 200,
+                  "Accept-Encoding: gzip\r\n")
+
+
+def _change(what: str, target: str, done: str, change: Change, status: int,
+            fields: str = "") -> Case:
+    return alone(what, "stat(2)", f"GET {target}, again and again, which has been the same for a "
+                 f"while; {done}; it is asked for all the time, and {STALE_S:g} s later",
+                 f"{status}, and what is there now", partial(
+                     seen, target=target, change=change, status=status, fields=fields),
+                 arguments=ALONE, site=make)
+
+
+def settle(server: Server) -> None:
+    """Until nothing in the folder has been changed for so long."""
+    changed = max(file.lstat().st_ctime for file in root_of(server).rglob("*"))
+    time.sleep(max(0.0, changed + SETTLED_S - time.time()))
+
+
+def _ask(server: Server, target: str, fields: str = "") -> Answer:
+    return ask((server.host, server.port), target, fields)
+
+
+def seen(server: Server, target: str, change: Change, status: int, fields: str) -> None:
+    file = root_of(server) / target[1:]
+    settle(server)
+    for _ in range(3):
+        before = _ask(server, target, fields)
+        time.sleep(BETWEEN_S)
+    change(file)
+    end = time.monotonic() + STALE_S
+    while time.monotonic() < end:
+        _request_repeatedly(server, target, fields)
+        time.sleep(BETWEEN_S)
+    now = _ask(server, target, fields)
+    must_be(now, status)
+    if status != 200:
+        return
+    present = file.with_name("page.html.gz") if fields else file
+    if now.body != present.read_bytes():
+        raise Unmet(f"{STALE_S:g} s later other bytes came than there are in the file: "
+                    f"{now.body[:20]!r} and so on, {len(now.body):,}")
+    if before.fields.get("etag") == now.tag and "now" not in target:
+        raise Unmet(f"the ETag is still {now.tag}")
+
+
+def _request_repeatedly(server: Server, target: str, fields: str) -> None:
+    """For a second either version may come, and of one that becomes shorter only the beginning."""
+    with connected(server, 1) as (client,):
+        client.perform((get(target.encode(), HOST + b"Connection: close\r\n" + fields.encode()),))
+        if client.finish().end == "timeout":
+            raise Unmet("a request was not answered to its end")
+
+
+def _write(file: Path, data: bytes) -> None:
+    file.write_bytes(data)
+
+
+def _replace(file: Path) -> None:
+    other = file.with_suffix(".new")
+    other.write_bytes(NEW * (file.stat().st_size - 1))
+    other.rename(file)
+
+
+def _rewrite(file: Path) -> None:
+    with file.open("r+b") as known:
+        known.write(NEW * file.stat().st_size)
+
+
+def _grow(file: Path) -> None:
+    with file.open("ab") as more:
+        more.write(NEW * 1000)
+
+
+def _make_directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _make_fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _link(link: Path) -> None:
+    other = link.with_name("later")
+    other.symlink_to("other")
+    other.rename(link)
+
+
+def young() -> Iterator[Case]:
+    for size, name in (("small", "it.bin"), ("large", "large.bin")):
+        yield alone(f"young-{size}", "inode(7), st_mtim and st_ctim",
+                    f"for {SETTLED_S / 2:g} s /{name} is written anew, in place, in the same size, "
+                    "and asked for at once", "each time what was written last",
+                    partial(written_anew, name=name), arguments=ALONE, site=make)
+    yield alone("young-by-a-set-time", "utimensat(2); inode(7), st_ctim",
+                "the same with /it.bin, whose time is set back each time",
+                "each time what was written last", partial(
+                    written_anew, name="it.bin", set_back=True),
+                arguments=ALONE, site=make)
+    yield alone("young-is-not-open", "close(2)", "a large file is asked for that was made just now",
+                "afterwards it is not open", young_is_not_open, arguments=ALONE, site=make)
+
+
+def written_anew(server: Server, name: str, set_back: bool = False) -> None:
+    file, letter = root_of(server) / name, 0
+    size, end = file.stat().st_size, time.monotonic() + SETTLED_S / 2
+    while time.monotonic() < end:
+        letter = (letter + 1) % 26
+        with file.open("r+b") as known:
+            known.write(bytes([97 + letter]) * size)
+        if set_back:
+            os.utime(file, (10**9, 10**9))
+        body = _ask(server, f"/{name}").body
+        if set(body) != {97 + letter}:
+            raise Unmet(f"{chr(97 + letter)} was written, and {body[:1]!r} came")
+
+
+def young_is_not_open(server: Server) -> None:
+    file = root_of(server) / "large.bin"
+    _replace(file)
+    _ask(server, "/large.bin")
+    if time.time() - file.stat().st_ctime < 1.5 and (open_now := open_files(server)):
+        raise Unmet(f"{open_now[0]} is open")
+
+
+def open_files(server: Server) -> list[str]:
+    """Those beneath the root."""
+    folder = Path(f"/proc/{server.pid}/fd")
+    if not folder.exists():
+        raise Unable("only Linux tells what a process has open")
+    found = [os.readlink(link) for link in folder.iterdir() if link.is_symlink()]
+    return [name for name in found if name.startswith(f"{root_of(server).resolve()}/")]
+
+
+def being_sent() -> Iterator[Case]:
+    begun = f"a client reads the first bytes of a file of {LARGE // MIB} MiB that is kept"
+    for what, change, status in [("replaced", _replace, 200), ("removed", os.unlink, 404)]:
+        yield alone(f"{what}-while-sent", "rename(2), unlink(2)",
+                    f"{begun}; it is {what}; {STALE_S:g} s later another asks, and the first reads on",
+                    f"{status} for the other; the old bytes to their end for the first",
+                    partial(old_to_the_end, change=change, status=status), arguments=ALONE,
+                    site=make)
+    yield alone("memory-while-sent", "free(3)",
+                f"a client asks forty times for a file of {EACH:,} bytes and reads nothing; it is "
+                f"replaced; {STALE_S:g} s later another asks; the first reads",
+                "whole answers, of one version each, the first of the old one", old_from_memory,
+                arguments=ALONE, site=make)
+    yield alone("two-at-once", "sendfile(2)", f"{begun}, and another does; both read on",
+                "all of it for both", two_at_once, arguments=ALONE, site=make)
+    yield alone("given-up", "close(2)", f"{begun}, and vanishes; another asks",
+                "all of it for the other", given_up, arguments=ALONE, site=make)
+    yield alone("cut-off", "sendfile(2)", f"{begun}; it is truncated; the client reads on, others ask",
+                "the end for the first, before the length that was said; the others are answered",
+                cut_off, arguments=ALONE, site=make)
+
+
+def _begin(server: Server, clients: list, target: str = "/large.bin") -> None:
+    _ask(server, target)
+    for client in clients:
+        client.perform((get(target.encode()), Await(b"Content-Length: ")))
+        if client.ended:
+            raise Unmet("the file was not answered with")
+
+
+def old_to_the_end(server: Server, change: Change, status: int) -> None:
+    settle(server)
+    with connected(server, 1, narrow=True) as (client,):
+        _begin(server, [client])
+        change(root_of(server) / "large.bin")
+        time.sleep(STALE_S)
+        must_be(_ask(server, "/large.bin"), status)
+        must_have(client, answer("200 OK", BYTES, OLD * LARGE), "who had begun")
+
+
+def old_from_memory(server: Server) -> None:
+    file = root_of(server) / "page.bin"
+    file.write_bytes(OLD * EACH)
+    settle(server)
+    with connected(server, 1, narrow=True) as (client,):
+        _ask(server, "/page.bin")
+        client.perform((get(b"/page.bin", HOST) * 39 + get(b"/page.bin"), Await(b"200 OK")))
+        other = file.with_suffix(".new")
+        other.write_bytes(NEW * EACH)
+        other.rename(file)
+        time.sleep(STALE_S)
+        must_be(_ask(server, "/page.bin"), 200)
+        remainder = client.finish().data
+    old, new = (answer("200 OK", BYTES, letter * EACH, connection=STAYS) for letter in (OLD, NEW))
+    last = answer("200 OK", BYTES, NEW * EACH)
+    whole = 0
+    while remainder.startswith((old, new)):
+        remainder = remainder[len(old):]
+        whole += 1
+    if remainder not in (last, answer("200 OK", BYTES, OLD * EACH)) or whole != 39:
+        raise Unmet(f"{whole} whole answers came, and then {len(remainder):,} bytes that are none")
+
+
+def two_at_once(server: Server) -> None:
+    settle(server)
+    with connected(server, 2, narrow=True) as clients:
+        _begin(server, clients)
+        for client in clients:
+            must_have(client, answer("200 OK", BYTES, OLD * LARGE), "one of the two")
+
+
+def given_up(server: Server) -> None:
+    settle(server)
+    with connected(server, 1, narrow=True) as clients:
+        _begin(server, clients)
+        clients[0].perform((Vanish(),))
+    for _ in range(3):
+        body = _ask(server, "/large.bin").body
+        if body != OLD * LARGE:
+            raise Unmet(f"{len(body):,} bytes came")
+
+
+def cut_off(server: Server) -> None:
+    settle(server)
+    with connected(server, 1, narrow=True) as clients:
+        _begin(server, clients)
+        os.truncate(root_of(server) / "large.bin", 0)
+        received = clients[0].finish()
+        if received.end == "timeout" or len(received.raw) >= LARGE:
+            raise Unmet(f"{len(received.raw):,} bytes came; then the connection was {received.end}")
+    time.sleep(STALE_S)
+    if body := _ask(server, "/large.bin").body:
+        raise Unmet(f"{len(body):,} bytes came of a file that has none")
+    must_be(_ask(server, "/it.bin"), 200)
+
+
+def bounds() -> Iterator[Case]:
+    yield alone("few-descriptors", "getrlimit(2), RLIMIT_NOFILE",
+                "the server may have 64 descriptors; 100 large files are asked for, one after the "
+                "other", "all are answered; no more than 16 of them are open", few_descriptors,
+                few_descriptors=64, arguments=ALONE, site=make_many_large)
+    yield alone("few-descriptors-of-any-bound", "getrlimit(2), RLIMIT_NOFILE",
+                f"the same with --cache {2**64 - 1}", "the same", few_descriptors,
+                few_descriptors=64, arguments=("--threads", "1", "--cache", str(2**64 - 1)),
+                site=make_many_large)
+    yield alone("descriptors-give-way", "accept(2), EMFILE",
+                "the server may have 64 descriptors and has large files open; 70 clients come who ask for none",
+                "clients have all the descriptors that it has not from the beginning on",
+                descriptors_are_released, few_descriptors=64, arguments=ALONE, site=make_many_large)
+    yield alone("files-give-way", "open(2), EMFILE",
+                "the same; so many come that one descriptor is left; three of them ask for other files",
+                "the files", files_are_released, few_descriptors=64, arguments=ALONE,
+                site=make_many_large)
+    yield alone("memory-is-bounded", "malloc(3)",
+                f"with --cache {4 * MIB}, {MANY} files of {EACH:,} bytes are asked for, twice",
+                "the server’s own memory grows by no more than that and "
+                f"{MARGIN // MIB} MiB", memory_is_bounded,
+                arguments=("--threads", "1", "--cache", str(4 * MIB)), site=make_many)
+    yield alone("names-are-bounded", "malloc(3)",
+                f"with --cache {MIB}, {NAMES:,} files are asked for that are not there",
+                f"the server’s own memory grows by no more than that and {MARGIN // MIB} MiB",
+                names_are_bounded, arguments=("--threads", "1", "--cache", str(MIB)), site=make)
+    yield alone("memory-gives-way", "operator new, std::set_new_handler; RFC 9110 §15.6.4",
+                f"{MANY} files of {EACH:,} bytes are kept; from then on the server may take as good as "
+                f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
+                "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)
+    yield alone("visited-stays", "SIEVE (NSDI 2024)",
+                "there is room for fifteen large files; one is asked for again after every twenty "
+                "others that are asked for once", "it is open at the end, without having been opened "
+                "again", visited_stays, arguments=("--threads", "1", "--cache", str(MIB)),
+                site=make_many_large)
+    yield alone("nobody-asks", "unlink(2)", "a large file is asked for, and removed; nobody asks for it "
+                "again", f"within {COLD_S:g} s it is not open any more", without_requests,
+                arguments=ALONE, site=make)
+
+
+def nothing_kept(server: Server) -> None:
+    settle(server)
+    for _ in range(2):
+        if _ask(server, "/large.bin").body != OLD * LARGE:
+            raise Unmet("other bytes came")
+    if open_now := open_files(server):
+        raise Unmet(f"{open_now[0]} is open")
+    _replace(root_of(server) / "large.bin")
+    if set(_ask(server, "/large.bin").body) != set(NEW):
+        raise Unmet("the old bytes came")
+
+
+def few_descriptors(server: Server) -> None:
+    settle(server)
+    for number in range(100):
+        must_be(_ask(server, f"/{number}.bin"), 200)
+    if len(found := open_files(server)) > 16:
+        raise Unmet(f"{len(found)} are open")
+    if not found:
+        raise Unmet("none is open")
+
+
+def descriptors_are_released(server: Server) -> None:
+    when_idle = psutil.Process(server.pid).num_fds()
+    settle(server)
+    for number in range(12):
+        must_be(_ask(server, f"/{number}.bin"), 200)
+    with connected(server, 70) as clients:
+        for client in clients:
+            client.perform((post(b"", b"/sink", HOST),))
+        wanted = 64 - when_idle - 1
+        deadline = time.monotonic() + AT_ONCE_S
+        while (served := _answered(clients)) < wanted and time.monotonic() < deadline:
+            time.sleep(BETWEEN_S)
+    if served < wanted:
+        raise Unmet(f"{served} clients were answered, and {wanted} would have had room")
+
+
+def files_are_released(server: Server) -> None:
+    settle(server)
+    for number in range(12):
+        must_be(_ask(server, f"/{number}.bin"), 200)
+    time.sleep(SETTLED_S / 10)  # until the last has gone
+    free = 64 - psutil.Process(server.pid).num_fds()
+    with connected(server, free - 1) as clients:
+        for client in clients:
+            client.perform((get(b"/", HOST), Await(b"\r\n\r\n")))
+        for client, number in zip(clients, (50, 51, 52), strict=False):
+            client.perform((get(b"/%d.bin" % number, HOST), Await(bytes(MIB))))
+            if not client.received().data.endswith(bytes(MIB)):
+                raise Unmet("a file did not come")
+
+
+def _answered(clients: list) -> int:
+    for client in clients:
+        if not client.ended:
+            client.receive()
+    return sum(bool(client.received().data) for client in clients)
+
+
+def memory_is_bounded(server: Server) -> None:
+    must_be_plain(server)
+    settle(server)
+    before = server.own_bytes()
+    for _ in range(2):
+        for number in range(MANY):
+            must_be(_ask(server, f"/{number}.bin"), 200)
+    _must_have_grown_by(server, before, 4 * MIB)
+
+
+def _must_have_grown_by(server: Server, before: int, maximum: int) -> None:
+    if (grown := server.own_bytes() - before) > maximum + MARGIN:
+        raise Unmet(f"it grew by {grown / MIB:.1f} MiB")
+
+
+def names_are_bounded(server: Server) -> None:
+    must_be_plain(server)
+    before = server.own_bytes()
+    for first in range(0, NAMES, 1000):
+        asked = b"".join(get(b"/%d-%s" % (number, b"x" * 200), HOST)
+                         for number in range(first, first + 1000))
+        with connected(server, 1) as (client,):
+            client.perform((asked + get(),))
+            if client.finish().end != "closed":
+                raise Unmet("not all were answered")
+    _must_have_grown_by(server, before, MIB)
+
+
+def memory_is_released(server: Server) -> None:
+    must_be_plain(server)
+    settle(server)
+    for number in range(MANY):
+        must_be(_ask(server, f"/{number}.bin"), 200)
+    may_grow_by(server, MIB)
+    body = post(bytes(BODY), b"/sink")
+    with connected(server, BODIES) as clients:
+        for client in clients:
+            client.perform((body[:-1],))
+        server.sleeps(TIMEOUT_S)
+        for client in clients:
+            client.perform((body[-1:],))
+        refused = sum(client.finish().data != sunk(BODY) for client in clients)
+    if refused:
+        raise Unmet(f"{refused} of the {BODIES} were not answered so")
+
+
+def visited_stays(server: Server) -> None:
+    settle(server)
+    for _ in range(2):
+        _ask(server, "/0.bin")
+    for number in range(1, 100):
+        must_be(_ask(server, f"/{number}.bin"), 200)
+        if number % 20 == 0:
+            _ask(server, "/0.bin")
+    found = open_files(server)
+    if not any(name.endswith("/0.bin") for name in found):
+        raise Unmet(f"it is not among the {len(found)} files that are open")
+
+
+def without_requests(server: Server) -> None:
+    settle(server)
+    _ask(server, "/large.bin")
+    if not open_files(server):
+        raise Unmet("it is not kept open while it is asked for")
+    os.unlink(root_of(server) / "large.bin")
+    deadline = time.monotonic() + COLD_S
+    while open_files(server):
+        if time.monotonic() > deadline:
+            raise Unmet(f"it was still open {COLD_S:g} s later")
+        time.sleep(0.2)
+
+
+def repeated(server: Server, group: object) -> None:
+    rows = [case for case in group.cases()  # type: ignore[attr-defined]
+            if not case.alone and case.until is None]
+    folder = root_of(server) / "site"
+    with start.repeated(server, "--root", str(folder)) as other:
+        settle(server)
+        for _ in range(2):
+            for case in rows:
+                if failure := suite.perform(case, (other.host, other.port), suite.DATED_LEVEL):
+                    raise Unmet(f"{case.name}: {failure.problem}")

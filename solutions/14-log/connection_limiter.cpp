@@ -1,0 +1,47 @@
+#include "connection_limiter.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace web {
+namespace {
+
+constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+// RFC 4291 §2.5.4: whoever has a network of IPv6 has 2^64 addresses in it.
+Address network_of(Address address) {
+    if (!std::ranges::equal(std::span(address).first<12>(), mapped)) {
+        std::fill_n(address.begin() + 8, 8, 0);
+    }
+    return address;
+}
+
+}  // namespace
+
+std::optional<ConnectionLimiter::Slot> ConnectionLimiter::admit(const Address& address) {
+    const Address network = network_of(address);
+    if (bounds_.per_address > 0 && !count_address(network)) return std::nullopt;
+    Slot slot(*this, network);
+    // Counted even when there are too many: the place is given back like any other.
+    if (clients_.fetch_add(1, std::memory_order_relaxed) >= bounds_.clients) return std::nullopt;
+    return slot;
+}
+
+bool ConnectionLimiter::count_address(const Address& address) {
+    const std::scoped_lock lock(mutex_);
+    std::size_t& clients = per_address_[address];
+    if (clients == bounds_.per_address) return false;
+    ++clients;
+    return true;
+}
+
+void ConnectionLimiter::release(const Address& address) {
+    clients_.fetch_sub(1, std::memory_order_relaxed);
+    if (bounds_.per_address == 0) return;
+    const std::scoped_lock lock(mutex_);
+    const auto found = per_address_.find(address);
+    if (--found->second == 0) per_address_.erase(found);
+}
+
+}  // namespace web

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "connection.h"
+
+namespace web {
+
+/// What is to be sent, in pieces that are worth a record each: parts that follow each other share
+/// one, and bytes of a file are read.
+class RecordSplitter {
+public:
+    /// A piece has at most `of_record` bytes, all together have `most`; `room` has both.
+    RecordSplitter(const Output& output, std::span<char> scratch, std::size_t of_record,
+                   std::size_t limit);
+
+    /// Nothing at the end, or if the file has become too short. Valid until the next call.
+    std::string_view next();
+
+private:
+    bool refill();
+    bool read_file();
+    std::string_view take(std::size_t limit);
+
+    std::span<const iovec> parts_;  // that are still to come
+    const FileRange* file_;         // until it is read
+    const std::span<char> gathered_;
+    const std::span<char> window_;  // for bytes of the file
+    std::string_view run_;          // what comes next and lies in one place
+    std::size_t left_;              // of all together
+};
+
+}  // namespace web
