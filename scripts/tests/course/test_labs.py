@@ -118,7 +118,7 @@ def test_a_validation_is_told_in_a_line(tmp_path: Path, text: str, status: Statu
 
 def test_a_validation_that_hangs_is_ended_where_it_does(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labs, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(labs, "TIMEOUT_S", 1.0)
     status, words, _ = labs.run(program(tmp_path, f"{BEGUN}; exec sleep 600"), "*", "lab-x")
     assert status == "fail" and "lab-x hangs" in words and "List.IsEmpty" in words
 

@@ -4,7 +4,7 @@ All is built in copies below build/programs, so that what a reader has edited is
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
 the other, which builds only what that changes. All is asked of every solution, and every mutant is
 tried, half of them last and as long as there is time; of trees and other builds a sample is asked,
-unless the run is long. A chapter is a group of its own (see turns.py).
+unless the run is long. A chapter is a group of its own (see scheduling.py).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 
 import programs
 import pytest
-from iterations import judging, of_chapter
 from lengths import ENOUGH_S, LONG, is_enough
 from sample import sampled, some
+from scheduling import judging, of_chapter
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.model import KQUEUE, MEASURE, RELEASE, Subject, Verdict

@@ -341,8 +341,8 @@ def _network_of(pid: int) -> str:
 
 
 def test_a_full_connection_table_is_named(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "room", lambda: 0.01)
-    monkeypatch.setattr(load, "_wait_for_room", lambda: None)
+    monkeypatch.setattr(network, "space", lambda: 0.01)
+    monkeypatch.setattr(load, "_wait_for_space", lambda: None)
     result = result_of(made("receive(client); client.sendall(OK)"))
     assert result.requests_per_second is None
     assert result.reason and "nf_conntrack_max" in result.reason

@@ -67,8 +67,8 @@ def test_a_way_that_is_wrong_is_found(wrong: str, tmp_path: Path) -> None:
 def test_every_way_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not how large they are: but that a heap counts more than a sweep."""
     monkeypatch.setattr(overload, "CROWDS", (500, 1000))
-    monkeypatch.setattr(overload, "MOST", 1000)
-    monkeypatch.setattr(overload, "TURNS", 1)
+    monkeypatch.setattr(overload, "MAXIMUM", 1000)
+    monkeypatch.setattr(overload, "ITERATIONS", 1)
     found = overload.deadlines()
     assert all(row.keys() == {"label", *found.columns} for row in found.rows.values())
     assert 0 < found.rows["sweep"]["instructions"] < found.rows["heap"]["instructions"]

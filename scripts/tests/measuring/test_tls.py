@@ -51,7 +51,7 @@ def test_a_flood_is_answered_and_ends(start: secured.Start,
         begun = time.monotonic()
         assert flood.flood(server.port, 0.5) > flood.STRANGERS
         assert time.monotonic() - begun < 5
-        monkeypatch.setattr(flood, "MOST", 3)
+        monkeypatch.setattr(flood, "MAXIMUM", 3)
         assert flood.flood(server.port, 0.5) == 3
 
 

@@ -19,9 +19,9 @@ from statistics import median
 
 import programs
 import pytest
-from iterations import judging
 from lengths import LONG
 from sample import sampled
+from scheduling import judging
 from workbook.checks import labs, poller
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS

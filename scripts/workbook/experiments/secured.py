@@ -76,28 +76,29 @@ BY_ITSELF = (
     ("span_bio.h", "    bio_st* bio() const { return bio_; }\n",
      "    bio_st* bio() const { return bio_; }\n    int socket = -1;  // of who is new\n"),
     ("worker.cpp", "    auto log = access_log_ ?",
-     "    if (wire_) wire_->socket = fd;\n    auto log = access_log_ ?"),
-    ("tls_session.cpp", "    SSL_set_bio(ssl_, wire.bio(), wire.bio());\n", """\
-    SSL_set_fd(ssl_, wire.socket);
+     "    if (span_bio_) span_bio_->socket = fd;\n    auto log = access_log_ ?"),
+    ("tls_session.cpp", "    SSL_set_bio(ssl_, span_bio.bio(), span_bio.bio());\n", """\
+    SSL_set_fd(ssl_, span_bio.socket);
     SSL_set_mode(ssl_, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 """),
-    ("tls_session.cpp", "    while (wire_.has_input() || SSL_has_pending(ssl_) == 1) {\n",
+    ("tls_session.cpp", "    while (span_bio_.has_input() || SSL_has_pending(ssl_) == 1) {\n",
      "    for (bool more = true; more; more = SSL_has_pending(ssl_) == 1) {\n"),
     ("tls_stream.cpp", """\
-    const auto got = web::receive(socket, wire_.room(into.size() - SpanBio::max_record));
+    const auto got =
+        web::receive(socket, span_bio_.receive_buffer(into.size() - SpanBio::max_record));
     if (got == 0) session_->fail();
     if (!got || *got == 0) return std::unexpected(got ? IoError::failed : got.error());
     idle_buffers_released_ = false;
-    wire_.received(*got);
+    span_bio_.received(*got);
 """, "    idle_buffers_released_ = false;\n"),
     ("tls_stream.cpp", """\
     if (!has_unsent() && !encrypt({bytes, file})) return fail(socket);
     const auto sent = flush(socket);
     if (!sent) return sent;
     if (!has_unsent()) return std::exchange(unreported_, 0);
-    const std::size_t told = unreported_ > 0 ? std::min(*sent, unreported_ - 1) : 0;
-    unreported_ -= told;
-    return told;
+    const std::size_t reported = unreported_ > 0 ? std::min(*sent, unreported_ - 1) : 0;
+    unreported_ -= reported;
+    return reported;
 """, """\
     if (encrypt({bytes, file}) || unreported_ > 0) return std::exchange(unreported_, 0);
     return errno == EAGAIN ? std::unexpected(IoError::wants_send) : fail(socket);

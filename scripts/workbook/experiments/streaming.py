@@ -34,11 +34,11 @@ SIZE = "buffer_size = 128 * 1024;"
 LISTENS = "    if (::listen(socket.number(), SOMAXCONN) < 0) fail(\"listen\");\n"
 FIXED = "    set_option(socket, SOL_SOCKET, SO_RCVBUF, 128 * 1024);\n"
 MAXIMUM = "max_body = 10 * 1024 * 1024;"
-SERVES = "    if (wants != client.wants) wait_for(client, wants);\n"
+SERVES = "    if (state != client.state) update_state(client, state);\n"
 MINIMUM = """    const auto left = std::min<std::size_t>(client.connection.body_left(), 64 * 1024);
-    const int least = std::max(1, static_cast<int>(left));
-    if (std::exchange(client.least, least) != least)
-        ::setsockopt(client.socket.number(), SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+    const int lowest = std::max(1, static_cast<int>(left));
+    if (std::exchange(client.lowest, lowest) != lowest)
+        ::setsockopt(client.socket.number(), SOL_SOCKET, SO_RCVLOWAT, &lowest, sizeof lowest);
 """
 # Waits for 64 KiB of a body, or for its rest: socket(7).
 LOW_WATER = (
@@ -49,7 +49,7 @@ LOW_WATER = (
     ("worker.h", '#include "connection.h"\n',
      '#include <sys/socket.h>\n#include <algorithm>\n#include "connection.h"\n'),
     ("worker.h", "        Interest interest = Interest::receive;",
-     "        int least = 1;\n        Interest interest = Interest::receive;"),
+     "        int lowest = 1;\n        Interest interest = Interest::receive;"),
 )
 EDITS = tuple((STREAMING, file, old) for file, old, _ in LOW_WATER)
 

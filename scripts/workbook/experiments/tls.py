@@ -214,18 +214,18 @@ def _visits_us(start: Start, connection: ConnectionKind) -> float:
     """µs of the server for each of many visits, once a few have been there."""
     with network.own(), load.placed(start) as server:
         print(f"{server.name}: {connection.title}", file=sys.stderr, flush=True)
-        connect = _pausing_client(server, connection)
-        _connect(connect, FEW)
+        use_server = _pausing_client(server, connection)
+        _connect(use_server, FEW)
         before = _used_us(server)
-        _connect(connect, VISITS)
+        _connect(use_server, VISITS)
         used = _used_us(server) - before
         server.kill()
     return used / VISITS
 
 
-def _connect(connect: Callable[[], None], connections: int) -> None:
+def _connect(use_server: Callable[[], None], connections: int) -> None:
     with ThreadPoolExecutor(CLIENTS) as pool:
-        for connection in [pool.submit(connect) for _ in range(connections)]:
+        for connection in [pool.submit(use_server) for _ in range(connections)]:
             connection.result()
 
 
@@ -243,13 +243,13 @@ def _pausing_client(server: Server, connection: ConnectionKind) -> Callable[[], 
     how = tls.context(connection.make_pair(), versions=(connection.version,))
     session = _connection(server, how, None)[1] if connection.resumes else None
 
-    def connect() -> None:
+    def use_server() -> None:
         resumed, _ = _connection(server, how, session)
         if resumed != connection.resumes:
             raise UserError(f"{server.name} {'did not resume' if connection.resumes else 'resumed'} a "
                             "session", "mend its configuration")
 
-    return connect
+    return use_server
 
 
 def _connection(server: Server, how: ssl.SSLContext,

@@ -209,9 +209,9 @@ def _crossing(spec: Plot, curves: Sequence[Curve]) -> tuple[float, float] | None
                   if curve.label == label)
     common = sorted(one.keys() & other.keys())
     for before, after in pairwise(common):
-        after, ahead = other[before] - one[before], other[after] - one[after]
-        if after < 0 <= ahead:
-            share = -after / (ahead - after)
+        gap, lead = other[before] - one[before], other[after] - one[after]
+        if gap < 0 <= lead:
+            share = -gap / (lead - gap)
             return (before * (after / before) ** share,
                     one[before] + share * (one[after] - one[before]))
     return None

@@ -17,7 +17,7 @@ from pathlib import Path
 from workbook.common import children
 from workbook.common.paths import ROOT, VENV
 
-# Many of them wait, so four go on at once, each with a group of tests: see tests/turns.py.
+# Many of them wait, so four go on at once, each with a group of tests: see tests/scheduling.py.
 TOGETHER = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
 MAX_RETRIED = 16  # where more fail it is no accident
 

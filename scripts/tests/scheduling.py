@@ -55,12 +55,12 @@ def _is_alone(item: pytest.Item) -> bool:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Around all else, so that who waits for his turn is not timed."""
-    with _iteration(_is_alone(item)):
+    with _slot(_is_alone(item)):
         return (yield)
 
 
 @contextmanager
-def _iteration(alone: bool) -> Iterator[None]:
+def _slot(alone: bool) -> Iterator[None]:
     """Many may be in the room, or one who is alone. All pass the same door, so that others do not
     keep on entering while that one waits.
     """

@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import iterations
 import lengths
 import programs
 import pytest
 import sample
+import scheduling
 import timetable
 from conftest import PRECOMPILING
 from workbook.checks.behaviour.cases import select
@@ -22,12 +22,12 @@ from workbook.machine import needs
 
 def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
                                               monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iterations, "BUILD", tmp_path)
+    monkeypatch.setattr(scheduling, "BUILD", tmp_path)
     entered = {name: threading.Event() for name in ("first", "alone", "late")}
     leave = {name: threading.Event() for name in entered}
 
     def connection(name: str) -> None:
-        with iterations._iteration(name == "alone"):
+        with scheduling._slot(name == "alone"):
             entered[name].set()
             assert leave[name].wait(20)
 
@@ -47,16 +47,16 @@ def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
 
 def test_no_more_judge_at_once_than_there_are_processors(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iterations, "BUILD", tmp_path)
-    monkeypatch.setattr(iterations, "available_cpus", lambda: 2)
+    monkeypatch.setattr(scheduling, "BUILD", tmp_path)
+    monkeypatch.setattr(scheduling, "available_cpus", lambda: 2)
     third = threading.Event()
 
     def judge() -> None:
-        with iterations.judging():
+        with scheduling.judging():
             third.set()
 
-    with iterations.judging():
-        with iterations.judging():
+    with scheduling.judging():
+        with scheduling.judging():
             thread = threading.Thread(target=judge)
             thread.start()
             assert not third.wait(0.5)
@@ -78,7 +78,7 @@ class Item:
 def test_what_is_late_comes_behind_all_but_who_is_alone() -> None:
     order = [Item(Path("gate/test_a.py")), Item(Path("book/test_b.py")),
              Item(Path("gate/test_a.py"), "late"), Item(Path("servers/test_c.py"), "alone")]
-    assert sorted(reversed(order), key=iterations._rank) == order
+    assert sorted(reversed(order), key=scheduling._rank) == order
 
 
 def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
