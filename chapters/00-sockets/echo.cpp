@@ -1,4 +1,4 @@
-// Sends back what it receives, to one client after the other: echo [port] [backlog] [reuse]
+// Sends back what it receives, one client at a time: echo [port] [backlog] [reuse]
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -35,13 +35,13 @@ int listen_on(std::uint16_t port, int backlog, int reuse) {
 bool send_all(int client, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t sent = ::send(client, bytes.data(), bytes.size(), 0);
-        if (sent < 0) return false;  // the client is gone
+        if (sent < 0) return false;  // the client has disconnected
         bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
     return true;
 }
 
-// Until the client has finished, or says bye: then we are the first to close.
+// Serves until the client shuts down its side, or sends "bye": in that case we close first.
 void serve(int client) {
     std::array<char, 4096> buffer;
     ssize_t count = 0;
@@ -55,7 +55,7 @@ void serve(int client) {
 }  // namespace
 
 int main(int argc, char* argv[]) {
-    std::signal(SIGPIPE, SIG_IGN);  // a client that has gone costs its connection, not the process
+    std::signal(SIGPIPE, SIG_IGN);  // a client that disconnects must not end the process
     const int port = argc > 1 ? std::atoi(argv[1]) : 7007;
     const int backlog = argc > 2 ? std::atoi(argv[2]) : 8;
     const int listener = listen_on(static_cast<std::uint16_t>(port), backlog, argc > 3);

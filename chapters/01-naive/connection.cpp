@@ -31,21 +31,22 @@ Connection::Reading Connection::read_request() {
 }
 
 Connection::Reading Connection::read_request_line() {
-    // TODO(1): receive a byte at a time until CRLF, then parse_request_line(). One empty line
-    // before it is skipped (RFC 9112 §2.2), a line feed without its carriage return is refused, and
-    // so is a line longer than max_request_line as soon as that is certain.
+    // TODO(1): receive a byte at a time until CRLF, then call parse_request_line(). Skip one empty
+    // line before the request line (RFC 9112 §2.2). Refuse a line feed without its carriage return.
+    // Refuse a line longer than max_request_line as soon as that is certain.
     return refuse(Status::not_implemented);
 }
 
 Connection::Reading Connection::read_fields() {
-    // TODO(1): the same until the empty line, then parse_fields(). At most max_fields bytes.
+    // TODO(1): the same for the field lines: receive until the empty line, at most max_fields
+    // bytes, then call parse_fields().
     return refuse(Status::not_implemented);
 }
 
 Connection::Reading Connection::read_body() {
-    // TODO(1): content_length bytes into request_.body. A client that expects it is told
-    // "HTTP/1.1 100 Continue" first, unless its body is already here (has_unread). Memory that
-    // std::malloc has none of is a std::bad_alloc: serve() knows what to say to that.
+    // TODO(1): receive content_length bytes into request_.body. If the client expects it, send
+    // "HTTP/1.1 100 Continue" first, unless its body has already arrived (has_unread). If
+    // std::malloc fails, throw std::bad_alloc: serve() sends the answer for that.
     return Reading::complete;
 }
 
@@ -66,18 +67,19 @@ std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transf
 }
 
 bool Connection::receive_byte(char& byte) {
-    // TODO(1): until_idle_limit() and receive(). False when the client is gone.
+    // TODO(1): use until_idle_limit() and receive(). Return false when the client has disconnected.
     byte = 0;
     return false;
 }
 
 bool Connection::send_all(std::string_view bytes) {
-    // TODO(1): every byte of it, one a call. False when the client is gone.
+    // TODO(1): send all bytes, one per call. Return false when the client has disconnected.
     return bytes.empty();
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

@@ -15,21 +15,21 @@
 
 namespace web {
 
-/// One client, served from its first byte to its last by the thread that accepted it.
+/// One client's connection, served from start to end by the thread that accepted it.
 class Connection {
 public:
-    /// A client that sends and takes nothing for this long is let go.
+    /// A client that neither sends nor receives a byte for this long is disconnected.
     static constexpr std::chrono::seconds idle_limit{10};
     /// The same while the server is being stopped.
     static constexpr std::chrono::seconds stop_limit{1};
-    /// How long a client may go on sending after it was refused.
+    /// How long to keep reading from a client after its request was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
     /// `handler` and `stopping` must outlive the connection.
     Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
-    /// Reads one request, answers it and closes. Whatever the peer does, and whatever memory there
-    /// is none for, ends only this connection.
+    /// Reads one request, answers it and closes. Nothing that the peer does, nor a failed
+    /// allocation, ends more than this connection.
     void serve();
 
 private:
@@ -43,7 +43,7 @@ private:
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
-    /// Calls `transfer` again until it did something or the client idled too long.
+    /// Repeats `transfer` until it succeeds, fails or the client has been idle for too long.
     template <typename Transfer>
     std::expected<std::size_t, IoError> until_idle_limit(Transfer transfer);
 

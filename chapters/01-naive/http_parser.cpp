@@ -1,5 +1,5 @@
-// TODO(1): the parser. Write it as you would any day; the checks say what a request may look like,
-// and RFC 9110 and RFC 9112 say why. What refuses a request is a status.
+// TODO(1): the parser. Write it in whatever way comes naturally. The checks define which requests
+// are valid, and RFC 9110 and RFC 9112 explain why. A refused request is reported as a status.
 #include "http_parser.h"
 
 namespace web {
@@ -20,13 +20,14 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
 // order:
 // - 400: a line without a colon, a name that is no token (so no space before the colon and no line
 //   that begins with one), a control character other than a tab in a value, a NUL anywhere.
-// - 400: Host missing in 1.1, repeated, or neither empty nor a host, perhaps with a port: a name
-//   without a comma or an address (RFC 3986 §3.2.2), a colon, digits (§3.2.3) up to 65535 or none.
-//   A target's host is judged alike.
-// - Transfer-Encoding: 400 beside Content-Length, in 1.0, or if the last coding is not "chunked";
-//   411 if it is the only one; else 501.
-// - Content-Length: 400 unless it stands once and is all digits; 413 above max_body.
-// - Expect: 417 unless it stands once and is 100-continue; 1.0 does not know it.
+// - 400: Host missing in 1.1, repeated, or neither empty nor a host with an optional port. A host
+//   is a name without a comma or an address (RFC 3986 §3.2.2); a port is a colon and digits
+//   (§3.2.3), up to 65535 or none. The same rules apply to the host in a target.
+// - Transfer-Encoding: 400 together with Content-Length, in 1.0, or if the last coding is not
+//   "chunked"; 411 if "chunked" is the only coding; otherwise 501.
+// - Content-Length: 400 unless it appears once and is all digits; 413 above max_body.
+// - Expect: 417 unless it appears once and is 100-continue; ignored in 1.0, which does not define
+//   it.
 ParseResult parse_fields(const std::string& lines, Request& request) {
     request.headers.clear();
     return std::unexpected(lines.empty() ? Status::bad_request : Status::not_implemented);

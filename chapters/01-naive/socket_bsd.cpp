@@ -16,15 +16,15 @@ void set_blocking(const Fd& socket, bool blocking) {
 
 }  // namespace
 
-// Non-blocking, in case a client that poll(2) saw is gone before accept(2).
+// Non-blocking, in case a client that poll(2) reported disconnects before accept(2).
 Fd open_listener(int family) {
     Fd socket(::socket(family, SOCK_STREAM, 0));
     if (socket.number() >= 0) set_blocking(socket, false);
     return socket;
 }
 
-// SO_RCVTIMEO does not reach accept(2) here, so poll(2) waits. Clients inherit that the listener is
-// non-blocking, and are made blocking again.
+// SO_RCVTIMEO does not affect accept(2) here, so poll(2) waits. Clients inherit the listener's
+// non-blocking flag, so they are made blocking again.
 Fd accept_within_slice(const Fd& listener, sockaddr* address, socklen_t* size) {
     pollfd waiting{listener.number(), POLLIN, 0};
     if (::poll(&waiting, 1, static_cast<int>(wait_slice.count())) <= 0) {

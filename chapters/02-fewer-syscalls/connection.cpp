@@ -35,9 +35,10 @@ Connection::Reading Connection::read_request_line() {
     std::string line;
     bool skipped_empty_line = false;
     char byte;
-    // TODO(2): a byte a call. Receive up to 4 KiB at a time into one std::string that the
-    // connection keeps, line and fields alike, and let HttpParser (http_parser.h) say when the head
-    // is whole. read_fields() is then no longer needed.
+    // TODO(2): this makes one system call per byte. Receive up to 4 KiB at a time into one
+    // std::string that the connection keeps, for the request line and the fields alike, and let
+    // HttpParser (http_parser.h) report when the head is complete. read_fields() is then no longer
+    // needed.
     while (receive_byte(byte)) {
         line += byte;
         if (line == "\r\n" && !skipped_empty_line) {  // RFC 9112 §2.2
@@ -79,8 +80,8 @@ Connection::Reading Connection::read_body() {
         if (!send_all("HTTP/1.1 100 Continue\r\n\r\n")) return Reading::gone;
     }
     const std::size_t size = request_.content_length;
-    // TODO(2): three passes over every byte: memset, receive, append. Grow the string once
-    // (resize_and_overwrite) and receive into it. Part of the body may have come with the head.
+    // TODO(2): memset, receive and append each pass over every byte. Grow the string once
+    // (resize_and_overwrite) and receive into it. Part of the body may have arrived with the head.
     const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
                                                            &std::free);
     if (!body) throw std::bad_alloc();
@@ -118,7 +119,7 @@ bool Connection::receive_byte(char& byte) {
 }
 
 bool Connection::send_all(std::string_view bytes) {
-    // TODO(2): offer all that is left; send() says how much the socket took.
+    // TODO(2): offer all the bytes that are left; send() returns how many the socket took.
     for (const char& byte : bytes) {
         const auto sent = until_idle_limit([&] { return send(socket_, {&byte, 1}); });
         if (!sent) return false;
@@ -126,8 +127,9 @@ bool Connection::send_all(std::string_view bytes) {
     return true;
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

@@ -41,7 +41,7 @@ bool is_field_value(const std::string& text) {
     return true;
 }
 
-// RFC 9112 §3.2: no spaces, no control characters; a fragment is never sent.
+// RFC 9112 §3.2: no spaces and no control characters. A client never sends a fragment.
 bool is_target(const std::string& text) {
     for (const char c : text) {
         if (c <= 0x20 || c >= 0x7f || c == '#') return false;
@@ -56,8 +56,8 @@ bool is_digits(const std::string& text) {
     return !text.empty();
 }
 
-// RFC 3986 §3.2.2: a name, or an address of IPv4. The comma, which is allowed there, is how two
-// Host fields look that somebody joined (RFC 9110 §5.3).
+// RFC 3986 §3.2.2: a name or an IPv4 address. That grammar allows a comma, but we refuse it,
+// because a proxy may have joined two Host fields with one (RFC 9110 §5.3).
 bool is_name(const std::string& text) {
     for (const char c : text) {
         if (!is_alphanumeric(c) && std::strchr("-._~%!$&'()*+;=", c) == nullptr) return false;
@@ -65,20 +65,20 @@ bool is_name(const std::string& text) {
     return !text.empty();
 }
 
-// RFC 3986 §3.2.2: an address of IPv6, in brackets.
+// RFC 3986 §3.2.2: an IPv6 address in brackets.
 bool is_address(const std::string& text) {
     const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF:.", 1);
     return text.size() > 2 && text[0] == '[' && end == text.size() - 1 && text[end] == ']';
 }
 
-// RFC 3986 §3.2.3: digits, perhaps none. TCP has no port above 65535.
+// RFC 3986 §3.2.3: any number of digits, even none. TCP has no port above 65535.
 bool is_port(const std::string& text) {
     const std::size_t first = text.find_first_not_of('0');
     if (first == npos) return true;
     return is_digits(text) && text.size() - first <= 5 && std::atoi(text.c_str()) <= 65535;
 }
 
-// RFC 9110 §7.2: a host, perhaps a colon and a port.
+// RFC 9110 §7.2: a host, then optionally a colon and a port.
 bool is_authority(const std::string& text) {
     const std::size_t colon = text.find(':', text.find(']') + 1);
     const std::string host = text.substr(0, colon);
@@ -111,7 +111,7 @@ ParseResult parse_version(const std::string& text, Request& request) {
     return {};
 }
 
-// RFC 9112 §3.2: a path, or a whole URI whose authority the Host field repeats, or "*".
+// RFC 9112 §3.2: a path; a whole URI, whose authority the Host field repeats; or "*".
 ParseResult parse_target(const std::string& target, Request& request) {
     if (!is_target(target)) return reject(Status::bad_request);
     std::string path = target;
@@ -143,7 +143,7 @@ ParseResult parse_field(const std::string& line, Request& request) {
     return {};
 }
 
-// RFC 9112 §3.2: exactly one Host in HTTP/1.1; an empty one where there is none to name.
+// RFC 9112 §3.2: exactly one Host in HTTP/1.1. It's empty if the target has no authority.
 ParseResult check_host(const Request& request) {
     const std::size_t hosts = request.headers.count("host");
     const bool needed = request.version == Version::http_1_1;
@@ -154,8 +154,8 @@ ParseResult check_host(const Request& request) {
     return {};
 }
 
-// RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, is how requests are
-// smuggled; and only after a last coding that is chunked is it known where a body ends.
+// RFC 9112 §6.1 and §6.3: two framings at once, or one that HTTP/1.0 does not define, allow request
+// smuggling. Only if chunked is the last coding is the end of the body known.
 ParseResult check_transfer_encoding(const Request& request) {
     const std::size_t codings = request.headers.count("transfer-encoding");
     if (codings == 0) return {};
@@ -169,7 +169,7 @@ ParseResult check_transfer_encoding(const Request& request) {
     return reject(coding == "chunked" ? Status::length_required : Status::not_implemented);
 }
 
-// RFC 9112 §6.2: digits and nothing else, once.
+// RFC 9112 §6.2: only digits, and only one such field.
 ParseResult parse_content_length(Request& request) {
     const std::size_t lengths = request.headers.count("content-length");
     if (lengths == 0) return {};
@@ -183,7 +183,7 @@ ParseResult parse_content_length(Request& request) {
     return {};
 }
 
-// RFC 9110 §10.1.1; HTTP/1.0 knows no expectations.
+// RFC 9110 §10.1.1; HTTP/1.0 does not define Expect.
 ParseResult parse_expect(Request& request) {
     const std::size_t expectations = request.headers.count("expect");
     if (expectations == 0 || request.version == Version::http_1_0) return {};
@@ -198,8 +198,9 @@ ParseResult parse_expect(Request& request) {
 }  // namespace
 
 ParseResult parse_request_line(const std::string& line, Request& request) {
-    // TODO(2): 24 KiB of zeroes before the first byte is looked at. string_view::find splits a line
-    // in place. Below, std::from_chars reads a number from a view; std::string_view has the rest.
+    // TODO(2): this clears 24 KiB before it looks at the first byte. string_view::find splits a
+    // line in place. Below, std::from_chars reads a number from a view, and std::string_view has
+    // the other functions you need.
     char method[max_request_line + 1] = {};
     char target[max_request_line + 1] = {};
     char version[max_request_line + 1] = {};
@@ -229,9 +230,9 @@ ParseResult parse_fields(const std::string& lines, Request& request) {
     return parse_expect(request);
 }
 
-// TODO(2): for each line feed not yet seen: is it one too many (check the limits first), does a
-// carriage return stand before it, does it end the request line, or the head? Parse the request
-// line as soon as it is whole. Mind that the buffer may move when it grows: what happens to views?
+// TODO(2): for each line feed not yet scanned: does it exceed a limit (check the limits first),
+// does a carriage return precede it, does it end the request line or the head? Parse the request
+// line as soon as it is complete. The buffer may move when it grows: what happens to views?
 std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view, Request&) {
     return reject(Status::not_implemented);
 }

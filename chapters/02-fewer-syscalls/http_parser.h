@@ -9,25 +9,26 @@
 
 namespace web {
 
-/// Bytes of a request line, without its CRLF; more is 414 (RFC 9110 §15.5.15).
+/// Maximum length of a request line in bytes, without its CRLF. A longer one gets 414 (RFC 9110
+/// §15.5.15).
 inline constexpr std::size_t max_request_line = 8 * 1024;
-/// Bytes of all field lines with their CRLFs; more is 431 (RFC 6585 §5).
+/// Maximum length of all field lines in bytes, with their CRLFs. Longer gets 431 (RFC 6585 §5).
 inline constexpr std::size_t max_fields = 64 * 1024;
-/// Bytes of a body; more is 413 (RFC 9110 §15.5.14).
+/// Maximum length of a body in bytes. A longer one gets 413 (RFC 9110 §15.5.14).
 inline constexpr std::size_t max_body = 10 * 1024 * 1024;
 
-/// Nothing, or the status that refuses the request.
+/// The error is the status to refuse the request with.
 using ParseResult = std::expected<void, Status>;
 
 /// Fills in method, target and version from a request line without its CRLF (RFC 9112 §3).
 ParseResult parse_request_line(const std::string& line, Request& request);
 
-/// Fills in the headers, and how the body is framed, from field lines, each with its CRLF
-/// (RFC 9112 §5 and §6). Needs the request line to have been parsed.
+/// Fills in the headers and the framing of the body from field lines, each with its CRLF (RFC 9112
+/// §5 and §6). The request line must have been parsed before.
 ParseResult parse_fields(const std::string& lines, Request& request);
 
-// TODO(2): finds the end of one request's head in bytes that arrive in pieces. It makes no system
-// call, and no byte is searched twice: the next search starts where the last one stopped.
+// TODO(2): find the end of one request's head in bytes that arrive in pieces. Make no system call,
+// and search no byte twice: each search starts where the previous one stopped.
 class HttpParser {
 public:
     enum class Progress { incomplete, complete };

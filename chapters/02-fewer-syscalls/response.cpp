@@ -7,7 +7,7 @@ void Response::body(std::string text) {
 }
 
 void Response::body_reference(std::string_view bytes) {
-    // TODO(2): these bytes outlive the answer. Keep the view.
+    // TODO(2): these bytes outlive the answer. Store a view.
     body_ = std::string(bytes);
 }
 

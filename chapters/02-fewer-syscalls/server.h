@@ -17,7 +17,7 @@ struct ServerOptions {
     unsigned threads = 1;
 };
 
-/// Listens, and serves one client after the other on the calling thread.
+/// Listens, and serves one client at a time on the calling thread.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
@@ -26,7 +26,7 @@ public:
 
     std::uint16_t port() const { return local_port(listener_); }
 
-    /// Returns when `stopping` is set and the client being answered has its answer.
+    /// Returns when `stopping` is set and the current client has its answer.
     void run();
 
 private:

@@ -61,14 +61,14 @@ std::expected<std::size_t, IoError> result(ssize_t count) {
 
 }  // namespace
 
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
+// Accepted sockets inherit the listener's options, so they are set here once instead of per client.
 Fd listen_on(const std::string& host, std::uint16_t port) {
     const Addresses address = resolve(host, port);
     Fd socket = open_listener(address->ai_family);
     if (socket.number() < 0) fail("socket");
     set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
     // TODO(2): head and body will be two sends. Without TCP_NODELAY (tcp(7) or tcp(4)) the second
-    // may wait for the client to acknowledge the first. Set it here: clients inherit it.
+    // may wait for the client to acknowledge the first. Set it here: accepted sockets inherit it.
     set_timeout(socket, SO_RCVTIMEO);
     set_timeout(socket, SO_SNDTIMEO);
     if (::bind(socket.number(), address->ai_addr, address->ai_addrlen) < 0) {
@@ -91,13 +91,13 @@ std::uint16_t local_port(const Fd& socket) {
 }
 
 std::optional<Fd> accept_client(const Fd& listener) {
-    // TODO(2): who reads this address, or its name?
+    // TODO(2): what uses this address, or its name?
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
     auto* address = reinterpret_cast<sockaddr*>(&peer);
     Fd client = accept_within_slice(listener, address, &size);
     if (client.number() < 0) {
-        // accept(2): out of descriptors or memory. Waiting beats asking again at once.
+        // accept(2) is out of descriptors or memory. Retrying at once would spin, so wait.
         if (is_exhausted(errno)) std::this_thread::sleep_for(wait_slice);
         return std::nullopt;
     }

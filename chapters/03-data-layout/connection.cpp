@@ -14,8 +14,8 @@ void Connection::serve() try {
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
-    // TODO(3): two system calls, two segments. Put head and body into an array of iovec and send
-    // them together; an answer to HEAD has one part.
+    // TODO(3): this takes two system calls and sends two segments. Put the head and the body into
+    // an array of iovec and send them together. An answer to HEAD has only one part.
     std::array<char, Response::max_head> head;
     if (!send_all(response_.format_head(head))) return;
     if (with_body && !send_all(response_.body())) return;
@@ -49,7 +49,8 @@ Connection::Reading Connection::read_body() {
     return request_.body.size() == size ? Reading::complete : Reading::gone;
 }
 
-// Part of the body may have come with the head. Returns how many bytes there are in the end.
+// Part of the body may have arrived with the head. Returns the number of bytes of the body received
+// in total.
 std::size_t Connection::receive_body(std::span<char> body) {
     std::size_t received_before = buffer_.copy(body.data(), body.size(), parser_.head_size());
     while (received_before < body.size()) {
@@ -77,8 +78,8 @@ std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transf
     return std::unexpected(IoError::timed_out);
 }
 
-// TODO(3): each byte goes into the chunk, and from there into the string. Make room in the string
-// (resize_and_overwrite) and receive into that, behind what is there.
+// TODO(3): each byte is received into the chunk and then copied into the string. Grow the string
+// (resize_and_overwrite) and receive directly into it, after the bytes it already holds.
 bool Connection::receive_chunk() {
     char chunk[4096];
     const auto got = until_idle_limit([&] { return receive(socket_, chunk); });
@@ -98,8 +99,9 @@ bool Connection::send_all(std::string_view bytes) {
     return true;
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

@@ -36,7 +36,7 @@ bool is_field_value(std::string_view text) {
     return true;
 }
 
-// RFC 9112 §3.2: no spaces, no control characters; a fragment is never sent.
+// RFC 9112 §3.2: no spaces and no control characters. A client never sends a fragment.
 bool is_target(std::string_view text) {
     for (const char c : text) {
         if (c <= 0x20 || c >= 0x7f || c == '#') return false;
@@ -51,8 +51,8 @@ bool is_digits(std::string_view text) {
     return !text.empty();
 }
 
-// RFC 3986 §3.2.2: a name, or an address of IPv4. The comma, which is allowed there, is how two
-// Host fields look that somebody joined (RFC 9110 §5.3).
+// RFC 3986 §3.2.2: a name or an IPv4 address. That grammar allows a comma, but we refuse it,
+// because a proxy may have joined two Host fields with one (RFC 9110 §5.3).
 bool is_name(std::string_view text) {
     constexpr std::string_view marks = "-._~%!$&'()*+;=";
     for (const char c : text) {
@@ -61,13 +61,13 @@ bool is_name(std::string_view text) {
     return !text.empty();
 }
 
-// RFC 3986 §3.2.2: an address of IPv6, in brackets.
+// RFC 3986 §3.2.2: an IPv6 address in brackets.
 bool is_address(std::string_view text) {
     const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF:.", 1);
     return text.size() > 2 && text[0] == '[' && end == text.size() - 1 && text[end] == ']';
 }
 
-// RFC 3986 §3.2.3: digits, perhaps none. TCP has no port above 65535.
+// RFC 3986 §3.2.3: any number of digits, even none. TCP has no port above 65535.
 bool is_port(std::string_view text) {
     std::uint16_t port;
     const char* end = text.data() + text.size();
@@ -75,7 +75,7 @@ bool is_port(std::string_view text) {
     return text.empty() || (error == std::errc{} && stopped == end);
 }
 
-// RFC 9110 §7.2: a host, perhaps a colon and a port.
+// RFC 9110 §7.2: a host, then optionally a colon and a port.
 bool is_authority(std::string_view text) {
     const std::size_t colon = text.find(':', text.find(']') + 1);
     const std::string_view host = text.substr(0, colon);
@@ -108,7 +108,7 @@ ParseResult parse_version(std::string_view text, Request& request) {
     return {};
 }
 
-// RFC 9112 §3.2: a path, or a whole URI whose authority the Host field repeats, or "*".
+// RFC 9112 §3.2: a path; a whole URI, whose authority the Host field repeats; or "*".
 ParseResult parse_target(std::string_view target, Request& request) {
     constexpr std::string_view scheme = "http://";
     if (!is_target(target)) return reject(Status::bad_request);
@@ -138,12 +138,13 @@ ParseResult parse_field(std::string_view line, Request& request) {
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trim(line.substr(colon + 1));
     if (!is_token(name) || !is_field_value(value)) return reject(Status::bad_request);
-    // TODO(3): push_back, and a find_header() below that walks the vector and counts.
+    // TODO(3): use push_back here, and below write a find_header() that walks the vector and
+    // counts.
     request.headers.emplace(name, value);
     return {};
 }
 
-// RFC 9112 §3.2: exactly one Host in HTTP/1.1; an empty one where there is none to name.
+// RFC 9112 §3.2: exactly one Host in HTTP/1.1. It's empty if the target has no authority.
 ParseResult check_host(const Request& request) {
     const std::size_t hosts = request.headers.count("host");
     const bool needed = request.version == Version::http_1_1;
@@ -154,8 +155,8 @@ ParseResult check_host(const Request& request) {
     return {};
 }
 
-// RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, is how requests are
-// smuggled; and only after a last coding that is chunked is it known where a body ends.
+// RFC 9112 §6.1 and §6.3: two framings at once, or one that HTTP/1.0 does not define, allow request
+// smuggling. Only if chunked is the last coding is the end of the body known.
 ParseResult check_transfer_encoding(const Request& request) {
     const std::size_t codings = request.headers.count("transfer-encoding");
     if (codings == 0) return {};
@@ -168,7 +169,7 @@ ParseResult check_transfer_encoding(const Request& request) {
     return reject(alone ? Status::length_required : Status::not_implemented);
 }
 
-// RFC 9112 §6.2: digits and nothing else, once.
+// RFC 9112 §6.2: only digits, and only one such field.
 ParseResult parse_content_length(Request& request) {
     const std::size_t lengths = request.headers.count("content-length");
     if (lengths == 0) return {};
@@ -182,7 +183,7 @@ ParseResult parse_content_length(Request& request) {
     return {};
 }
 
-// RFC 9110 §10.1.1; HTTP/1.0 knows no expectations.
+// RFC 9110 §10.1.1; HTTP/1.0 does not define Expect.
 ParseResult parse_expect(Request& request) {
     const std::size_t expectations = request.headers.count("expect");
     if (expectations == 0 || request.version == Version::http_1_0) return {};
@@ -245,7 +246,7 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
     return Progress::incomplete;
 }
 
-// `end` bytes have come without the line feed that would have ended the line or the head.
+// `end` bytes have arrived without the line feed that would end the request line or the head.
 ParseResult HttpParser::check_limits(std::size_t end) const {
     if (fields_ == npos && end - request_line_ > max_request_line + 1) {
         return reject(Status::uri_too_long);
@@ -261,7 +262,8 @@ ParseResult HttpParser::end_request_line(std::string_view buffer, std::size_t li
     return parse_request_line(buffer.substr(request_line_, line_feed - 1 - request_line_), request);
 }
 
-// The buffer may have moved since the request line came: then its views are of freed memory.
+// If the buffer has moved since the request line was parsed, the views made then point to freed
+// memory.
 ParseResult HttpParser::finish_head(std::string_view buffer, Request& request) const {
     if (buffer.data() != parsed_at_) {
         const std::size_t size = fields_ - 2 - request_line_;

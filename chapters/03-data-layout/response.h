@@ -9,7 +9,8 @@
 
 namespace web {
 
-/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+/// The answer when memory runs out (RFC 9110 §15.6.4). It's a constant, because there's no memory
+/// to build one.
 inline constexpr std::string_view service_unavailable =
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Content-Length: 0\r\n"
@@ -19,38 +20,40 @@ inline constexpr std::string_view service_unavailable =
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:
-    /// The most bytes that a head can have.
+    /// Maximum size of a head in bytes.
     static constexpr std::size_t max_head = 256;
 
     void status(Status status) { status_ = status; }
 
-    /// A media type (RFC 9110 §8.3): a literal, for the bytes must outlive the answer, and one that
-    /// leaves half of the head for all the rest.
+    /// A media type (RFC 9110 §8.3). Only a literal, because the bytes must outlive the answer, and
+    /// one short enough to leave half of the head for the other fields.
     template <std::size_t size>
     void content_type(const char (&type)[size]) {
         static_assert(size <= max_head / 2);
         content_type_ = {type, size - 1};
     }
 
-    /// A body that the response keeps.
+    /// Sets a body that the response owns.
     void body(std::string text);
 
-    /// A body that lives as long as the program: a literal.
+    /// Sets a body without copying it. The bytes must live as long as the program, so pass a
+    /// literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
-    /// The body of the request that is being answered.
+    /// Uses the body of the request that is being answered.
     void request_body(std::string_view bytes) { body_ = bytes; }
 
-    /// The answer to a request that is not served: the status as text.
+    /// Makes this the answer to a refused request, with the status as its text.
     void error(Status status);
 
-    /// Status line and fields, written into `buffer` (max_head bytes) and returned as a view of it.
+    /// Writes the status line and the fields into `buffer`, which needs max_head bytes, and returns
+    /// a view of them.
     std::string_view format_head(std::span<char> buffer) const;
 
     std::string_view body() const { return body_; }
 
 private:
-    // TODO(3): and these. A status fits in 16 bits.
+    // TODO(3): order these too. A status fits in 16 bits.
     Status status_ = Status::ok;
     std::string_view content_type_;
     std::string_view body_;

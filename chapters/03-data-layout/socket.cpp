@@ -62,7 +62,7 @@ std::expected<std::size_t, IoError> result(ssize_t count) {
 
 }  // namespace
 
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
+// Accepted sockets inherit the listener's options, so they are set here once instead of per client.
 Fd listen_on(const std::string& host, std::uint16_t port) {
     const Addresses address = resolve(host, port);
     Fd socket = open_listener(address->ai_family);
@@ -93,7 +93,7 @@ std::uint16_t local_port(const Fd& socket) {
 std::optional<Fd> accept_client(const Fd& listener) {
     Fd client = accept_within_slice(listener);
     if (client.number() < 0) {
-        // accept(2): out of descriptors or memory. Waiting beats asking again at once.
+        // accept(2) is out of descriptors or memory. Retrying at once would spin, so wait.
         if (is_exhausted(errno)) std::this_thread::sleep_for(wait_slice);
         return std::nullopt;
     }

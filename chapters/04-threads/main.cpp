@@ -23,7 +23,8 @@ constexpr const char* usage =
     "  --threads N      threads that serve (this server has one, whatever N is)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -37,7 +38,7 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
 template <typename Number>
@@ -51,7 +52,7 @@ Number parse_number(const std::string& option, const char* text, Number min) {
     return number;
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     const option known[] = {
         {"host", required_argument, nullptr, 'h'},
@@ -75,8 +76,8 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
 }
 
 void serve(const web::ServerOptions& options) {
-    // TODO(4): not any more. Mend the usage above, and the default in server.h: one for each
-    // hardware thread (std::thread::hardware_concurrency(), which may be 0).
+    // TODO(4): remove this message. Correct the usage above and the default in server.h: one thread
+    // for each hardware thread (std::thread::hardware_concurrency(), which may be 0).
     if (options.threads > 1) std::fputs("server: one thread serves here, not more\n", stderr);
     web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');

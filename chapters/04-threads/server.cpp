@@ -11,8 +11,8 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler,
       stopping_(stopping) {}
 
 void Server::run() {
-    // TODO(4): run this loop on a thread of its own for each listener, and join them. What happens
-    // to the threads that have started if the next one cannot be?
+    // TODO(4): run this loop on a thread of its own for each listener, and join the threads. What
+    // happens to the threads already started if the next one cannot be started?
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (auto client = accept_client(listener_)) {
             Connection(std::move(*client), *handler_, stopping_).serve();

@@ -62,10 +62,10 @@ std::expected<std::size_t, IoError> result(ssize_t count) {
 
 }  // namespace
 
-// TODO(4): with SO_REUSEPORT several sockets may have this port, and the kernel spreads the
-// clients. But then a second server would start on a port in use and take half of them: how do you
-// notice it? With port 0, all must have the port that the first one got.
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
+// TODO(4): with SO_REUSEPORT several sockets may have this port, and the kernel spreads the clients
+// over them. But then a second server could start on a port in use and take half of the clients:
+// how do you detect that? With port 0, all sockets must have the port that the first one got.
+// Accepted sockets inherit the listener's options, so they are set here once instead of per client.
 Fd listen_on(const std::string& host, std::uint16_t port) {
     const Addresses address = resolve(host, port);
     Fd socket = open_listener(address->ai_family);
@@ -96,7 +96,7 @@ std::uint16_t local_port(const Fd& socket) {
 std::optional<Fd> accept_client(const Fd& listener) {
     Fd client = accept_within_slice(listener);
     if (client.number() < 0) {
-        // accept(2): out of descriptors or memory. Waiting beats asking again at once.
+        // accept(2) is out of descriptors or memory. Retrying at once would spin, so wait.
         if (is_exhausted(errno)) std::this_thread::sleep_for(wait_slice);
         return std::nullopt;
     }

@@ -11,7 +11,7 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-/// What is left of `parts` after `count` bytes were sent.
+/// The parts that are left after `count` bytes were sent.
 std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
     while (!parts.empty() && count >= parts.front().iov_len) {
         count -= parts.front().iov_len;
@@ -29,11 +29,12 @@ std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
 Connection::Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping)
     : handler_(handler), stopping_(stopping), socket_(std::move(socket)) {}
 
-// TODO(5.2): what is a loop here becomes a state. A body gets memory of its own unless it came with
-// its head (why?), and an echo of it goes out from there. Its driver catches what serve() catches
-// here: out_of_memory() makes service_unavailable the last answer, behind whole ones only.
-// TODO(5.3): what follows a request in the buffer is the next one, answered from memory before
-// anybody waits again. With 64 KiB unsent, requests wait.
+// TODO(5.2): turn each loop here into a state. A body gets memory of its own unless it arrived with
+// its head (why?), and an echo of it is sent from there. The driver catches what serve() catches
+// here: out_of_memory() makes service_unavailable the last answer, sent only after complete
+// answers.
+// TODO(5.3): bytes after a request in the buffer are the next request. Answer it from memory before
+// waiting for the socket again. While 64 KiB are unsent, leave further requests unanswered.
 void Connection::serve() try {
     const Reading reading = read_request();
     if (reading == Reading::gone) return;
@@ -75,7 +76,8 @@ Connection::Reading Connection::read_body() {
     return body_.size() == size ? Reading::complete : Reading::gone;
 }
 
-// Part of the body may have come with the head. Returns how many bytes there are in the end.
+// Part of the body may have arrived with the head. Returns the number of bytes of the body received
+// in total.
 std::size_t Connection::receive_body(std::span<char> body) {
     std::size_t received_before = buffer_.copy(body.data(), body.size(), parser_.head_size());
     while (received_before < body.size()) {
@@ -103,7 +105,7 @@ std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transf
     return std::unexpected(IoError::timed_out);
 }
 
-// Straight into the string: no chunk on the stack, no copy out of it.
+// Receives directly into the string, which avoids a chunk on the stack and a copy.
 bool Connection::receive_chunk() {
     const std::size_t received_before = buffer_.size();
     buffer_.resize_and_overwrite(received_before + chunk_size, [&](char* bytes, std::size_t size) {
@@ -123,8 +125,9 @@ bool Connection::send_all(std::span<iovec> parts) {
     return true;
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

@@ -16,25 +16,25 @@
 
 namespace web {
 
-// TODO(5.2): a connection that waits for nobody and has no socket. It gets bytes and gives bytes,
-// and says what it wants next; whoever drives it makes the system calls: see driver.cpp. Wait,
-// ConnectionState and Output are yours to define; its functions are state(), room(),
+// TODO(5.2): a connection that never waits and has no socket. It takes bytes, produces bytes, and
+// reports what it wants next; its driver makes the system calls (see driver.cpp). Waiting,
+// ConnectionState and Output are yours to define. Its functions are state(), receive_buffer(),
 // received(count), end_of_input(), out_of_memory(), has_output(), output() and sent(count).
-/// One client, served from its first byte to its last by the thread that accepted it.
+/// One client's connection, served from start to end by the thread that accepted it.
 class Connection {
 public:
-    /// A client that sends and takes nothing for this long is let go.
+    /// A client that neither sends nor receives a byte for this long is disconnected.
     static constexpr std::chrono::seconds idle_limit{10};
     /// The same while the server is being stopped.
     static constexpr std::chrono::seconds stop_limit{1};
-    /// How long a client may go on sending after it was refused.
+    /// How long to keep reading from a client after its request was refused.
     static constexpr std::chrono::seconds linger_limit{2};
 
     /// `handler` and `stopping` must outlive the connection.
     Connection(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
-    /// Reads one request, answers it and closes. Whatever the peer does, and whatever memory there
-    /// is none for, ends only this connection.
+    /// Reads one request, answers it and closes. Nothing that the peer does, nor a failed
+    /// allocation, ends more than this connection.
     void serve();
 
 private:
@@ -50,7 +50,7 @@ private:
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
-    /// Calls `transfer` again until it did something or the client idled too long.
+    /// Repeats `transfer` until it succeeds, fails or the client has been idle for too long.
     template <typename Transfer>
     std::expected<std::size_t, IoError> until_idle_limit(Transfer transfer);
 
@@ -60,7 +60,7 @@ private:
 
     Handler& handler_;
     const std::atomic<bool>& stopping_;
-    std::string buffer_;  // the head, and what came with it
+    std::string buffer_;  // the head, and the bytes that arrived with it
     std::string body_;    // request_.body's bytes
     HttpParser parser_;
     Request request_;

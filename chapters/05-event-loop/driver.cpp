@@ -1,4 +1,4 @@
-// GIVEN(5.2). Add driver.cpp to CMakeLists.txt once Connection has what it calls.
+// GIVEN(5.2). Add driver.cpp to CMakeLists.txt once Connection has the functions called here.
 #include "driver.h"
 
 #include <new>
@@ -48,8 +48,9 @@ bool Driver::send_some() {
     return took.has_value();
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Driver::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

@@ -1,4 +1,4 @@
-// GIVEN(5.2). Add driver.cpp to CMakeLists.txt once Connection has what it calls.
+// GIVEN(5.2). Add driver.cpp to CMakeLists.txt once Connection has the functions called here.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,28 @@
 
 namespace web {
 
-/// Does for one connection what it wants, and waits for each call. Belongs to the thread that
-/// accepted the client.
+/// Makes the blocking system calls that one connection wants. Belongs to the thread that accepted
+/// the client.
 class Driver {
 public:
-    /// A client that sends and takes nothing for this long is let go.
+    /// A client that neither sends nor receives a byte for this long is disconnected.
     static constexpr std::chrono::seconds idle_limit{10};
     /// The same while the server is being stopped.
     static constexpr std::chrono::seconds stop_limit{1};
-    /// How long a client may go on sending after its last answer.
+    /// How long to keep reading from a client after its last answer.
     static constexpr std::chrono::seconds linger_limit{2};
 
     /// `handler` and `stopping` must outlive the driver.
     Driver(Fd socket, Handler& handler, const std::atomic<bool>& stopping);
 
-    /// Until the connection wants nothing more. Whatever the peer does ends only this connection.
+    /// Returns when the connection wants nothing more. Nothing that the peer does ends more than
+    /// this connection.
     void serve();
 
 private:
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
-    /// Calls `transfer` again until it did something or the client idled too long.
+    /// Repeats `transfer` until it succeeds, fails or the client has been idle for too long.
     template <typename Transfer>
     std::expected<std::size_t, IoError> until_idle_limit(Transfer transfer);
 

@@ -1,5 +1,5 @@
-// TODO(5.1): an event loop and nothing else: sends back what each client sends, to all of them at
-// once, on this one thread. usage: echo [--port 8080]
+// TODO(5.1): only an event loop: send back what each client sends, to all clients at once, on this
+// one thread. usage: echo [--port 8080]
 #include <fcntl.h>
 #include <signal.h>
 
@@ -27,8 +27,9 @@ extern "C" void request_stop(int) {
     stopping.store(true, std::memory_order_relaxed);
 }
 
-/// A client, and what it has sent and not got back. Until it has, nothing more is received from it:
-/// who does not read costs one chunk, and nobody waits.
+/// A client, and the bytes received from it that are not sent back yet. Nothing more is received
+/// until they are sent, so a client that doesn't read costs one chunk of memory and delays no other
+/// client.
 struct Client {
     web::Fd socket;
     std::array<char, 16 * 1024> chunk{};
@@ -42,9 +43,9 @@ public:
         throw std::logic_error(std::format("port {}: part 1 is to be written", port));
     }
 
-    /// Waits 200 ms at most. The listener is ready: accept one client, make it non-blocking
-    /// (fcntl(2)), watch it. A client is ready: receive once if nothing of it is unsent, send what
-    /// is, and wait for room as long as that is not all.
+    /// Waits at most 200 ms. If the listener is ready, accept one client, make it non-blocking
+    /// (fcntl(2)) and watch it. If a client is ready, receive once unless it has unsent bytes, send
+    /// those bytes, and wait until the socket is writable while some are left.
     void run_once() {}
 };
 
@@ -61,7 +62,7 @@ std::uint16_t parse_port(std::string_view text) {
 
 int main(int argc, char** argv) {
     struct sigaction stop{};
-    stop.sa_handler = request_stop;  // without SA_RESTART: the wait returns
+    stop.sa_handler = request_stop;  // without SA_RESTART, so that a signal ends the wait
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
     ::signal(SIGPIPE, SIG_IGN);

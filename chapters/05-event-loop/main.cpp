@@ -23,7 +23,8 @@ constexpr const char* usage =
     "  --threads N      threads that serve (default: one for each hardware thread)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -37,7 +38,7 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
 template <typename Number>
@@ -51,7 +52,7 @@ Number parse_number(const std::string& option, const char* text, Number min) {
     return number;
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     const option known[] = {
         {"host", required_argument, nullptr, 'h'},
@@ -74,9 +75,9 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     return options;
 }
 
-// TODO(5.4): from here to chapter 7 one thread serves: say so in the usage, and when asked for
-// more.
-// TODO(5.5): --limits, which the page gives.
+// TODO(5.4): until chapter 7 one thread serves: state that in the usage, and print a message when
+// more are requested.
+// TODO(5.5): add --limits, as described in the chapter.
 void serve(const web::ServerOptions& options) {
     web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');

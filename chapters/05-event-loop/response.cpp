@@ -23,7 +23,7 @@ std::string_view Response::format_head(std::span<char> buffer) const {
                                           "HTTP/1.1 {}\r\n"
                                           "Content-Type: {}\r\n"
                                           "Content-Length: {}\r\n"
-                                          // TODO(5.3): only where it is so.
+                                          // TODO(5.3): send this only if the connection closes.
                                           "Connection: close\r\n"
                                           "\r\n",
                                           status_text(status_), content_type_, body_.size());

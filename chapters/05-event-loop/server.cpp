@@ -6,7 +6,7 @@
 namespace web {
 namespace {
 
-/// Joins its threads when it goes, having stopped them if it goes by an exception.
+/// Joins its threads when destroyed. If that is due to an exception, it stops them first.
 class Threads {
 public:
     explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
@@ -34,8 +34,9 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler,
       make_handler_(make_handler),
       stopping_(stopping) {}
 
-// TODO(5.2): a Driver serves a client now.
-// TODO(5.4): one worker on this thread, and no others. Many threads come back in chapter 7.
+// TODO(5.2): serve each client with a Driver.
+// TODO(5.4): run one worker on this thread, and no other threads. Many threads come back in chapter
+// 7.
 void Server::run() {
     Threads threads(stopping_);
     for (const Fd& listener : listeners_) {

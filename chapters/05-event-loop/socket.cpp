@@ -58,7 +58,7 @@ Fd bind_to(const std::string& host, std::uint16_t port, bool shared) {
     return socket;
 }
 
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
+// Accepted sockets inherit the listener's options, so they are set here once instead of per client.
 void start_listening(const Fd& socket) {
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set_timeout(socket, SO_RCVTIMEO);
@@ -72,7 +72,7 @@ Fd duplicate(const Fd& socket) {
     return copy;
 }
 
-// TODO(5.4): no slices, and an error of accept(2) is one of three.
+// TODO(5.4): wait slices are no longer needed, and an error of accept(2) is one of three kinds.
 bool is_exhausted(int error) {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -89,7 +89,8 @@ std::expected<std::size_t, IoError> result(ssize_t count) {
 
 }  // namespace
 
-// Sharing the port would share it with another server of ours too, so the first try is without.
+// If the port were shared from the start, another instance of our server could share it too. The
+// first attempt without sharing detects that.
 std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned count) {
     const std::uint16_t free_port = local_port(bind_to(host, port, false));
     std::vector<Fd> listeners;
@@ -119,7 +120,7 @@ std::uint16_t local_port(const Fd& socket) {
 std::optional<Fd> accept_client(const Fd& listener) {
     Fd client = accept_within_slice(listener);
     if (client.number() < 0) {
-        // accept(2): out of descriptors or memory. Waiting beats asking again at once.
+        // accept(2) is out of descriptors or memory. Retrying at once would spin, so wait.
         if (is_exhausted(errno)) std::this_thread::sleep_for(wait_slice);
         return std::nullopt;
     }

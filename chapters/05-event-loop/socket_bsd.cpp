@@ -14,8 +14,9 @@ void set_blocking(const Fd& socket, bool blocking) {
     ::fcntl(socket.number(), F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-// FreeBSD's SO_REUSEPORT_LB balances. Plain SO_REUSEPORT does on DragonFly, where we do not use it;
-// elsewhere one listener has every client. Then the threads take turns at a single one.
+// FreeBSD's SO_REUSEPORT_LB balances clients over listeners. Plain SO_REUSEPORT does so on
+// DragonFly, where we do not use it; elsewhere it gives every client to one listener. Without
+// balancing, the threads share a single listener.
 #ifdef SO_REUSEPORT_LB
 constexpr int share_option = SO_REUSEPORT_LB;
 #else
@@ -31,7 +32,7 @@ bool share_port(const Fd& socket) {
     return ::setsockopt(socket.number(), SOL_SOCKET, share_option, &on, sizeof on) == 0;
 }
 
-// Non-blocking, in case a client that poll(2) saw is gone before accept(2).
+// Non-blocking, in case a client that poll(2) reported disconnects before accept(2).
 Fd open_listener(int family) {
     Fd socket(::socket(family, SOCK_STREAM, 0));
     if (socket.number() >= 0) set_blocking(socket, false);
@@ -39,8 +40,8 @@ Fd open_listener(int family) {
 }
 
 // TODO(5.4): the listener is non-blocking already, and its clients inherit that.
-// SO_RCVTIMEO does not reach accept(2) here, so poll(2) waits. Clients inherit that the listener is
-// non-blocking, and are made blocking again.
+// SO_RCVTIMEO does not affect accept(2) here, so poll(2) waits. Clients inherit the listener's
+// non-blocking flag, so they are made blocking again.
 Fd accept_within_slice(const Fd& listener) {
     pollfd waiting{listener.number(), POLLIN, 0};
     if (::poll(&waiting, 1, static_cast<int>(wait_slice.count())) <= 0) {

@@ -1,5 +1,5 @@
 // TODO(5.4): the event loop, and every decision about clients: how many to accept at once, how long
-// to wait for whom, when to close. It owns the listener, the poller and the clients.
+// to wait for which client, when to close. It owns the listener, the poller and the clients.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace web {
 class Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
-    // TODO(5.5): the constructor takes const Limits& too: how long to wait for what.
+    // TODO(5.5): the constructor also takes const Limits&: how long to wait for what.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const std::atomic<bool>& stopping);
 
     const Fd& listener() const { return listener_; }
@@ -26,14 +26,15 @@ public:
 
 private:
     /// A socket, its state machine, what it wanted last, and what the poller waits for. Define it
-    /// here: who destroys a worker destroys its clients.
+    /// here, in the header: a worker's destructor destroys its clients, so the type must be
+    /// complete.
     struct Client {};
 
     std::unique_ptr<Handler> handler_;
     const std::atomic<bool>& stopping_;
     Fd listener_;
     Poller poller_;
-    std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
+    std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
 };
 
 }  // namespace web

@@ -1,5 +1,5 @@
 #include <sys/types.h>
-// sys/event.h needs the types before it.
+// sys/event.h needs sys/types.h to be included first.
 #include <sys/event.h>
 #include <sys/time.h>
 
@@ -21,7 +21,7 @@ Event change_of(int fd, unsigned short flags, Interest interest) {
 }
 
 bool submit(const Fd& queue, std::span<const Event> changes) {
-    // An int goes here, on NetBSD a size_t: a short fits both.
+    // The count is an int, but a size_t on NetBSD. An unsigned short converts to both.
     const auto count = static_cast<unsigned short>(changes.size());
     return ::kevent(queue.number(), changes.data(), count, nullptr, 0, nullptr) == 0;
 }
@@ -43,9 +43,9 @@ Poller::Poller() : queue_(::kqueue()) {
     failed_.reserve(max_changes);
 }
 
-// TODO(6.4): add both filters once, one of them disabled; afterwards only enable and disable. And
-// only write the changes down: wait() tells the kernel of all of them in the call that it makes
-// anyway. Who cannot be watched is known only then.
+// TODO(6.4): add both filters once, one of them disabled; afterwards only enable and disable them.
+// Only record the changes: wait() passes all of them to the kernel in the call that it makes
+// anyway. Only then is it known which descriptors cannot be watched.
 void Poller::add(int fd, Interest interest) {
     const std::array changes{change_of(fd, EV_ADD, interest)};
     if (!submit(queue_, changes)) failed_.push_back(fd);

@@ -17,7 +17,7 @@ void Response::error(Status status) {
     body(std::string(status_text(status)) + "\n");
 }
 
-// TODO(6.1): std::format reads its format string for every answer. Status lines are constants; the
+// TODO(6.1): std::format parses its format string for every answer. Status lines are constants; the
 // rest is a copy of known size and one std::to_chars.
 std::string_view Response::format_head(std::span<char> buffer, std::string_view connection) const {
     const auto room = static_cast<std::ptrdiff_t>(buffer.size());

@@ -6,18 +6,18 @@
 namespace web {
 namespace {
 
-// How often the loop looks at the clock and at the flag that stops it when no client has news.
+// How often the loop checks the clock and the stop flag when no client is ready.
 constexpr std::chrono::milliseconds tick{200};
 
-// After so many the loop goes back to the clients it has.
+// After accepting this many clients in a row, the loop serves the existing ones.
 constexpr int accept_batch = 64;
 
 Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
-// client only: there is something else to send.
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
@@ -37,7 +37,7 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return std::unexpected(IoError::wants_send);
 }
 
-// Nothing is lost when the server is stopped now.
+// Whether the client can be closed without losing an answer when the server stops.
 bool is_answered(const ConnectionState& state) {
     return state.waiting == Waiting::request || state.waiting == Waiting::peer_close;
 }
@@ -82,14 +82,15 @@ void Worker::run_once() {
         }
     }
     if (now_ >= next_sweep_) close_overdue();
-    // Not before: a descriptor closed within the batch could be reused within the batch.
+    // Close dropped clients only now: a descriptor closed within the batch could be reused within
+    // it.
     if (!closed_.empty()) {
         closed_.clear();
         resume_accepting();
     }
 }
 
-// A client that there is no memory for is closed again, and others wait.
+// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
 void Worker::accept_clients() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto socket = accept_client(listener_);
@@ -99,7 +100,7 @@ void Worker::accept_clients() try {
         const int fd = socket->number();
         const auto index = static_cast<std::size_t>(fd);
         if (index >= clients_.size()) clients_.resize(index + 1);
-        closed_.reserve(clients_.capacity());  // who is dropped must not need memory
+        closed_.reserve(clients_.capacity());  // dropping a client must not allocate
         clients_[index] = std::make_unique<Client>(std::move(*socket), Connection(*handler_));
         clients_[index]->deadline = now_ + limits_.idle;
         ++client_count_;
@@ -109,8 +110,8 @@ void Worker::accept_clients() try {
     pause_accepting();
 }
 
-// accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched
-// again when a client has gone, or at the next sweep.
+// accept(2): without free descriptors the listener stays ready, and the loop would spin. The
+// listener is watched again when a client has disconnected, or at the next sweep.
 void Worker::pause_accepting() {
     poller_.remove(listener_.number(), Interest::receive);
     accepting_ = false;
@@ -122,7 +123,8 @@ void Worker::resume_accepting() {
     poller_.add(listener_.number(), Interest::receive);
 }
 
-// Who is not watched would wait for ever. For the listener the next sweep asks again.
+// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
+// the next sweep.
 void Worker::on_watch_failed(int fd) {
     if (fd == listener_.number()) {
         accepting_ = false;
@@ -148,7 +150,7 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
-// The kernel is told only when that has changed.
+// Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
     poller_.change(client.socket.number(), interest);

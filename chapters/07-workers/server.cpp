@@ -8,7 +8,7 @@ namespace web {
 
 Server::Server(const ServerOptions& options, HandlerFactory make_handler,
                const std::atomic<bool>& stopping)
-    // TODO(7): a worker for each of them, with a handler of its own.
+    // TODO(7): one worker per listener, each with its own handler.
     : worker_(std::move(listen_on(options.host, options.port, 1).front()), make_handler(),
               options.limits, stopping),
       port_(local_port(worker_.listener())) {}

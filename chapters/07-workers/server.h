@@ -29,7 +29,7 @@ public:
     void run() { worker_.run(); }
 
 private:
-    // TODO(7): a worker for each thread; the first can have the calling one. Nothing hot is shared.
+    // TODO(7): one worker per thread; the first can use the calling thread. Nothing hot is shared.
     Worker worker_;
     std::uint16_t port_;
 };

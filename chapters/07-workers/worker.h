@@ -14,21 +14,21 @@
 
 namespace web {
 
-/// How long a client may take over what it is waited for.
+/// How long a client may take for each thing the server waits for.
 struct Limits {
     std::chrono::seconds idle{60};      // between requests
-    std::chrono::seconds head{30};      // for all of it, however often a byte comes
-    std::chrono::seconds progress{10};  // from one piece of a body, or of an answer, to the next
-    std::chrono::seconds linger{2};     // to close its side, after its last answer
-    std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
+    std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
+    std::chrono::seconds progress{10};  // between two pieces of a body or of an answer
+    std::chrono::seconds linger{2};     // to close its side after its last answer
+    std::chrono::seconds stop{1};       // to receive its answer while the server is being stopped
 
     std::chrono::seconds timeout_for(Waiting waiting) const;
 };
 
-/// One event loop: its listener, its poller, its clients. Decides how many to accept at once and
-/// how long to wait for whom. Belongs to the thread that runs it.
-// TODO(7): two workers must not write to one cache line: alignas(64), or 128 on Apple's arm64. And
-// on Linux each stays on its core: sched_setaffinity(2), in a file of its own.
+/// One event loop with its listener, poller and clients. Decides how many clients to accept at once
+/// and how long to wait for each. Belongs to the thread that runs it.
+// TODO(7): two workers must not write to the same cache line: alignas(64), or 128 on Apple's arm64.
+// On Linux bind each to its core: sched_setaffinity(2), in a file of its own.
 class Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
@@ -48,7 +48,7 @@ private:
         Connection connection;
         ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
-        Clock::time_point deadline{};           // of what the connection wants
+        Clock::time_point deadline{};           // the deadline for what the connection wants
     };
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
@@ -71,8 +71,8 @@ private:
     Fd listener_;
     Poller poller_;
     BufferPool pool_;
-    std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // closed after the batch
+    std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
+    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_sweep_;

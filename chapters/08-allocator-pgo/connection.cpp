@@ -10,7 +10,8 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+// RFC 9112 §9.3: HTTP/1.1 keeps the connection open unless asked to close it, and HTTP/1.0 closes
+// it unless asked to keep it open.
 std::string_view connection_field(const Request& request, bool last) {
     const bool usual = !last && request.version == Version::http_1_1;
     if (usual) [[likely]]
@@ -56,8 +57,8 @@ void Connection::end_of_input() {
     release_empty_buffers(input_);
 }
 
-// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
-// waits for its end.
+// Further input is useless now, so its memory is freed. If there's no memory to receive and discard
+// further input either, close without waiting for the peer to close.
 void Connection::out_of_memory() {
     pool_->release(std::move(input_));
     body_.reset();
@@ -95,7 +96,7 @@ void Connection::release_empty_buffers(Buffer& buffer) {
     if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }
 
-// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+// A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
     while (may_answer() && (head_complete_ || read_head())) {
         if (body_ && body_received_ < request_.content_length) return;
@@ -115,8 +116,8 @@ bool Connection::read_head() {
     return head_complete_;
 }
 
-// A body that came with its head stays where it is. Any other gets memory of its own, so that the
-// head, which has views of the input, never moves.
+// A body that arrived complete with its head stays in the input. Any other body gets memory of its
+// own, so that the head, which `request_` has views of, never moves.
 void Connection::begin_body() {
     const std::string_view early = input_.view().substr(parser_.head_size());
     const std::size_t size = request_.content_length;
@@ -142,7 +143,7 @@ void Connection::answer() {
     next_request();
 }
 
-// A body that has memory of its own goes out from there; anything else is soon copied.
+// A body that has memory of its own is sent from there; any other body is small enough to copy.
 void Connection::append(const Response& response, std::string_view connection) {
     if (!output_) output_ = pool_->acquire();
     std::string_view body = response.body();

@@ -1,5 +1,5 @@
 #include <sys/types.h>
-// sys/event.h needs the types before it.
+// sys/event.h needs sys/types.h to be included first.
 #include <sys/event.h>
 #include <sys/time.h>
 
@@ -27,8 +27,8 @@ timespec to_timespec(std::chrono::milliseconds time) {
     return {static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
 }
 
-// Of a descriptor that was closed meanwhile there is nothing to tell. Its number may have passed to
-// another worker's client, which this queue does not have: ENOENT.
+// An error for a descriptor that was closed in the meantime is ignored. Its number may already
+// belong to another worker's client, which this queue does not have: ENOENT.
 bool is_unwatched(const Event& event) {
     return event.data != EBADF && event.data != ENOENT;
 }
@@ -41,12 +41,12 @@ Interest other(Interest interest) {
 
 Poller::Poller() : queue_(::kqueue()) {
     if (queue_.number() < 0) throw std::system_error(errno, std::generic_category(), "kqueue");
-    changes_.reserve(2 * max_changes);  // one of each filter
+    changes_.reserve(2 * max_changes);  // one event per filter
     failed_.reserve(2 * max_changes);
 }
 
-// Both filters, once; afterwards they are only enabled and disabled. The kernel is told with the
-// next wait, of all changes of a turn in one call.
+// Both filters are added once; afterwards they are only enabled and disabled. The next wait passes
+// all changes of this iteration to the kernel in one call.
 void Poller::add(int fd, Interest interest) {
     changes_.push_back({fd, interest, EV_ADD});
     changes_.push_back({fd, other(interest), EV_ADD | EV_DISABLE});
@@ -62,10 +62,10 @@ void Poller::remove(int fd, Interest interest) {
     changes_.push_back({fd, other(interest), EV_DELETE});
 }
 
-// kevent(2) applies the changes in their order, then looks for events. "If an error occurs …
-// and there is enough room in the eventlist", it is an event, else the rest of the changes is left:
-// so no call takes more changes than it has room for. All but the last call only ask, and what was
-// ready then still is.
+// kevent(2) applies the changes in order, then looks for events. "If an error occurs … and there is
+// enough room in the eventlist", the error is returned as an event, otherwise the remaining changes
+// are skipped. Therefore no call passes more changes than the event list has entries. All calls but
+// the last only apply changes: descriptors that were ready then still are in the last call.
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
     std::array<Event, batch> changes;
     std::array<Event, batch> events;
@@ -73,7 +73,7 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
     std::size_t ready = 0;
     failed_.clear();
     do {
-        // An int goes here, on NetBSD a size_t: a short fits both.
+        // The count is an int, but a size_t on NetBSD. An unsigned short converts to both.
         const auto some = static_cast<unsigned short>(std::min(left.size(), batch));
         std::ranges::transform(left.first(some), changes.begin(), [](const Change& change) {
             return to_event(change.fd, change.interest, change.flags);

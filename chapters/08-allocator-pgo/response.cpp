@@ -16,11 +16,11 @@ void Response::error(Status status) {
     body(std::string(status_text(status)) + "\n");
 }
 
-// std::format reads its format string at run time; here every piece is a copy.
+// std::format parses its format string at run time. Here every piece is a plain copy.
 char* Response::format_head(char* out, std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) {
-        append(status_line(Status::ok));  // a length that the compiler knows: two moves, no call
+        append(status_line(Status::ok));  // its length is a constant: two moves, no call
     } else {
         append(status_line(status_));
     }

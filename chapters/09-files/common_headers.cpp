@@ -1,4 +1,4 @@
-// TODO(9): CommonHeaders::set_date() writes over the date in text_, whose places never change: no
-// format string is needed, nor a library that asks for a time zone. std::chrono::year_month_day,
-// weekday and hh_mm_ss take the seconds apart.
+// TODO(9): CommonHeaders::set_date() overwrites the date in text_, whose positions never change, so
+// it needs neither a format string nor a library that looks up a time zone.
+// std::chrono::year_month_day, weekday and hh_mm_ss split the seconds.
 #include "common_headers.h"

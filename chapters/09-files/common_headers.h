@@ -8,13 +8,14 @@
 
 namespace web {
 
-/// How answers begin: the line of a 200, then the fields that all of them have, the time among them
-/// (RFC 9110 §6.6.1). Belongs to one thread, which sets it once a second: an answer only copies it.
+/// How answers begin: the status line of a 200, then the fields common to all answers, including
+/// Date (RFC 9110 §6.6.1). Belongs to one thread, which updates it once a second, so an answer only
+/// copies it.
 class CommonHeaders {
 public:
     void set_date(std::chrono::sys_seconds now);
 
-    /// Up to the media type.
+    /// Ends where the media type has to be appended.
     std::string_view of_ok() const { return {text_, sizeof text_ - 1}; }
 
     /// The same without the status line.

@@ -9,14 +9,14 @@
 
 namespace web {
 
-/// An open file, closed when it goes. Not shared.
+/// An open file, closed when destroyed. Not shared.
 class File {
 public:
     File() = default;
     explicit File(Fd fd) : fd_(std::move(fd)) {}
     File(File&&) noexcept = default;
     File& operator=(File&&) noexcept = default;
-    /// Not here: who only hands a file on makes no system call.
+    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     const Fd& fd() const { return fd_; }
@@ -25,7 +25,7 @@ private:
     Fd fd_;
 };
 
-/// Bytes of a file that are to be sent.
+/// A range of bytes of a file to send.
 struct FileRange {
     File file;
     off_t offset = 0;

@@ -1,9 +1,11 @@
 // TODO(9): what files.h declares, for all systems.
-// - the root: opened once, as a directory that may be searched: or say --root and why. To open it
-//   with a dot behind it (root + "/.") takes the right to search it
-// - open(): open_beneath(), then fstat(2): a regular file, a directory, or nothing for us. Out of
-//   descriptors or memory (EMFILE, ENFILE, ENOMEM), a disk that failed (EIO), or to be asked again
-//   (EAGAIN, EINTR) is another error than not to be there.
-// - here is also ~File(), so that who only hands a file on does not call close(2) itself, and
-//   size_of(), which files_system.h declares.
+// - the root: opened once, as a directory that may be searched; otherwise throw an error that names
+//   --root and the reason. CommonHeaders it with a dot appended (root + "/.") requires the right to
+//   search it
+// - open(): open_beneath(), then fstat(2): a regular file, a directory, or FileError::missing for
+//   anything else. Running out of descriptors or memory (EMFILE, ENFILE, ENOMEM), a disk error
+//   (EIO), or an error that asks for a retry (EAGAIN, EINTR) is a different error from a missing
+//   file.
+// - define ~File() here too, so that code that only passes a file on does not call close(2) itself,
+//   and size_of(), which files_system.h declares.
 #include "files.h"

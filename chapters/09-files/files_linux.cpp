@@ -1,6 +1,8 @@
-// TODO(9): Linux's own two functions of files_system.h; the other systems' are given, to compare.
+// TODO(9): Linux's own two functions of files_system.h; those of the other systems are given, for
+// comparison.
 // - open_beneath(): openat2(2), which has no wrapper: syscall(SYS_openat2, …) with an open_how of
-//   <linux/openat2.h>. RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS. It may say EAGAIN: try again, but
-//   not for ever. Where it is missing (ENOSYS) or forbidden (EPERM), the walk: find out once.
+//   <linux/openat2.h>. RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS. It may fail with EAGAIN: try
+//   again, but only a limited number of times. Where it is missing (ENOSYS) or forbidden (EPERM),
+//   use walk_beneath(): find out once.
 // - send_with_file(): the head with MSG_MORE, then sendfile(2).
 #include "files_system.h"

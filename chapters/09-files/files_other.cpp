@@ -12,7 +12,7 @@ Fd open_beneath(const Fd& root, const char* name) {
     return walk_beneath(root, name);
 }
 
-// Without a sendfile(2) the bytes go through memory of ours, a piece at a time.
+// Without a sendfile(2) the bytes are copied through a buffer, one piece at a time.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
                        std::size_t limit) {
     std::array<char, 64 * 1024> piece;

@@ -7,7 +7,8 @@
 
 namespace web {
 
-/// The application, as a connection sees it. It belongs to one thread, so it may keep state.
+/// The application's interface to a connection. Each handler belongs to one thread, so it may keep
+/// state without locks.
 class Handler {
 public:
     virtual ~Handler() = default;
@@ -16,8 +17,8 @@ public:
     virtual void respond(const Request& request, Response& response) = 0;
 };
 
-// TODO(9): it has to know --root: std::function.
-/// Makes a handler for each thread that serves.
+// TODO(9): the factory has to know --root: use std::function.
+/// Makes one handler for each thread that serves.
 using HandlerFactory = std::unique_ptr<Handler> (*)();
 
 }  // namespace web

@@ -29,7 +29,8 @@ constexpr const char* usage =
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -43,7 +44,7 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
 template <typename Number>
@@ -74,14 +75,14 @@ web::Limits parse_limits(const char* text) {
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop)};
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     const option known[] = {
         {"host", required_argument, nullptr, 'h'},
         {"port", required_argument, nullptr, 'p'},
         {"threads", required_argument, nullptr, 't'},
         {"limits", required_argument, nullptr, 'l'},
-        // TODO(9): known, and ignored yet.
+        // TODO(9): accepted but ignored so far.
         {"root", required_argument, nullptr, 'r'},
         {"help", no_argument, nullptr, 'u'},  // usage
         {},
@@ -94,8 +95,8 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
             case 't': options.threads = parse_number<unsigned>("--threads", optarg, 1); break;
             case 'l': options.limits = parse_limits(optarg); break;
             case 'r':
-                // TODO(9): --root DIR, in the usage too; an empty one is a mistake: say so. Keep it
-                // beside the ServerOptions: serve() makes handlers with it.
+                // TODO(9): --root DIR, in the usage too; report an empty one as an error. Keep it
+                // next to the ServerOptions: serve() makes handlers with it.
                 break;
             case 'u': return std::nullopt;
             default: throw std::invalid_argument("see --help");

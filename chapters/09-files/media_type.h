@@ -6,7 +6,7 @@
 
 namespace web {
 
-/// A media type (RFC 9110 §8.3): a literal, for the bytes must outlive the answer.
+/// A media type (RFC 9110 §8.3). Only a literal, because the bytes must outlive the answer.
 class MediaType {
 public:
     static constexpr std::size_t max_size = 128;
@@ -24,7 +24,7 @@ private:
     std::string_view text_;
 };
 
-/// What a file's name says that it is.
+/// The media type for a file name, by its extension.
 MediaType media_type(std::string_view file_name);
 
 }  // namespace web

@@ -16,12 +16,12 @@ void Response::error(Status status) {
     body(std::string(status_text(status)) + "\n");
 }
 
-// TODO(9): every answer begins with what CommonHeaders has ready. A Content-Length may be a file's.
-// std::format reads its format string at run time; here every piece is a copy.
+// TODO(9): every answer begins with the text that CommonHeaders has prepared. A Content-Length may
+// be a file's. std::format parses its format string at run time. Here every piece is a plain copy.
 char* Response::format_head(char* out, std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) {
-        append(status_line(Status::ok));  // a length that the compiler knows: two moves, no call
+        append(status_line(Status::ok));  // its length is a constant: two moves, no call
     } else {
         append(status_line(status_));
     }

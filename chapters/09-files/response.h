@@ -8,7 +8,8 @@
 
 namespace web {
 
-/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+/// The answer when memory runs out (RFC 9110 §15.6.4). It's a constant, because there's no memory
+/// to build one.
 inline constexpr std::string_view service_unavailable =
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Content-Length: 0\r\n"
@@ -19,42 +20,45 @@ inline constexpr std::string_view service_unavailable =
 class Response {
 public:
     // TODO(9): the body may be a FileRange, which belongs to the connection that will send it: the
-    // response is made with a reference to it. What a file's name says that it is comes from a
+    // response is constructed with a reference to it. The media type of a file name comes from a
     // table, so content_type() takes a MediaType.
-    // TODO(9): a head has no fixed bound any more: Location is as long as the name and the query.
-    // max_head counts the rest, and has to grow with CommonHeaders. See who asks for room by it.
-    /// The most bytes that a head can have.
+    // TODO(9): the size of a head has no fixed bound any more: Location is as long as the name and
+    // the query. max_head bounds the rest, and has to grow with CommonHeaders. Check every place
+    // that reserves space with it.
+    /// Maximum size of a head in bytes.
     static constexpr std::size_t max_head = 256;
 
     void status(Status status) { status_ = status; }
 
-    /// A media type (RFC 9110 §8.3): a literal, for the bytes must outlive the answer, and one that
-    /// leaves half of the head for all the rest.
+    /// A media type (RFC 9110 §8.3). Only a literal, because the bytes must outlive the answer, and
+    /// one short enough to leave half of the head for the other fields.
     template <std::size_t size>
     void content_type(const char (&type)[size]) {
         static_assert(size <= max_head / 2);
         content_type_ = {type, size - 1};
     }
 
-    /// A body that the response keeps.
+    /// Sets a body that the response owns.
     void body(std::string text);
 
-    /// A body that lives as long as the program: a literal.
+    /// Sets a body without copying it. The bytes must live as long as the program, so pass a
+    /// literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
-    /// The body of the request that is being answered. It is sent from where it is.
+    /// Uses the body of the request that is being answered. It is sent from where it is, without a
+    /// copy.
     void request_body(std::string_view bytes) {
         body_ = bytes;
         has_request_body_ = true;
     }
 
-    // TODO(9): a small HTML page now: text/html; charset=utf-8, from <!doctype html> on, at most
-    // 1 KiB, with code and reason in it. 301 and 405 come with a field line more.
-    /// The answer to a request that is not served: the status as text.
+    // TODO(9): send a small HTML page now: text/html; charset=utf-8, from <!doctype html> on, at
+    // most 1 KiB, with code and reason in it. 301 and 405 need an additional field line.
+    /// Makes this the answer to a refused request, with the status as its text.
     void error(Status status);
 
-    /// Writes status line and fields, at most max_head bytes, and returns where they end.
-    /// `connection` is a field line, or nothing.
+    /// Writes the status line and the fields, at most max_head bytes, to `out` and returns their
+    /// end. `connection` is a field line with its CRLF, or empty.
     char* format_head(char* out, std::string_view connection) const;
 
     std::string_view body() const { return body_; }

@@ -8,7 +8,7 @@
 namespace web {
 namespace {
 
-/// Joins its threads when it goes, having stopped them if it goes by an exception.
+/// Joins its threads when destroyed. If that is due to an exception, it stops them first.
 class Threads {
 public:
     explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
@@ -33,7 +33,8 @@ private:
 Server::Server(const ServerOptions& options, HandlerFactory make_handler,
                std::atomic<bool>& stopping)
     : stopping_(stopping) {
-    // TODO(9): a handler may not find its --root. Make them before a port is open.
+    // TODO(9): making a handler may fail if there is no --root. Make the handlers before a port is
+    // open.
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(std::move(listener), make_handler(),

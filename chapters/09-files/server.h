@@ -20,11 +20,10 @@ struct ServerOptions {
     Limits limits;
 };
 
-/// A worker for each thread, the calling one among them. They share nothing but the flag that stops
-/// them.
+/// One worker per thread, including the calling thread. They share only the flag that stops them.
 class Server {
 public:
-    // TODO(9): and if a handler finds no --root. A std::function is better taken by reference.
+    // TODO(9): it also throws if a handler finds no --root. Take the std::function by reference.
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
     Server(const ServerOptions& options, HandlerFactory make_handler, std::atomic<bool>& stopping);
 

@@ -2,7 +2,7 @@
 
 namespace web {
 
-// Others decide by themselves what they keep.
+// Other allocators decide by themselves what to keep.
 void purge_free_memory() {}
 
 }  // namespace web

@@ -8,13 +8,13 @@
 
 namespace web {
 
-/// Lends buffers to the connections of one thread while they have something to hold. The one that
-/// came back last is lent first: it is still in the cache.
+/// Lends buffers to the connections of one thread while they have bytes to hold. The buffer
+/// returned last is lent first, because it's still in the cache.
 class BufferPool {
 public:
-    /// Holds any head within the limits but for the longest, and many pipelined requests.
+    /// Large enough for almost any head within the limits, and for many pipelined requests.
     static constexpr std::size_t buffer_size = 64 * 1024;
-    /// More idle buffers than these go back to the allocator.
+    /// With this many idle buffers, a returned one is freed.
     static constexpr std::size_t max_idle = 64;
 
     Buffer acquire() {
@@ -22,7 +22,7 @@ public:
         return std::move(idle_[--count_]);
     }
 
-    /// What the buffer holds is forgotten. One that has grown is freed.
+    /// Discards the buffer's contents. A buffer that has grown is freed.
     void release(Buffer buffer) {
         if (buffer.capacity() != buffer_size || count_ == max_idle) return;
         buffer.clear();

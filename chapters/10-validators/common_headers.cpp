@@ -18,7 +18,7 @@ char* put_two_digits(char* out, unsigned number) {
 
 }  // namespace
 
-// RFC 9110 §5.6.7: an IMF-fixdate has the same places for ever, and English names.
+// RFC 9110 §5.6.7: an IMF-fixdate has fixed positions and English names.
 void CommonHeaders::set_date(std::chrono::sys_seconds now) {
     const auto day = std::chrono::floor<std::chrono::days>(now);
     const std::chrono::year_month_day date(day);

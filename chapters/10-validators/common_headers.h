@@ -7,15 +7,16 @@
 
 namespace web {
 
-/// How answers begin: the line of a 200, then the fields that all of them have, the time among them
-/// (RFC 9110 §6.6.1). Belongs to one thread, which sets it once a second: an answer only copies it.
+/// How answers begin: the status line of a 200, then the fields common to all answers, including
+/// Date (RFC 9110 §6.6.1). Belongs to one thread, which updates it once a second, so an answer only
+/// copies it.
 class CommonHeaders {
 public:
     void set_date(std::chrono::sys_seconds now);
 
-    // TODO(10): how a date is written is needed once more, for Last-Modified: give it a function.
-    // What the date is, too: date(). And a 304 has no content whose type could be told.
-    /// Up to the media type.
+    // TODO(10): the code that writes a date is needed again, for Last-Modified: make it a function.
+    // Add date(), which returns the date. And a 304 has no content, so it needs no media type.
+    /// Ends where the media type has to be appended.
     std::string_view of_ok() const { return {text_, sizeof text_ - 1}; }
 
     /// The same without the status line.

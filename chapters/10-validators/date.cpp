@@ -1,3 +1,3 @@
-// TODO(10): parse_date(), in three forms. strptime(3) takes more than the RFC does: what was read,
-// written again by strftime(3), must be the same text.
+// TODO(10): parse_date(), in three forms. strptime(3) accepts more than the RFC does, so format the
+// result again with strftime(3) and require the same text.
 #include "date.h"

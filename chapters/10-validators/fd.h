@@ -6,7 +6,7 @@
 
 namespace web {
 
-/// A file descriptor with one owner: closed once, when its owner goes. Not shared between threads.
+/// Owns a file descriptor and closes it exactly once, in its destructor. Not thread-safe.
 class Fd {
 public:
     Fd() = default;
@@ -20,7 +20,7 @@ public:
         if (number_ >= 0) ::close(number_);
     }
 
-    /// The number to hand to a system call; -1 when nothing is owned.
+    /// The descriptor to pass to a system call; -1 if none is owned.
     int number() const { return number_; }
 
 private:

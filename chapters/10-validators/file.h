@@ -8,14 +8,14 @@
 
 namespace web {
 
-/// An open file, closed when it goes. Not shared.
+/// An open file, closed when destroyed. Not shared.
 class File {
 public:
     File() = default;
     explicit File(Fd fd) : fd_(std::move(fd)) {}
     File(File&&) noexcept = default;
     File& operator=(File&&) noexcept = default;
-    /// Not here: who only hands a file on makes no system call.
+    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     const Fd& fd() const { return fd_; }
@@ -25,8 +25,8 @@ private:
 };
 
 // TODO(10): a FileVersion: when the file was last written to, in nanoseconds since 1970, and its
-// size; and that time in seconds, as a date says it.
-/// Bytes of a file that are to be sent.
+// size; and a function that returns that time in seconds, for dates.
+/// A range of bytes of a file to send.
 struct FileRange {
     File file;
     off_t offset = 0;

@@ -29,7 +29,8 @@ bool is_path_byte(char c) {
     return digit || letter || std::string_view("-._~!$&'()*+,;=:@/").contains(c);
 }
 
-/// Where a directory is (RFC 3986 §3.3). It begins with one slash: with two it would be a host.
+/// The URI of a directory (RFC 3986 §3.3). It must begin with exactly one slash, because after two
+/// slashes the first segment would be a host.
 std::string location(std::string_view directory, std::string_view query) {
     constexpr std::string_view digits = "0123456789ABCDEF";
     std::string field = "Location: /";
@@ -62,9 +63,9 @@ private:
         const auto path = resolve(request.path, path_buffer());
         if (!path) return response.error(path.error());
         const char* const name = file_name(*path);
-        // TODO(10): which form of it, by what the client accepts (a name with .br behind it is one
-        // more system call, so only of types that become smaller); and then what the client has
-        // already, or wants a part of.
+        // TODO(10): choose the form that the client accepts (opening a name with .br appended is
+        // one more system call, so only for compressible types); then check what the client has
+        // already, or whether it wants a part.
         auto file = files_.open(name);
         if (!file) {
             respond_without_file(file.error(), request, *path, response);
@@ -81,7 +82,7 @@ private:
         if (error == FileError::exhausted) {
             response.error(Status::service_unavailable);
         } else if (error == FileError::directory && !is_directory(path)) {
-            // The relative links of its page mean something else without the slash.
+            // Without the slash, the relative links in its page would resolve to different paths.
             response.error(Status::moved_permanently, location(path, request.query));
         } else {
             app_->respond(request, response);
@@ -90,7 +91,7 @@ private:
 
     std::span<char> path_buffer() { return std::span(name_).first<max_request_line>(); }
 
-    /// A directory's is its index page. Ends with NUL.
+    /// For a directory, the name of its index page. Ends with NUL.
     const char* file_name(std::string_view path) {
         char* end = name_.data() + path.size();
         if (is_directory(path)) end += index_page.copy(end, index_page.size());

@@ -11,20 +11,21 @@ namespace web {
 
 /// Why there is no file to send.
 enum class FileError : std::uint8_t {
-    missing,  // or not to be had: who may not read it is not told that it exists
+    missing,  // or forbidden, whose existence is not revealed
     directory,
-    exhausted,  // out of descriptors or memory, or the disk failed: perhaps another time
+    exhausted,  // no descriptors, no memory or a disk error: may pass
 };
 
 /// The regular files beneath one directory. Belongs to one thread.
 class Files {
 public:
-    /// Throws std::system_error naming --root.
+    /// Throws std::system_error, with --root in its message.
     explicit Files(const std::string& root);
 
-    // TODO(10): an OpenFile: the file and its FileVersion, from which a part can be taken, or all
-    // of it.
-    /// All of a file. `name` is relative to the root, without dot segments; no link leads out.
+    // TODO(10): an OpenFile: the file and its FileVersion, from which a part or the whole can be
+    // taken.
+    /// The whole of a file. `name` is relative to the root and has no dot segments. Links that lead
+    /// out of the root are not followed.
     std::expected<FileRange, FileError> open(const char* name) const;
 
 private:

@@ -5,7 +5,7 @@
 
 namespace web {
 
-/// A media type (RFC 9110 §8.3): a literal, for the bytes must outlive the answer.
+/// A media type (RFC 9110 §8.3). Only a literal, because the bytes must outlive the answer.
 class MediaType {
 public:
     static constexpr std::size_t max_size = 128;
@@ -23,9 +23,9 @@ private:
     std::string_view text_;
 };
 
-// TODO(10): is_compressible(MediaType): text, JSON, XML, WebAssembly; so that there may be other
-// forms.
-/// What a file's name says that it is.
+// TODO(10): is_compressible(MediaType): true for text, JSON, XML, WebAssembly, which may have
+// compressed forms.
+/// The media type for a file name, by its extension.
 MediaType media_type(std::string_view file_name);
 
 }  // namespace web

@@ -1,5 +1,5 @@
-# What a linker and a compiler can add to a finished program: another allocator, optimisation across
-# source files, and a profile of the real load.
+# What a linker and a compiler can add to a finished program: another allocator, link-time
+# optimisation across source files, and a profile of the real load.
 
 cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME checkpoint)
 cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
@@ -23,8 +23,8 @@ elseif(NOT HOTPATH_ALLOCATOR STREQUAL "system")
     if(HOTPATH_ALLOCATOR STREQUAL "jemalloc")
         set(allocator jemalloc)
     endif()
-    # Nobody calls mimalloc by name: a linker that leaves out what is not needed would leave it out.
-    # Apple's does not, and knows no such words.
+    # The program never refers to mimalloc by name, so a linker that drops unneeded libraries would
+    # drop it. Apple's linker does not, and lacks these options.
     set(library ${HOTPATH_LIB_${HOTPATH_ALLOCATOR}})
     if(NOT APPLE)
         set(library -Wl,--push-state,--no-as-needed ${library} -Wl,--pop-state)
@@ -47,8 +47,8 @@ if(HOTPATH_LTO AND CMAKE_BUILD_TYPE MATCHES "Release|Measure" AND NOT HOTPATH_SA
     endif()
 endif()
 
-# GENERATE counts, USE builds with what was counted. clang has a second, context-sensitive round
-# (CS_GENERATE) on top of the first one's profile. `hotpath pgo` runs them in turn.
+# GENERATE counts, USE builds with the counts. clang has a second, context-sensitive round
+# (CS_GENERATE) on top of the first one's profile. `hotpath pgo` runs them in order.
 set(HOTPATH_PGO OFF CACHE STRING "OFF, GENERATE, CS_GENERATE or USE")
 set_property(CACHE HOTPATH_PGO PROPERTY STRINGS OFF GENERATE CS_GENERATE USE)
 set(HOTPATH_PROFILE ${CMAKE_CURRENT_BINARY_DIR}/profile CACHE PATH "Where the profile is")

@@ -8,8 +8,8 @@ Fd open_listener(int family) {
 
 const bool can_share_port = true;
 
-// SO_REUSEPORT (socket(7)): a queue for each listener, and a hash of the client's address picks
-// one.
+// SO_REUSEPORT (socket(7)): each listener has its own queue, and a hash of the client's address
+// selects one.
 bool share_port(const Fd& socket) {
     const int on = 1;
     return ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;

@@ -4,7 +4,7 @@
 
 namespace web {
 
-// Geometric, so that a byte is moved once on average however many come.
+// Grows geometrically, so that each byte is moved once on average, however large the buffer gets.
 void Buffer::grow_or_compact(std::size_t count) {
     const std::string_view held = view();
     if (capacity() - held.size() >= count) {

@@ -23,7 +23,7 @@ void CommonHeaders::set_date(std::chrono::sys_seconds now) {
     write_date(text_ + std::string_view("HTTP/1.1 200 OK\r\nDate: ").size(), now);
 }
 
-// RFC 9110 §5.6.7: an IMF-fixdate has the same places for ever, and English names.
+// RFC 9110 §5.6.7: an IMF-fixdate has fixed positions and English names.
 void write_date(char* out, std::chrono::sys_seconds when) {
     const auto day = std::chrono::floor<std::chrono::days>(when);
     const std::chrono::year_month_day date(day);

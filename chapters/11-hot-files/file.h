@@ -10,15 +10,16 @@
 
 namespace web {
 
-/// An open file, closed when it goes. Not shared.
-// TODO(11): shared, by a count that is a plain number; and perhaps bytes in memory instead.
+/// An open file, closed when destroyed. Not shared.
+// TODO(11): make it shared, with a plain, non-atomic reference count; it may hold bytes in memory
+// instead of a descriptor.
 class File {
 public:
     File() = default;
     explicit File(Fd fd) : fd_(std::move(fd)) {}
     File(File&&) noexcept = default;
     File& operator=(File&&) noexcept = default;
-    /// Not here: who only hands a file on makes no system call.
+    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     const Fd& fd() const { return fd_; }
@@ -27,8 +28,8 @@ private:
     Fd fd_;
 };
 
-/// What tells one version of a file from every other. Nanoseconds, for within a second there may be
-/// two.
+/// Identifies one version of a file. In nanoseconds, because there may be two versions within one
+/// second.
 struct FileVersion {
     std::int64_t modified_ns = 0;  // since 1970
     std::uint64_t size = 0;
@@ -39,8 +40,8 @@ struct FileVersion {
     }
 };
 
-/// Bytes of a file that are to be sent.
-// TODO(11): bytes(): they themselves, if they are in memory.
+/// A range of bytes of a file to send.
+// TODO(11): bytes(): the range's bytes, if they are in memory.
 struct FileRange {
     File file;
     off_t offset = 0;

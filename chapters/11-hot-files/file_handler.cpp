@@ -33,7 +33,8 @@ bool is_path_byte(char c) {
     return digit || letter || std::string_view("-._~!$&'()*+,;=:@/").contains(c);
 }
 
-/// Where a directory is (RFC 3986 §3.3). It begins with one slash: with two it would be a host.
+/// The URI of a directory (RFC 3986 §3.3). It must begin with exactly one slash, because after two
+/// slashes the first segment would be a host.
 std::string location(std::string_view directory, std::string_view query) {
     constexpr std::string_view digits = "0123456789ABCDEF";
     std::string field = "Location: /";
@@ -50,7 +51,7 @@ std::string location(std::string_view directory, std::string_view query) {
     return field.append("\r\n");
 }
 
-/// A file, in one of the forms in which its bytes may be had.
+/// A file with one of the codings it is available in.
 struct Form {
     OpenFile file;
     MediaType type;
@@ -83,7 +84,7 @@ private:
         }
     }
 
-    // Best first, the plain one last: each that is looked for costs a system call.
+    // Best coding first, the plain form last. Each attempt costs a system call.
     std::expected<Form, FileError> open_form(std::string_view name, AcceptedCodings& accepted) {
         const MediaType type = media_type(name);
         if (is_compressible(type)) {
@@ -125,7 +126,7 @@ private:
         if (error == FileError::exhausted) {
             response.error(Status::service_unavailable);
         } else if (error == FileError::directory && !is_directory(path)) {
-            // The relative links of its page mean something else without the slash.
+            // Without the slash, the relative links in its page would resolve to different paths.
             response.error(Status::moved_permanently, location(path, request.query));
         } else {
             app_->respond(request, response);
@@ -134,19 +135,19 @@ private:
 
     std::span<char> path_buffer() { return std::span(name_).first<max_request_line>(); }
 
-    /// A directory's is its index page. Ends with NUL.
+    /// For a directory, the name of its index page. Ends with NUL.
     std::string_view file_name(std::string_view path) {
         return end_name(path.size(), is_directory(path) ? index_page : "");
     }
 
-    /// So many bytes of name_, and this behind them.
+    /// Appends `suffix` after the first `size` bytes of name_.
     std::string_view end_name(std::size_t size, std::string_view suffix) {
         size += suffix.copy(&name_[size], suffix.size());
         name_[size] = '\0';
         return {name_.data(), size};
     }
 
-    // TODO(11): FileCache, which are told of seconds and give way.
+    // TODO(11): use FileCache; forward on_new_second() and release_caches() to it.
     const Files files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;

@@ -26,7 +26,8 @@ FileError file_error(int error) {
     }
 }
 
-// Of a directory without its x bit nothing could be opened: its dot tells.
+// Nothing can be opened beneath a directory without its x bit. Appending "/." makes the open check
+// that bit.
 Fd open_root(const std::string& root) {
     Fd directory(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory.number() < 0) {
@@ -52,7 +53,7 @@ std::int64_t nanoseconds(const timespec& time) {
     return std::clamp<std::int64_t>(time.tv_sec, -limit, limit) * second + time.tv_nsec;
 }
 
-// TODO(11): take_into_memory(). A file that has become shorter stays what it is.
+// TODO(11): take_into_memory(). If the file has become shorter, leave it unchanged.
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}
 
@@ -64,7 +65,7 @@ std::expected<OpenFile, FileError> Files::open(const char* name) const {
     }
     if (S_ISDIR(status.st_mode)) return std::unexpected(FileError::directory);
     if (!S_ISREG(status.st_mode)) return std::unexpected(FileError::missing);
-    // TODO(11): when it was changed, and its inode.
+    // TODO(11): also store when it was changed, and its inode.
     return OpenFile{File(std::move(file)),
                     {modified_ns(status), static_cast<std::uint64_t>(status.st_size)}};
 }

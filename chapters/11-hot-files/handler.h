@@ -8,7 +8,8 @@
 
 namespace web {
 
-/// The application, as a connection sees it. It belongs to one thread, so it may keep state.
+/// The application's interface to a connection. Each handler belongs to one thread, so it may keep
+/// state without locks.
 class Handler {
 public:
     virtual ~Handler() = default;
@@ -16,10 +17,10 @@ public:
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
 
-    // TODO(11): on_new_second() and release_caches(), which do nothing where nobody overrides them.
+    // TODO(11): on_new_second() and release_caches(), which do nothing by default.
 };
 
-/// Makes a handler for each thread that serves.
+/// Makes one handler for each thread that serves.
 using HandlerFactory = std::function<std::unique_ptr<Handler>()>;
 
 }  // namespace web

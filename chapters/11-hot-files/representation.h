@@ -14,12 +14,12 @@
 
 namespace web {
 
-/// A strong entity tag (RFC 9110 §8.8.3): of a version, in one coding.
+/// A strong entity tag (RFC 9110 §8.8.3) of one version of a file in one coding.
 class EntityTag {
 public:
     EntityTag(const FileVersion& version, Coding coding);
 
-    /// With its quotes.
+    /// The tag with its quotes.
     std::string_view text() const { return {text_.data(), size_}; }
 
 private:
@@ -27,20 +27,20 @@ private:
     std::size_t size_ = 0;
 };
 
-/// The form of a file that an answer is of, as its fields tell (RFC 9110 §8).
+/// The form of a file that is sent, as described by the answer's fields (RFC 9110 §8).
 struct Representation {
-    /// The most bytes that format() writes.
+    /// The maximum number of bytes that format() writes.
     static constexpr std::size_t max_fields = 320;
 
     Representation(const FileVersion& of, Coding in) : version(of), coding(in), tag(of, in) {}
 
-    /// Writes its field lines and returns where they end.
+    /// Writes the field lines to `out` and returns their end.
     char* format(char* out, const CommonHeaders& common_headers) const;
 
     FileVersion version;
     Coding coding;
-    bool has_forms = false;         // others may get another one (RFC 9110 §12.5.5)
-    std::optional<ByteRange> part;  // where it is not all of it
+    bool has_forms = false;         // other clients may get another coding (RFC 9110 §12.5.5)
+    std::optional<ByteRange> part;  // set if only a part is sent
     EntityTag tag;
 };
 

@@ -20,8 +20,7 @@ struct ServerOptions {
     Limits limits;
 };
 
-/// A worker for each thread, the calling one among them. They share nothing but the flag that stops
-/// them.
+/// One worker per thread, including the calling thread. They share only the flag that stops them.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.

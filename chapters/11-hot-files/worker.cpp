@@ -8,13 +8,13 @@
 namespace web {
 namespace {
 
-// How often the loop looks at the clock and at the flag that stops it when no client has news.
+// How often the loop checks the clock and the stop flag when no client is ready.
 constexpr std::chrono::milliseconds tick{200};
 
-// After so many the loop goes back to the clients it has.
+// After accepting this many clients in a row, the loop serves the existing ones.
 constexpr int accept_batch = 64;
 
-// So much of a file in one call; then others have their turn.
+// The maximum number of bytes of a file in one call, so that other clients are served in between.
 constexpr std::size_t file_piece = 1024 * 1024;
 
 std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output) {
@@ -26,8 +26,8 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
-// client only: there is something else to send.
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
@@ -50,7 +50,7 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return std::unexpected(IoError::wants_send);
 }
 
-// Nothing is lost when the server is stopped now.
+// Whether the client can be closed without losing an answer when the server stops.
 bool is_answered(const ConnectionState& state) {
     return state.waiting == Waiting::request || state.waiting == Waiting::peer_close;
 }
@@ -76,7 +76,8 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
     poller_.add(listener_.number(), Interest::receive);
 }
 
-// TODO(11): std::set_new_handler(3): before operator new throws, this thread's handler gives way.
+// TODO(11): std::set_new_handler(3): before operator new throws, call this thread's handler's
+// release_caches().
 void Worker::run() {
     while (!stopping())
         run_once();
@@ -100,36 +101,37 @@ void Worker::run_once() {
         close_overdue();
         purge_free_memory();
     }
-    // Not before: a descriptor closed within the batch could be reused within the batch.
+    // Close dropped clients only now: a descriptor closed within the batch could be reused within
+    // it.
     if (!closed_.empty()) {
         closed_.clear();
         resume_accepting();
     }
 }
 
-// The time of day is asked for once a second. In between, the loop's own clock tells when it is
-// due.
+// The time of day is read once a second. In between, the loop's own clock shows when the next
+// update is due.
 void Worker::update_date() {
     using namespace std::chrono;
     const auto time = system_clock::now();
     const auto second = floor<seconds>(time);
     common_headers_.set_date(second);
-    // TODO(11): the handler is told, too.
+    // TODO(11): also call the handler's on_new_second().
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
-// A client that there is no memory for is closed again, and others wait.
+// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
 void Worker::accept_clients() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto socket = accept_client(listener_);
         if (!socket && socket.error() == AcceptError::gone) continue;
-        // TODO(11): if the handler gives way, once more.
+        // TODO(11): if the handler's release_caches() returns true, try once more.
         if (!socket && socket.error() == AcceptError::exhausted) return pause_accepting();
         if (!socket) return;
         const int fd = socket->number();
         const auto index = static_cast<std::size_t>(fd);
         if (index >= clients_.size()) clients_.resize(index + 1);
-        closed_.reserve(clients_.capacity());  // who is dropped must not need memory
+        closed_.reserve(clients_.capacity());  // dropping a client must not allocate
         clients_[index] = std::make_unique<Client>(std::move(*socket),
                                                    Connection(*handler_, pool_, common_headers_));
         clients_[index]->deadline = now_ + limits_.idle;
@@ -140,8 +142,8 @@ void Worker::accept_clients() try {
     pause_accepting();
 }
 
-// accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched
-// again when a client has gone, or at the next sweep.
+// accept(2): without free descriptors the listener stays ready, and the loop would spin. The
+// listener is watched again when a client has disconnected, or at the next sweep.
 void Worker::pause_accepting() {
     poller_.remove(listener_.number(), Interest::receive);
     accepting_ = false;
@@ -153,7 +155,8 @@ void Worker::resume_accepting() {
     poller_.add(listener_.number(), Interest::receive);
 }
 
-// Who is not watched would wait for ever. For the listener the next sweep asks again.
+// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
+// the next sweep.
 void Worker::on_watch_failed(int fd) {
     if (fd == listener_.number()) {
         accepting_ = false;
@@ -179,7 +182,7 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
-// The kernel is told only when that has changed.
+// Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
     poller_.change(client.socket.number(), interest);
@@ -206,7 +209,7 @@ void Worker::drain() {
         client->connection.close_after_next();
         if (is_answered(client->state)) close_client(*client);
     }
-    poller_.wait(tick.zero());  // to tell it what is left to tell, before their numbers are free
+    poller_.wait(tick.zero());  // to pass on pending changes before the descriptors are closed
     closed_.clear();
     const auto end = Clock::now() + limits_.stop;
     while (client_count_ > 0 && Clock::now() < end)

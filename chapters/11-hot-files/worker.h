@@ -14,26 +14,27 @@
 
 namespace web {
 
-/// What two threads must not write to in common (C++ has a name for it, but not on every system).
+/// The size of a cache line in bytes: two threads must not write to the same one. C++ has
+/// std::hardware_destructive_interference_size for this, but not on every system.
 #if defined(__APPLE__) && defined(__aarch64__)
 inline constexpr std::size_t cache_line = 128;
 #else
 inline constexpr std::size_t cache_line = 64;
 #endif
 
-/// How long a client may take over what it is waited for.
+/// How long a client may take for each thing the server waits for.
 struct Limits {
     std::chrono::seconds idle{60};      // between requests
-    std::chrono::seconds head{30};      // for all of it, however often a byte comes
-    std::chrono::seconds progress{10};  // from one piece of a body, or of an answer, to the next
-    std::chrono::seconds linger{2};     // to close its side, after its last answer
-    std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
+    std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
+    std::chrono::seconds progress{10};  // between two pieces of a body or of an answer
+    std::chrono::seconds linger{2};     // to close its side after its last answer
+    std::chrono::seconds stop{1};       // to receive its answer while the server is being stopped
 
     std::chrono::seconds timeout_for(Waiting waiting) const;
 };
 
-/// One event loop: its listener, its poller, its clients. Decides how many to accept at once and
-/// how long to wait for whom. Belongs to the thread that runs it.
+/// One event loop with its listener, poller and clients. Decides how many clients to accept at once
+/// and how long to wait for each. Belongs to the thread that runs it.
 class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
@@ -51,7 +52,7 @@ private:
         Connection connection;
         ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
-        Clock::time_point deadline{};           // of what the connection wants
+        Clock::time_point deadline{};           // the deadline for what the connection wants
     };
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
@@ -76,8 +77,8 @@ private:
     Poller poller_;
     BufferPool pool_;
     CommonHeaders common_headers_;
-    std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // closed after the batch
+    std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
+    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_date_;

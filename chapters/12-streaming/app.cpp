@@ -15,8 +15,8 @@ constexpr std::string_view page =
     "<p>The same page, faster every chapter.</p>\n"
     "</html>\n";
 
-// TODO(12): two sinks: one gives back each piece, as an answer that has begun; one counts. Neither
-// remembers anything of a body, so one of each does for all clients.
+// TODO(12): two sinks: one returns each piece, as part of an answer that has begun; the other
+// counts bytes. Neither keeps state about a body, so one of each serves all clients.
 class App final : public Handler {
 public:
     void respond(const Request& request, Response& response) override {

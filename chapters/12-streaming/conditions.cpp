@@ -14,8 +14,8 @@ std::optional<std::chrono::sys_seconds> date_of(std::optional<std::string_view> 
     return value ? parse_date(*value) : std::nullopt;
 }
 
-// RFC 9110 §8.8.3.2. Ours are strong ones; a weak one that looks the same says only that both mean
-// the same, which is not enough for putting parts together.
+// RFC 9110 §8.8.3.2. Our tags are strong. A weak tag with the same text only promises equivalent
+// content, which is not enough to combine parts.
 bool is_same(std::string_view theirs, const EntityTag& ours, bool weakly) {
     if (weakly && theirs.starts_with(weak)) theirs.remove_prefix(weak.size());
     return theirs == ours.text();
@@ -36,7 +36,7 @@ Conditions::Conditions(std::string_view fields) : fields_(fields) {
     }
 }
 
-// Range is for GET (RFC 9110 §14.2), and is looked at last.
+// Range applies to GET only (RFC 9110 §14.2), and is evaluated last.
 Verdict Conditions::evaluate(Representation& of, bool is_get) const {
     if (precondition_fails(of)) return Verdict::precondition_failed;
     if (is_not_modified(of)) return Verdict::not_modified;
@@ -48,7 +48,7 @@ Verdict Conditions::evaluate(Representation& of, bool is_get) const {
     return Verdict::part;
 }
 
-// A tag outweighs a date, whether it agrees or not; here and below.
+// A tag takes precedence over a date, whether it matches or not. The same applies below.
 bool Conditions::precondition_fails(const Representation& of) const {
     if (has_match_) return !lists_tag(if_match, of.tag, false);
     const auto date = date_of(unmodified_since_);
@@ -61,13 +61,13 @@ bool Conditions::is_not_modified(const Representation& of) const {
     return date && of.version.modified() <= *date;
 }
 
-// RFC 9110 §13.1.5: a date must be the very one that we said.
+// RFC 9110 §13.1.5: a date must be exactly the one that we sent.
 bool Conditions::if_range_matches(const Representation& of) const {
     if (!if_range_ || is_same(*if_range_, of.tag, false)) return true;
     return parse_date(*if_range_) == of.version.modified();
 }
 
-// The lists of all lines of that name are one list (RFC 9110 §5.3).
+// The lists of all lines with that name form one list (RFC 9110 §5.3).
 bool Conditions::lists_tag(std::string_view name, const EntityTag& tag, bool weakly) const {
     std::string_view fields = fields_;
     while (auto field = take_field(fields)) {

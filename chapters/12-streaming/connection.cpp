@@ -10,7 +10,8 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+// RFC 9112 §9.3: HTTP/1.1 keeps the connection open unless asked to close it, and HTTP/1.0 closes
+// it unless asked to keep it open.
 std::string_view connection_field(const Request& request, bool last) {
     const bool usual = !last && request.version == Version::http_1_1;
     if (usual) [[likely]]
@@ -56,8 +57,8 @@ void Connection::end_of_input() {
     release_empty_buffers(input_);
 }
 
-// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
-// waits for its end.
+// Further input is useless now, so its memory is freed. If there's no memory to receive and discard
+// further input either, close without waiting for the peer to close.
 void Connection::out_of_memory() {
     pool_->release(std::move(input_));
     body_.reset();
@@ -94,7 +95,7 @@ bool Connection::sent(std::size_t count) {
     return true;
 }
 
-// True if that was all of it. A file is closed then.
+// Returns whether that was all of the body. If so, its file is closed.
 bool Connection::sent_large_body(std::size_t count) {
     if (file_.size == 0) {
         pending_body_.remove_prefix(count);
@@ -110,7 +111,7 @@ void Connection::release_empty_buffers(Buffer& buffer) {
     if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }
 
-// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+// A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
     while (may_answer() && (head_complete_ || read_head())) {
         if (body_ && body_received_ < request_.content_length) return;
@@ -130,16 +131,16 @@ bool Connection::read_head() {
     return head_complete_;
 }
 
-// TODO(12): ask the handler as soon as the head is whole. If it answers, skip the body: up to a
-// bound, for beyond that the connection is cheaper to close. If it gives a sink, hand it piece
-// after piece of what is in input_, and nothing more is received until what it gives back is sent:
-// - 100 Continue only for who wants the body, and only while none of it is here
-// - start() before the first piece, not before: until then an error can still be told
+// TODO(12): call the handler as soon as the head is complete. If it answers, skip the body, up to a
+// bound: beyond that it is cheaper to close the connection. If it returns a sink, pass it the body
+// in input_ piece by piece, and receive nothing more until the bytes it returns are sent:
+// - send 100 Continue only if the handler wants the body, and only while none of it has arrived
+// - call start() before the first piece, but no earlier: until then an error can still be reported
 // - a long piece is sent from where it is, in input_; it must stay there until then
-// - end() gives the answer, or the last bytes of one that has begun; then the last chunk
-// - the sink goes after its last bytes, and not before
-// A body that came with its head stays where it is. Any other gets memory of its own, so that the
-// head, which has views of the input, never moves.
+// - end() gives the answer, or the last bytes of one that has begun; then send the last chunk
+// - release the sink after its last bytes are sent, and not before
+// A body that arrived complete with its head stays in the input. Any other body gets memory of its
+// own, so that the head, which `request_` has views of, never moves.
 void Connection::begin_body() {
     const std::string_view early = input_.view().substr(parser_.head_size());
     const std::size_t size = request_.content_length;
@@ -165,7 +166,8 @@ void Connection::answer() {
     next_request();
 }
 
-// A file, and a body that has memory of its own, go out from there; anything else is soon copied.
+// A file, or a body that has memory of its own, is sent from there; any other body is small enough
+// to copy.
 void Connection::append(const Response& response, std::string_view connection) {
     if (!output_) output_ = pool_->acquire();
     std::string_view body = response.body();
@@ -187,8 +189,8 @@ void Connection::next_request() {
     head_complete_ = false;
 }
 
-// TODO(12): an answer that has begun cannot become another one, here and in out_of_memory(): it
-// ends where it is, and so does the connection.
+// TODO(12): once an answer has begun, it cannot be replaced, here and in out_of_memory(): cut it
+// short and close the connection.
 void Connection::refuse(Status status) {
     Response response(file_);
     response.error(status);

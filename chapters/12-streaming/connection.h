@@ -23,15 +23,15 @@ namespace web {
 
 /// What a connection waits for.
 enum class Waiting : std::uint8_t {
-    request,     // the first byte of the next one
+    request,     // the first byte of the next request
     head,        // the rest of a head
     body,        // the rest of a body
-    writable,    // to send what was answered
-    peer_close,  // the peer's, after the last answer: what still comes is dropped
-    nothing,     // close
+    writable,    // the socket to be writable, to send answers
+    peer_close,  // the peer to close, after the last answer; further input is dropped
+    nothing,     // nothing: close the connection
 };
 
-/// What whoever drives a connection has to do for it. A new turn deserves a new deadline.
+/// What the driver of a connection has to do for it. Whenever it changes, a new deadline starts.
 struct ConnectionState {
     Waiting waiting = Waiting::request;
     Interest interest = Interest::receive;
@@ -40,33 +40,35 @@ struct ConnectionState {
     bool operator==(const ConnectionState&) const = default;
 };
 
-/// What to send, in order: bytes, then perhaps a file.
+/// What to send, in order: bytes, then optionally a file.
 struct Output {
     std::span<const iovec> bytes;
     const FileRange* file = nullptr;
 };
 
-/// One client's state machine: bytes in, bytes out, and what it wants next. Makes no system call,
-/// so whoever drives it decides when to receive, when to send and how long to wait.
+/// One client's state machine: it takes bytes, produces bytes, and reports what it wants next. It
+/// makes no system calls; its driver decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    /// All three must outlive the connection.
+    /// `handler`, `pool` and `opening` must outlive the connection.
     Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers)
         : handler_(&handler), pool_(&pool), common_headers_(&common_headers) {}
 
     ConnectionState state() const;
 
-    /// Where received bytes go. Valid until the next call of any other function.
+    /// The space to receive bytes into. Valid until the next call of any other function.
     std::span<char> receive_buffer();
 
-    /// That many bytes were received there, perhaps none. Answers every request that is whole.
+    /// `count` bytes, perhaps 0, were received into receive_buffer(). Answers every complete
+    /// request.
     void received(std::size_t count);
 
-    /// The peer will send no more: what is whole is answered, then nothing is wanted.
+    /// The peer will send no more. Complete requests are still answered; after that the connection
+    /// is to be closed.
     void end_of_input();
 
-    /// Memory ran out in one of these functions, or in the handler: the next answer says so and is
-    /// the last.
+    /// Memory ran out in one of these functions or in the handler. The next answer reports that
+    /// (503) and is the last.
     void out_of_memory();
 
     bool has_output() const { return !output_.empty() || has_large_body(); }
@@ -74,17 +76,18 @@ public:
     /// Valid until the next call of any other function.
     Output output();
 
-    /// That many bytes of the output were sent. True if that was all of it: then there may be more,
-    /// for requests that waited were answered.
+    /// `count` bytes of the output were sent. Returns whether that was all of it. If so, there may
+    /// be new output, because waiting requests are answered then.
     bool sent(std::size_t count);
 
-    /// The next answer is the last.
+    /// Makes the next answer the last.
     void close_after_next() { closing_ = true; }
 
 private:
-    /// The least room that is worth a system call.
+    /// The minimum space that makes a system call worthwhile.
     static constexpr std::size_t min_receive_size = 4 * 1024;
-    /// With this much unsent, requests wait: a client that does not read costs no more.
+    /// While this many bytes are unsent, no further request is answered, so a client that doesn't
+    /// read has bounded memory.
     static constexpr std::size_t max_unsent = 64 * 1024;
 
     Waiting waiting_for() const;
@@ -105,16 +108,16 @@ private:
     Handler* handler_;
     BufferPool* pool_;
     const CommonHeaders* common_headers_;
-    // Lent by the pool while they hold something: a client that waits costs nobody a buffer.
+    // Lent by the pool while they hold bytes, so an idle client takes up no buffer.
     Buffer input_;
     Buffer output_;
-    // TODO(12): no body is held. What is needed instead: who takes it (a BodySinkPtr), where in it
-    // we are (a BodyParser), how much of the answer has been given, and what has to be sent from
-    // where it is before more is received.
-    std::unique_ptr<char[]> body_;  // a body that did not come with its head
+    // TODO(12): a body is no longer held. What is needed instead: its receiver (a BodySinkPtr), the
+    // current place in the body (a BodyParser), how much of the answer has been given, and what has
+    // to be sent from where it is before more is received.
+    std::unique_ptr<char[]> body_;  // a body that did not arrive with its head
     std::size_t body_received_ = 0;
-    // One of them may have to be sent after output_:
-    std::string_view pending_body_;  // of body_, or a literal
+    // One of these may have to be sent after output_:
+    std::string_view pending_body_;  // points into body_ or at a literal
     FileRange file_;
     HttpParser parser_;
     Request request_;

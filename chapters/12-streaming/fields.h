@@ -5,10 +5,10 @@
 
 namespace web {
 
-/// Whether two names are the same but for the case of letters (RFC 9110 §5.1).
+/// Case-insensitive comparison of names (RFC 9110 §5.1).
 bool same_name(std::string_view name, std::string_view other);
 
-/// Without the spaces and tabs around it (RFC 9110 §5.6.3).
+/// Returns the text without leading and trailing spaces and tabs (RFC 9110 §5.6.3).
 std::string_view trim(std::string_view text);
 
 /// One field line.
@@ -17,12 +17,13 @@ struct Field {
     std::string_view value;
 };
 
-/// Takes the first line from `fields`, which a parser has accepted; nothing once all are taken.
+/// Removes the first line from `fields`, which a parser has accepted, and returns it. Returns
+/// nothing once none is left.
 std::optional<Field> take_field(std::string_view& fields);
 
-/// Takes the first element of a list (RFC 9110 §5.6.1), trimmed, perhaps empty; nothing once all
-/// are taken. An entity tag that holds a comma comes in pieces, of which none is a tag: each has
-/// one quote at most.
+/// Removes the first element from a list (RFC 9110 §5.6.1) and returns it trimmed, perhaps empty.
+/// Returns nothing once none is left. An entity tag that contains a comma is split into pieces,
+/// none of which is a valid tag, because each has at most one quote.
 std::optional<std::string_view> take_element(std::string_view& list);
 
 }  // namespace web

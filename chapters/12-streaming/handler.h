@@ -9,25 +9,27 @@
 
 namespace web {
 
-/// The application, as a connection sees it. It belongs to one thread, so it may keep state.
+/// The application's interface to a connection. Each handler belongs to one thread, so it may keep
+/// state without locks.
 class Handler {
 public:
     virtual ~Handler() = default;
 
-    // TODO(12): instead of respond(): virtual BodySinkPtr begin(const Request&, Response&) = 0;
-    // It fills in the response and returns nobody; or it returns who answers later (body_sink.h).
+    // TODO(12): instead of respond(): virtual BodySinkPtr begin(const Request&, Response&) = 0; It
+    // either fills in the response and returns null, or returns the sink that answers later
+    // (body_sink.h).
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
 
-    /// A second has begun: told once, before the requests that come in it.
+    /// A new second has begun. Called once, before the requests that arrive in it.
     virtual void on_new_second(std::chrono::sys_seconds) {}
 
-    /// Memory or descriptors run out, and somebody would be refused: frees what is kept for speed
-    /// alone. False if there was nothing.
+    /// Called when memory or descriptors run out and a client would have to be refused. Frees what
+    /// is kept only for speed. Returns false if there was nothing to free.
     virtual bool release_caches() { return false; }
 };
 
-/// Makes a handler for each thread that serves.
+/// Makes one handler for each thread that serves.
 using HandlerFactory = std::function<std::unique_ptr<Handler>()>;
 
 }  // namespace web

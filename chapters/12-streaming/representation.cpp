@@ -6,7 +6,7 @@
 namespace web {
 namespace {
 
-/// Whatever std::uint64_t a field tells.
+/// There is space for the 20 digits of any std::uint64_t.
 char* format_number(char* out, std::uint64_t number) {
     return std::to_chars(out, out + 20, number).ptr;
 }
@@ -26,7 +26,7 @@ EntityTag::EntityTag(const FileVersion& version, Coding coding) {
     size_ = static_cast<std::size_t>(out - text_.data());
 }
 
-// RFC 9110 §8.8.2.1: nothing was modified later than the answer was made.
+// RFC 9110 §8.8.2.1: Last-Modified must not be later than the answer's Date.
 char* Representation::format(char* out, const CommonHeaders& common_headers) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     constexpr std::string_view name = "Last-Modified: ";

@@ -10,16 +10,16 @@ enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, 
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 
-/// One request, as the application sees it. Its views are of the connection's buffers.
+/// One request, as passed to the application. Its views point into the connection's buffers.
 struct Request {
     std::string_view path;
     std::string_view query;
     // TODO(12), step 1: a body may be `chunked`.
-    // TODO(12), step 2: `body` goes, for it is not here yet when somebody is asked. Then 4 becomes
-    // 3 in the static_assert below.
+    // TODO(12), step 2: remove `body`, because it has not arrived when the handler is called. Then
+    // 4 becomes 3 in the static_assert below.
     std::string_view body;
-    /// The field lines as they came, each with its CRLF. Whoever needs one looks for it: storing
-    /// them all would cost every request something.
+    /// The field lines as received, each with its CRLF. Code that needs a field searches for it,
+    /// because storing all of them would slow every request.
     std::string_view fields;
     std::size_t content_length = 0;
     Method method = Method::unknown;
@@ -27,7 +27,7 @@ struct Request {
     bool expects_continue = false;
     bool keep_alive = false;
 
-    /// Ready for the next request.
+    /// Prepares for the next request.
     void reset() {
         method = Method::unknown;
         body = query = {};

@@ -50,7 +50,7 @@ Fd bind_to(const std::string& host, std::uint16_t port, bool shared) {
     return socket;
 }
 
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
+// Accepted sockets inherit the listener's options, so they are set here once instead of per client.
 void start_listening(const Fd& socket) {
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     if (::listen(socket.number(), SOMAXCONN) < 0) fail("listen");
@@ -80,7 +80,8 @@ std::expected<std::size_t, IoError> result(ssize_t count, IoError not_now) {
 
 }  // namespace
 
-// Sharing the port would share it with another server of ours too, so the first try is without.
+// If the port were shared from the start, another instance of our server could share it too. The
+// first attempt without sharing detects that.
 std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned count) {
     const std::uint16_t free_port = local_port(bind_to(host, port, false));
     std::vector<Fd> listeners;

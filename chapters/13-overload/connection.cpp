@@ -14,7 +14,8 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+// RFC 9112 §9.3: HTTP/1.1 keeps the connection open unless asked to close it, and HTTP/1.0 closes
+// it unless asked to keep it open.
 std::string_view connection_field(const Request& request, bool last) {
     const bool usual = !last && request.version == Version::http_1_1;
     if (usual) [[likely]]
@@ -55,8 +56,8 @@ void Connection::end_of_input() {
     release_empty_buffers(input_);
 }
 
-// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
-// waits for its end.
+// Further input is useless now, so its memory is freed. If there's no memory to receive and discard
+// further input either, close without waiting for the peer to close.
 void Connection::out_of_memory() {
     pending_body_ = chunk_end_ = {};
     file_ = {};
@@ -93,7 +94,7 @@ bool Connection::sent(std::size_t count) {
     return true;
 }
 
-// True if that was all of it. A file is closed then.
+// Returns whether that was all of the body. If so, its file is closed.
 bool Connection::sent_large_body(std::size_t count) {
     if (file_.size == 0) {
         const std::size_t of_echo = std::min(count, pending_body_.size());
@@ -109,14 +110,14 @@ bool Connection::sent_large_body(std::size_t count) {
     return true;
 }
 
-// TODO(13): a head that is not whole, or requests that wait: move them into a small buffer if they
-// fit. In room() they go back to a large one. Not while a body is under way: pieces of it are sent
-// from where they lie.
+// TODO(13): an incomplete head, or requests that wait: move them into a small buffer if they fit.
+// In receive_buffer() they go back to a large one. Not while a body is being received, because its
+// pieces are sent from where they are in the buffer.
 void Connection::release_empty_buffers(Buffer& buffer) {
     if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }
 
-// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+// A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
     while (may_answer() && (head_complete_ || read_head()) && end_request()) {
     }
@@ -134,7 +135,8 @@ bool Connection::read_head() {
     return head_complete_;
 }
 
-// The handler answers now, or wants the body first. After that nobody needs the head.
+// The handler either answers now or returns a sink for the body. After that the head is no longer
+// needed.
 void Connection::begin_request() {
     Response response(file_);
     sink_ = handler_->begin(request_, response);
@@ -144,8 +146,9 @@ void Connection::begin_request() {
     if (!sink_) answer(response);
 }
 
-// A body that nobody wants is read if the connection is worth it. Who was not told to go on may go
-// on all the same, or not (RFC 9110 §10.1.1).
+// An unwanted body is read and skipped only if it is short enough to be worth keeping the
+// connection. A client that got no 100 Continue may send its body anyway, or not (RFC 9110
+// §10.1.1).
 void Connection::begin_body() {
     body_.begin(request_);
     const bool waits = request_.expects_continue && input_.empty();
@@ -156,7 +159,7 @@ void Connection::begin_body() {
     }
 }
 
-// True once it is answered, and its body, if it has one, was taken.
+// Returns true once the request is answered and its body, if any, has been read.
 bool Connection::end_request() {
     if (sink_ || !body_.at_end()) [[unlikely]] {
         if (!take_body()) return false;
@@ -181,7 +184,7 @@ bool Connection::take_body() {
     return true;
 }
 
-// What is sent from where it is must stay there until then.
+// Bytes that are sent from the input must stay there until they are sent.
 void Connection::forward(const BodyParser::Piece& piece) {
     if (!piece.data.empty()) {
         if (reply_ == Reply::none) start_answer();
@@ -195,7 +198,7 @@ void Connection::forward(const BodyParser::Piece& piece) {
     }
 }
 
-// How long a chunked body is turns out only now.
+// The length of a chunked body is only known as it arrives, so the limit is checked here too.
 void Connection::skip(std::size_t count) {
     input_.consume(count);
     body_received_ += count;
@@ -214,7 +217,7 @@ void Connection::end_body() {
     sink_.reset();
 }
 
-// Not before a byte of the body is there: until then an error can still be told.
+// Called only once a byte of the body has arrived: until then an error can still be reported.
 void Connection::start_answer() {
     Response response(file_);
     sink_->start(request_, response);
@@ -236,7 +239,7 @@ void Connection::end_answer(const Response& response) {
     last_response_queued_ = closing_ || !request_.keep_alive;
 }
 
-// RFC 9112 §7.1: an empty chunk would be the last one.
+// RFC 9112 §7.1: an empty chunk would end the body.
 void Connection::send_piece(std::string_view bytes, bool stays) {
     if (bytes.empty() || reply_ == Reply::all) return;
     assert(response_started());
@@ -271,7 +274,7 @@ Buffer& Connection::out() {
     return output_;
 }
 
-// A file goes out from where it is; anything else is soon copied.
+// A file is sent from where it is; any other body is small enough to copy.
 void Connection::append(const Response& response, std::string_view connection) {
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};
@@ -290,7 +293,8 @@ void Connection::next_request() {
     head_complete_ = false;
 }
 
-// An answer that has begun cannot become another: its end, which is missing, tells the client.
+// An answer that has begun cannot be replaced. It is cut short, and the missing end shows the
+// client that it failed.
 void Connection::refuse(Status status) {
     if (!response_started()) {
         Response response(file_);

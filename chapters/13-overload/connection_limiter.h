@@ -12,16 +12,16 @@
 
 namespace web {
 
-/// Decides who may come in: so many clients in all, and so many from one address. Shared by all
-/// workers, and asked once for each client.
+/// Limits the number of clients, in all and per address. Shared by all workers, and asked once for
+/// each client.
 class ConnectionLimiter {
 public:
     struct Bounds {
         std::size_t clients = 10'000;
-        std::size_t per_address = 0;  // 0: any number
+        std::size_t per_address = 0;  // 0: no limit
     };
 
-    /// What a client has while it is here: its place is free again when this goes.
+    /// Held by a client as long as it is connected. The destructor frees the place.
     class Slot {
     public:
         Slot(ConnectionLimiter& limiter, const Address& address)
@@ -40,7 +40,7 @@ public:
 
     explicit ConnectionLimiter(const Bounds& bounds) : bounds_(bounds) {}
 
-    /// Nothing if there is no place for a client from there. Throws std::bad_alloc.
+    /// Returns nothing if a limit is reached. Throws std::bad_alloc.
     std::optional<Slot> admit(const Address& address);
 
 private:
@@ -48,9 +48,9 @@ private:
     void release(const Address& address);
 
     const Bounds bounds_;
-    std::atomic<std::size_t> clients_ = 0;  // orders nothing else
-    std::mutex mutex_;                      // over what is below, which is used only with a bound
-    std::map<Address, std::size_t> per_address_;  // of those who have clients
+    std::atomic<std::size_t> clients_ = 0;  // relaxed: orders no other memory
+    std::mutex mutex_;  // protects per_address_, which is used only with a limit per address
+    std::map<Address, std::size_t> per_address_;  // only addresses that have clients
 };
 
 }  // namespace web

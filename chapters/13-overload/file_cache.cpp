@@ -6,13 +6,14 @@
 namespace web {
 namespace {
 
-// About what an entry takes besides its name and its file.
+// Approximate size in bytes of an entry, without its name and its file.
 constexpr std::size_t entry_weight = 256;
 
-// File systems tell times in ticks of up to two seconds (FAT): within one, a file may change twice.
+// File systems store times in ticks of up to two seconds (FAT), and a file may change twice within
+// one tick.
 constexpr std::chrono::seconds settling{2};
 
-// Seconds in which nobody asks.
+// Entries that were not requested for this many seconds are forgotten.
 constexpr std::uint64_t cold_after = 5;
 
 bool is_same(const FileCache::Found& now, const FileCache::Found& before) {
@@ -41,7 +42,8 @@ void FileCache::on_new_second(std::chrono::sys_seconds now) {
     if (second_ % cold_after == 0) evict();
 }
 
-// A file that was removed takes its room on the disk as long as it is open.
+// A removed file takes up space on the disk as long as it is open, so entries that are no longer
+// requested are dropped.
 void FileCache::evict() {
     for (auto next = entries_.begin(); next != entries_.end();) {
         const auto entry = next++;
@@ -57,7 +59,8 @@ bool FileCache::release_caches() {
     return true;
 }
 
-// Whoever opens a file may have made room for that, so what was known is looked for again.
+// CommonHeaders a file may have emptied the cache to free descriptors, so the entry is looked up
+// again afterwards.
 FileCache::Found FileCache::open_uncached(const char* name) {
     Found found = files_.open(name);
     if (!found && found.error() == FileError::exhausted && release_caches())
@@ -81,8 +84,8 @@ bool FileCache::is_cacheable(const Found& found) const {
     return found->changed_ns < settled_before_;
 }
 
-// A descriptor weighs as much as the largest file in memory, or more: all of them together are no
-// more than there may be.
+// A descriptor weighs at least as much as the largest file in memory, so that the limit on weight
+// also limits the number of descriptors.
 std::size_t FileCache::weight_of(std::string_view name, const Found& found) const {
     const std::size_t weight = entry_weight + name.size();
     if (!found) return weight;
@@ -90,7 +93,7 @@ std::size_t FileCache::weight_of(std::string_view name, const Found& found) cons
     return weight + (size <= max_in_memory ? static_cast<std::size_t>(size) : descriptor_weight_);
 }
 
-// Memory is taken first: taking it may empty the cache.
+// Read the file into memory first, because allocating may empty the cache.
 void FileCache::insert(std::string_view name, Found& found) {
     const std::size_t weight = weight_of(name, found);
     if (weight > max_weight_) return;

@@ -27,7 +27,8 @@ FileError file_error(int error) {
     }
 }
 
-// Of a directory without its x bit nothing could be opened: its dot tells.
+// Nothing can be opened beneath a directory without its x bit. Appending "/." makes the open check
+// that bit.
 Fd open_root(const std::string& root) {
     Fd directory(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (directory.number() < 0) {

@@ -14,16 +14,16 @@ namespace web {
 
 /// Why there is no file to send.
 enum class FileError : std::uint8_t {
-    missing,  // or not to be had: who may not read it is not told that it exists
+    missing,  // or forbidden, whose existence is not revealed
     directory,
-    exhausted,  // out of descriptors or memory, or the disk failed: perhaps another time
+    exhausted,  // no descriptors, no memory or a disk error: may pass
 };
 
-/// A file, as it was when it was opened.
+/// A file and its version when it was opened.
 struct OpenFile {
     File file;
     FileVersion version;
-    std::int64_t changed_ns = 0;  // since 1970: unlike the time of its version it cannot be set
+    std::int64_t changed_ns = 0;  // since 1970; unlike the modification time it cannot be set
     std::uint64_t inode = 0;
 
     bool is_unchanged_from(const OpenFile& before) const {
@@ -31,7 +31,7 @@ struct OpenFile {
                version.size == before.version.size;
     }
 
-    /// Part of it, or all of it.
+    /// Returns a part of the file, or all of it.
     FileRange take(const std::optional<ByteRange>& part) {
         const ByteRange range = part.value_or(ByteRange{0, version.size});
         return {std::move(file), static_cast<off_t>(range.first),
@@ -39,17 +39,18 @@ struct OpenFile {
     }
 };
 
-/// Takes the bytes into memory, and the descriptor is not needed any more. False, and nothing has
-/// changed, if they are not all to be had.
+/// Reads the bytes into memory, after which the descriptor is no longer needed. Returns false and
+/// changes nothing if not all bytes can be read.
 bool take_into_memory(OpenFile& file);
 
 /// The regular files beneath one directory. Belongs to one thread.
 class Files {
 public:
-    /// Throws std::system_error naming --root.
+    /// Throws std::system_error, with --root in its message.
     explicit Files(const std::string& root);
 
-    /// `name` is relative to the root, without dot segments; no link leads out.
+    /// `name` is relative to the root and has no dot segments. Links that lead out of the root are
+    /// not followed.
     std::expected<OpenFile, FileError> open(const char* name) const;
 
 private:

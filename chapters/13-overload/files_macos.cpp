@@ -6,7 +6,7 @@
 
 namespace web {
 
-// open(2): O_NOFOLLOW_ANY fails where any part of the name is a link.
+// open(2): O_NOFOLLOW_ANY fails if any part of the name is a link.
 Fd open_beneath(const Fd& root, const char* name) {
     return Fd(::openat(root.number(), name, open_flags | O_NOFOLLOW_ANY));
 }
@@ -19,8 +19,8 @@ std::int64_t changed_ns(const struct stat& status) {
     return nanoseconds(status.st_ctimespec);
 }
 
-// sendfile(2) says how much it sent even where it fails. It takes a head, but counts it as part of
-// the file (xnu) or not (its manual page): so that is sent first.
+// sendfile(2) reports how much it sent even if it fails. It takes a head, but counts it as part of
+// the file (xnu) or not (its manual page), so the head is sent separately, before the file.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
                        std::size_t limit) {
     const std::size_t head_size = size_of(head);

@@ -4,7 +4,7 @@
 
 namespace web {
 
-/// What a descriptor is waited for: one thing at a time.
+/// What a descriptor is watched for: one of the two at a time.
 enum class Interest : std::uint8_t { receive, send };
 
 }  // namespace web

@@ -35,7 +35,8 @@ constexpr const char* usage =
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -49,7 +50,7 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
 template <typename Number>
@@ -86,15 +87,15 @@ std::string parse_root(const char* text) {
 }
 
 // TODO(13): --timeout, --max-clients, --per-address, then --max-buffered and --min-rate; --help
-// tells of them. A worker's share below four buffers (two clients, each with one to receive into
-// and one to send from) is refused here, with the option's name.
+// lists them. If a worker's share is below four buffers (two clients, each with one to receive into
+// and one to send from), refuse it here, naming the option.
 struct Options {
     web::ServerOptions server;
     std::string root;
     std::size_t cache = 64 * 1024 * 1024;
 };
 
-// A worker's share. Most descriptors are for clients.
+// One worker's share. Most descriptors are reserved for clients.
 web::CacheBounds cache_bounds(const Options& options) {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -102,7 +103,7 @@ web::CacheBounds cache_bounds(const Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<Options> parse_options(int argc, char** argv) {
     const option known[] = {
         {"host", required_argument, nullptr, 'h'},

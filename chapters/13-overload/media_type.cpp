@@ -11,7 +11,8 @@ struct Known {
     MediaType type;
 };
 
-// The media types of IANA's register. The most frequent first: they are looked for in this order.
+// Media types from IANA's registry. The most frequent ones are first, because the list is searched
+// in order.
 constexpr Known known[] = {
     {"html", "text/html; charset=utf-8"},
     {"css", "text/css; charset=utf-8"},

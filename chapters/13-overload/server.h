@@ -18,12 +18,11 @@ struct ServerOptions {
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
     // TODO(13): the bounds of connection_limiter.h, and the bytes of all buffers; then an
-    // ConnectionLimiter for all workers, and for each its share.
+    // ConnectionLimiter for all workers, and for each worker its share.
     Limits limits;
 };
 
-/// A worker for each thread, the calling one among them. They share nothing but the flag that stops
-/// them.
+/// One worker per thread, including the calling thread. They share only the flag that stops them.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.

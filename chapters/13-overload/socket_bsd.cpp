@@ -10,8 +10,9 @@ void set_non_blocking(const Fd& socket) {
     ::fcntl(socket.number(), F_SETFL, flags | O_NONBLOCK);
 }
 
-// FreeBSD's SO_REUSEPORT_LB balances. Plain SO_REUSEPORT does on DragonFly, where we do not use it;
-// elsewhere one listener has every client. Then the threads take turns at a single one.
+// FreeBSD's SO_REUSEPORT_LB balances clients over listeners. Plain SO_REUSEPORT does so on
+// DragonFly, where we do not use it; elsewhere it gives every client to one listener. Without
+// balancing, the threads share a single listener.
 #ifdef SO_REUSEPORT_LB
 constexpr int share_option = SO_REUSEPORT_LB;
 #else

@@ -9,24 +9,24 @@
 
 namespace web {
 
-/// Takes the body of a request, piece by piece, and answers it: when it has ended, or while it
-/// comes. The functions are called in this order.
+/// Receives the body of a request piece by piece and answers it, either at the end or while the
+/// body arrives. The functions are called in the order of their declarations.
 class BodySink {
 public:
-    /// The body has begun to come, or has ended without a byte. An answer that begins now is filled
-    /// in but for its body: see Response::stream(). The views of `request` are not valid any more.
+    /// The body has begun to arrive, or has ended without a byte. To begin the answer now, fill in
+    /// everything but its body: see Response::stream(). The views in `request` are no longer valid.
     virtual void start(const Request& /*request*/, Response& /*response*/) {}
 
-    /// The next bytes of the body. Returned are the next bytes of an answer that has begun. Both
-    /// are valid until the next call of any function here.
+    /// Takes the next bytes of the body and returns the next bytes of an answer that has begun.
+    /// Both are valid until the next call of any function here.
     virtual std::string_view piece(std::string_view bytes) = 0;
 
-    /// That was all, so many bytes. Fills in the answer, or, if that has begun, only its last
-    /// bytes, as body.
+    /// The body has ended after `size` bytes. Fills in the answer or, if that has begun, only its
+    /// last bytes, as the body.
     virtual void end(std::size_t size, Response& response) = 0;
 
-    /// Always the last call, whether the body has ended or its client has gone. Whoever was made
-    /// for one body deletes itself.
+    /// Always the last call, whether the body has ended or its client has disconnected. A sink
+    /// created for one body deletes itself here.
     virtual void release() {}
 
 protected:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-// RFC 4291 §2.5.4: whoever has a network of IPv6 has 2^64 addresses in it.
+// RFC 4291 §2.5.4: the owner of an IPv6 network has 2^64 addresses, so the network counts as one.
 Address network_of(Address address) {
     if (!std::ranges::equal(std::span(address).first<12>(), mapped)) {
         std::fill_n(address.begin() + 8, 8, 0);
@@ -23,7 +23,8 @@ std::optional<ConnectionLimiter::Slot> ConnectionLimiter::admit(const Address& a
     const Address network = network_of(address);
     if (bounds_.per_address > 0 && !count_address(network)) return std::nullopt;
     Slot slot(*this, network);
-    // Counted even when there are too many: the place is given back like any other.
+    // Counted even when there are too many clients, because `place` uncounts it on return like any
+    // other.
     if (clients_.fetch_add(1, std::memory_order_relaxed) >= bounds_.clients) return std::nullopt;
     return slot;
 }

@@ -19,7 +19,7 @@ std::int64_t changed_ns(const struct stat& status) {
     return nanoseconds(status.st_ctim);
 }
 
-// Without a sendfile(2) the bytes go through memory of ours, a piece at a time.
+// Without a sendfile(2) the bytes are copied through a buffer, one piece at a time.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
                        std::size_t limit) {
     std::array<char, 64 * 1024> piece;

@@ -1,5 +1,6 @@
 // TODO(14): what log.h declares.
 // - the lock is taken for a write, never for a line
-// - an error is told once, and when lines can be written again (or at the end) how many were lost
-// - SIGHUP only sets a flag: whoever sweeps next takes it and opens both files
+// - an error is reported once; report how many lines were lost when lines can be written again (or
+//   at the end)
+// - SIGHUP only sets a flag: the next worker that sweeps takes it and reopens both files
 #include "log.h"

@@ -12,41 +12,43 @@
 
 namespace web {
 
-/// A file that lines are appended to, none of them torn. Never waits for who reads a pipe; a disk
-/// that hangs is waited for. What was written is the kernel's: nobody calls fsync(2), so a server
-/// that crashes loses no line of it, and a machine that does may lose some seconds of them.
+/// A file that whole lines are appended to. Never waits for the reader of a pipe, but does wait for
+/// a disk that hangs. There is no fsync(2), so a crash of the server loses no written line, and a
+/// crash of the machine may lose the last seconds.
 class LogFile {
 public:
-    /// As many old files are kept: NAME.1 is the youngest.
+    /// The number of old files that are kept. NAME.1 is the newest.
     static constexpr std::size_t max_old_files = 3;
 
-    /// `option` is who named it. A file that would become larger than `max_size` is renamed, and a
-    /// new one begun; 0: it may have any size. Throws std::system_error if it cannot be opened.
+    /// `option` is the option that names the file. A file that would exceed `max_size` bytes is
+    /// renamed and a new one begun; 0: no limit. Throws std::system_error if the file cannot be
+    /// opened.
     LogFile(const std::string& option, const std::string& name, std::size_t max_size);
 
-    /// Standard output or error. It is shared with others, and only written to.
+    /// Standard output or error, which is shared with others and never reopened.
     explicit LogFile(int standard);
 
-    /// Writes whole lines, and returns for how many of these bytes that is done: perhaps not all,
-    /// then error() tells why. The end of a line that was begun may have to wait for the next call.
+    /// Writes whole lines and returns the number of bytes accepted. If that is not all of them,
+    /// error() has the reason. The end of a partly written line may have to wait for the next call.
     std::size_t append(std::string_view lines);
 
-    /// Writes what waits; false if it has to wait on.
+    /// Writes the rest of a partly written line. False if it still has to wait.
     bool finish_line();
 
-    /// It need not wait: there is another file.
+    /// Drops the rest of a partly written line, because another file follows.
     void discard_torn_line() { torn_.clear(); }
 
-    /// Goes on in the file that has the name now. If there can be none, in the old one, and false.
+    /// Reopens the file by its name. If that fails, continues in the old file and returns false.
     bool reopen();
 
-    /// Whether both write to one file, whatever it was called. What is no file may be shared.
+    /// Returns whether both write to the same regular file, under whatever name. Other kinds of
+    /// file may be shared.
     bool is_same_file(const LogFile& other) const;
 
-    /// Why something was not done; errno(3).
+    /// The reason for the last failure; see errno(3).
     int error() const { return error_; }
 
-    /// Whether the last file could not be given its next name.
+    /// Whether the last rotation failed to rename a file.
     bool rotation_failed() const { return rotation_failed_; }
 
 private:
@@ -60,9 +62,10 @@ private:
     bool failed();
 
     Fd file_;
-    std::array<std::string, max_old_files + 1> names_;  // its own, and of the old ones
-    std::string next_name_;  // of a new one, until the others have theirs
-    std::string torn_;       // the end of a line that has begun
+    // the file's own name and those of the old files
+    std::array<std::string, max_old_files + 1> names_;
+    std::string next_name_;  // of a new file, until the old ones are renamed
+    std::string torn_;       // the unwritten end of a partly written line
     std::size_t max_size_ = 0;
     std::size_t size_ = 0;
     int error_ = 0;

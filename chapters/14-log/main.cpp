@@ -46,7 +46,8 @@ constexpr const char* usage =
     "                   those go who have made no progress for longest (default 64 MiB)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -60,7 +61,7 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
 template <typename Number>
@@ -91,7 +92,7 @@ web::Limits parse_limits(const char* text, std::uint32_t rate) {
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop), rate};
 }
 
-/// Of very many threads each has enough, if nothing else was asked for.
+/// With very many threads the default is raised so that each has enough, unless a value was given.
 void set_buffers(web::ServerOptions& server, std::optional<std::size_t> asked) {
     constexpr std::size_t min = web::BufferPool::min_bound;
     server.buffers = asked.value_or(std::max(server.buffers, server.threads * min));
@@ -114,7 +115,7 @@ struct Options {
     std::size_t cache = 64 * 1024 * 1024;
 };
 
-// A worker's share. Most descriptors are for clients.
+// One worker's share. Most descriptors are reserved for clients.
 web::CacheBounds cache_bounds(const Options& options) {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -138,7 +139,7 @@ constexpr option known[] = {
     {},
 };
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<Options> parse_options(int argc, char** argv) {
     Options options;
     auto& [server, root, cache] = options;

@@ -10,7 +10,7 @@
 namespace web {
 namespace {
 
-// RFC 9110 §14.1.2: any number of digits; what no number can hold is beyond every end.
+// RFC 9110 §14.1.2 allows any number of digits; a number that overflows is past the end.
 std::optional<std::uint64_t> parse_position(std::string_view digits) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value);
@@ -19,7 +19,7 @@ std::optional<std::uint64_t> parse_position(std::string_view digits) {
     return value;
 }
 
-// The only element that is not empty.
+// The only non-empty element, or nothing if there are several or none.
 std::optional<std::string_view> only_element(std::string_view set) {
     std::optional<std::string_view> only;
     while (const auto element = take_element(set)) {
@@ -32,7 +32,7 @@ std::optional<std::string_view> only_element(std::string_view set) {
 
 std::expected<ByteRange, RangeError> last_bytes(std::uint64_t count, std::uint64_t size) {
     if (count == 0) return std::unexpected(RangeError::unsatisfiable);
-    if (size == 0) return std::unexpected(RangeError::ignored);  // no Content-Range could say it
+    if (size == 0) return std::unexpected(RangeError::ignored);  // no Content-Range for this
     const std::uint64_t taken = std::min(count, size);
     return ByteRange{size - taken, taken};
 }

@@ -7,7 +7,7 @@
 
 namespace web {
 
-/// Bytes of a representation: from `first`, `size` of them.
+/// A range of bytes of a representation: `size` bytes from offset `first`.
 struct ByteRange {
     std::uint64_t first = 0;
     std::uint64_t size = 0;
@@ -16,11 +16,11 @@ struct ByteRange {
 };
 
 enum class RangeError : std::uint8_t {
-    ignored,        // all of it is sent: another unit, several ranges, or not a range at all
-    unsatisfiable,  // 416: it begins behind the end
+    ignored,        // all of it is sent: other unit, several ranges, or invalid
+    unsatisfiable,  // 416: the range begins past the end
 };
 
-/// What a Range field's value asks of so many bytes (RFC 9110 §14.1.2 and §14.2).
+/// The range that a Range field's value selects from `size` bytes (RFC 9110 §14.1.2 and §14.2).
 std::expected<ByteRange, RangeError> parse_range(std::string_view value, std::uint64_t size);
 
 }  // namespace web

@@ -11,16 +11,16 @@
 
 namespace web {
 
-/// Certificates with their keys, as their files had them, and how TLS is spoken with each. Never
-/// changes, so all threads may use it; its sessions share it.
+/// Certificates and keys loaded from files, with a TLS context for each. Immutable, so all threads
+/// may use it. Its sessions share it.
 class Certificates {
 public:
-    /// Throws std::invalid_argument naming the option whose file is of no use.
+    /// Throws std::invalid_argument naming the option whose file can't be used.
     Certificates(const std::vector<TlsOptions::Identity>& identities, TicketKeys& ticket_keys);
     Certificates(const Certificates&) = delete;
     Certificates& operator=(const Certificates&) = delete;
 
-    /// For a client that has not yet said whom it wants.
+    /// For a client that has not yet sent a host name.
     SSL_CTX* first() const { return contexts_.front().get(); }
 
 private:

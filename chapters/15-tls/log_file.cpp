@@ -17,14 +17,14 @@
 namespace web {
 namespace {
 
-// A fifo that nobody has open for reading is an error then (fifo(7)), and one that nobody reads
-// takes nothing.
+// With O_NONBLOCK, opening a fifo without a reader is an error (fifo(7)), and writing to one that
+// nobody reads doesn't block.
 Fd open_file(const std::string& name) {
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
     return Fd(::open(name.c_str(), flags, 0640));
 }
 
-// What is not there need not be renamed.
+// A missing file is no error.
 bool rename_if_there(const std::string& from, const std::string& to) {
     return std::rename(from.c_str(), to.c_str()) == 0 || errno == ENOENT;
 }
@@ -36,7 +36,7 @@ LogFile::LogFile(const std::string& option, const std::string& name, std::size_t
     names_[0] = name;
     for (std::size_t i = 1; i < names_.size(); ++i)
         names_[i] = name + "." + std::to_string(i);
-    torn_.reserve(max_log_line);  // there may be no memory when a line is torn
+    torn_.reserve(max_log_line);  // because a torn line must be kept even when memory has run out
     if (!open()) throw std::system_error(error_, std::generic_category(), option + " " + name);
 }
 
@@ -100,8 +100,8 @@ bool LogFile::finish_line() {
     return torn_.empty();
 }
 
-/// As many lines as the file has room for; of a new one at least one. All of them if there can be
-/// no new one.
+/// As many lines as fit into the file. At least one if the file is new, and all of them if no new
+/// file can be made.
 std::string_view LogFile::lines_that_fit(std::string_view lines) {
     if (max_size_ == 0 || !is_regular_) return lines;
     const auto that_fit = [&] {
@@ -118,7 +118,7 @@ std::string_view LogFile::lines_that_fit(std::string_view lines) {
     return some.empty() ? lines.substr(0, lines.find('\n') + 1) : some;
 }
 
-// The new one is opened first: who cannot have it still has the old one under its name.
+// The new file is opened first, so that after a failure the old one still has its name.
 bool LogFile::rotate() {
     Fd next = open_file(next_name_);
     if (next.number() < 0) return failed();
@@ -131,7 +131,8 @@ bool LogFile::rotate() {
     return true;
 }
 
-// rename(2) replaces the oldest. One that keeps its name must not be replaced.
+// rename(2) replaces the oldest file. If a file could not be renamed, stop, so that it isn't
+// replaced.
 bool LogFile::rename_files() {
     for (std::size_t i = max_old_files; i > 0; --i) {
         if (!rename_if_there(names_[i - 1], names_[i])) return false;
@@ -154,8 +155,8 @@ std::size_t LogFile::write(std::string_view bytes) {
     return count;
 }
 
-// What is shared cannot be made non-blocking, for others would find it so. It is asked instead: a
-// pipe that has room takes PIPE_BUF bytes without waiting (pipe(7)).
+// A shared file can't be made non-blocking, because that would affect its other users. Instead
+// poll(2) is asked first: a pipe that is writable takes PIPE_BUF bytes without blocking (pipe(7)).
 ssize_t LogFile::write_some(std::string_view bytes) {
     if (is_shared_ && !is_regular_) {
         pollfd asked{.fd = file_.number(), .events = POLLOUT, .revents = 0};

@@ -34,13 +34,13 @@ void Response::error(Status status, std::string field) {
     body_ = std::string_view(kept_).substr(field_size_);
 }
 
-// std::format reads its format string at run time; here every piece is a copy. A 304 has no content
-// to tell of (RFC 9110 §15.4.5).
+// std::format parses its format string at run time. Here every piece is a plain copy. A 304 has no
+// content to describe (RFC 9110 §15.4.5).
 char* Response::format_head(char* out, const CommonHeaders& common_headers,
                             std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) [[likely]] {
-        append(common_headers.of_ok());  // a length that the compiler knows: a few moves, no call
+        append(common_headers.of_ok());  // its length is a constant: a few moves, no call
     } else {
         append(status_line(status_));
         append({kept_.data(), field_size_});

@@ -10,15 +10,15 @@
 
 namespace web {
 
-/// What tickets are encrypted with (RFC 5077 §4, RFC 8446 §4.6.1). A client that brings one back
-/// resumes its session, whichever worker it meets, and the server has kept nothing of it. Who gets
-/// hold of a key can read tickets, so none lives long. All threads share it.
+/// The keys that encrypt session tickets (RFC 5077 §4, RFC 8446 §4.6.1). A client that returns a
+/// ticket resumes its session on any worker, and the server stores nothing for it. Keys are
+/// short-lived, because a stolen key can read its tickets. Shared by all threads.
 class TicketKeys {
 public:
-    /// Each key makes tickets for so long, and opens them for as long again.
+    /// Each key makes tickets for `lifetime`, and opens them for the same time again.
     explicit TicketKeys(std::chrono::seconds lifetime);
 
-    /// How a context's tickets are made and opened. Must outlive it.
+    /// Makes the context use these keys for its tickets. Must outlive the context.
     void use_for(SSL_CTX* context);
 
 private:
@@ -39,7 +39,7 @@ private:
     std::optional<Key> named(const unsigned char* name);
 
     const std::chrono::seconds lifetime_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // protects the members below
     Key current_;
     Key previous_;
     Clock::time_point next_rotation_;

@@ -16,36 +16,37 @@ namespace web {
 
 class Certificates;
 
-/// One client's side of TLS: records in, bytes out, and the other way. Makes no system call: what
-/// comes and goes does so over the wire. An error leaves nothing to do but to send what is on it.
+/// One client's side of TLS, which converts between records and plain bytes. Makes no system call:
+/// records pass through the wire. After an error, only send what is on the wire.
 class TlsSession {
 public:
-    /// The wire must outlive it, the certificates do. Throws std::bad_alloc.
+    /// The wire must outlive the session, which shares ownership of the certificates. Throws
+    /// std::bad_alloc.
     TlsSession(std::shared_ptr<const Certificates> certificates, SpanBio& span_bio);
     ~TlsSession();
 
-    /// Takes all that the wire has received and puts what it says into `into`, which has room for
-    /// that and for what a record held that had begun. How many bytes that was; 0 if the peer has
-    /// finished sending; `wants_receive` if there are none yet.
+    /// Takes all that the wire has received and decrypts it into `into`, which must have space for
+    /// that and for a partial record received earlier. Returns the number of bytes; 0 if the peer
+    /// has finished sending; `wants_receive` if there are none yet.
     std::expected<std::size_t, IoError> read(std::span<char> into);
 
-    /// Makes a record of at most SpanBio::max_record_text bytes. The wire must have room for it.
-    /// False: it failed.
+    /// Makes a record of at most SpanBio::max_record_text bytes, for which the wire must have
+    /// space. Returns false on failure.
     bool write(std::string_view plain);
 
-    /// Says that nothing more will come (RFC 8446 §6.1), unless it has failed.
+    /// Makes a close_notify alert (RFC 8446 §6.1), unless the session has failed.
     void close();
 
     /// The handshake is done.
     bool is_open() const { return open_; }
 
-    /// The peer has said that nothing more will come.
+    /// The peer has sent close_notify.
     bool has_ended() const { return ended_; }
 
-    /// Nothing is to be said to the peer any more.
+    /// Nothing more may be sent to the peer.
     void fail() { failed_ = true; }
 
-    /// Frees what OpenSSL needs only while bytes come or go.
+    /// Frees the memory that OpenSSL needs only while bytes are transferred.
     void release_idle_buffers();
 
 private:

@@ -16,9 +16,9 @@
 
 namespace web {
 
-/// Carries one client's records between its socket and its session. What the socket does not take
-/// waits here; the bytes that it stands for are told as sent while it goes, and the last of them
-/// only when all is gone, so that whoever sends sees a slow client as he would without TLS.
+/// Carries one client's records between its socket and its session. Records that the socket doesn't
+/// take wait here. Their plain bytes are reported as sent while they drain, and the last one only
+/// when everything is sent, so the caller sees a slow client as it would without TLS.
 class TlsStream {
 public:
     /// `wire` and `pool` must outlive it.
@@ -26,15 +26,15 @@ public:
         : session_(std::move(session)), span_bio_(span_bio), pool_(pool) {}
     ~TlsStream() { release_buffers(); }
 
-    /// As of a socket. `into` must have room for more than a record.
+    /// Like those of a socket. `into` must have space for more than a record.
     std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into);
     std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> bytes,
                                              const FileRange* file);
 
-    /// Says that all has been said (RFC 8446 §6.1).
+    /// Sends close_notify (RFC 8446 §6.1).
     void send_close_notify(const Fd& socket);
 
-    /// As half_close(). Receiving goes on, but what comes is only counted.
+    /// Like half_close(). Receiving continues, but the bytes received are only counted.
     void finish_sending(const Fd& socket);
 
     bool is_open() const { return session_->is_open(); }
@@ -42,7 +42,7 @@ public:
     bool has_unsent() const { return static_cast<bool>(unsent_); }
     void release_buffers() { pool_.release(std::move(unsent_)); }
 
-    /// To be called now and then.
+    /// To be called from time to time. Releases memory that an idle client doesn't need.
     void release_idle_buffers();
 
 private:
@@ -54,8 +54,8 @@ private:
     const std::unique_ptr<TlsSession> session_;
     SpanBio& span_bio_;
     BufferPool& pool_;
-    Buffer unsent_;               // records; lent by the pool while there are any
-    std::size_t unreported_ = 0;  // bytes that unsent_ stands for and that nobody was told of
+    Buffer unsent_;               // records, in a buffer that the pool lends while there are any
+    std::size_t unreported_ = 0;  // plain bytes in unsent_ that have not been reported as sent
     bool finishing_ = false;
     bool idle_buffers_released_ = true;
 };

@@ -1,5 +1,5 @@
 #include <benchmark/benchmark.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 
 #include <cstddef>
 
@@ -7,9 +7,9 @@
 
 namespace {
 
-constexpr int many = 64;  // counts an iteration, so that the loop around them costs little
+constexpr int many = 64;  // operations in one iteration, so that the loop around them costs little
 
-// What a worker does when it is alone: nothing of it depends on where the counters are.
+// What a worker does alone. The result does not depend on where the counters are in memory.
 void alone(benchmark::State& state) {
     web::Counters counters(2);
     for (auto _ : state) {

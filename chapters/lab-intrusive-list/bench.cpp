@@ -1,5 +1,5 @@
 #include <benchmark/benchmark.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 
 #include <algorithm>
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace {
 
 struct Element : web::Link {
     std::size_t value = 1;
-    std::byte rest[48]{};  // a client is more than its links
+    std::byte rest[48]{};  // a client is larger than its links
 };
 
 constexpr std::size_t few = 64, many = 100'000;
 
-// In an order that is not theirs in memory, as clients come and go.
+// In an order that differs from that in memory, as when clients connect and disconnect.
 std::vector<Element*> shuffled(std::vector<Element>& elements) {
     std::vector<Element*> order;
     for (Element& element : elements) {
@@ -28,7 +28,7 @@ std::vector<Element*> shuffled(std::vector<Element>& elements) {
     return order;
 }
 
-// A list of 64 is made and ended.
+// Builds and destroys a list of 64 elements.
 void build(benchmark::State& state) {
     std::vector<Element> elements(few);
     for (auto _ : state) {
@@ -40,7 +40,8 @@ void build(benchmark::State& state) {
     }
 }
 
-// One of 64 becomes the last: what a server does with the deadline of a client that was heard of.
+// Moves one of 64 elements to the end, as a server does with a client's deadline after it has
+// received something.
 void refresh(benchmark::State& state) {
     std::vector<Element> elements(few);
     web::List<Element> list;
@@ -67,7 +68,7 @@ void visit_all(benchmark::State& state, const std::vector<Element*>& order) {
     }
 }
 
-// All of 100,000, which stand in memory as they do in the list.
+// Visits 100,000 elements that have the same order in memory as in the list.
 void walk(benchmark::State& state) {
     std::vector<Element> elements(many);
     std::vector<Element*> order;
@@ -77,7 +78,7 @@ void walk(benchmark::State& state) {
     visit_all(state, order);
 }
 
-// And which stand anywhere. Only nodes of a list's own, if it has any, are as they come.
+// The same in random memory order. If a list allocates its own nodes, these are still in order.
 void walk_shuffled(benchmark::State& state) {
     std::vector<Element> elements(many);
     visit_all(state, shuffled(elements));

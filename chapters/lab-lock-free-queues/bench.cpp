@@ -1,5 +1,5 @@
 #include <benchmark/benchmark.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,8 @@ Element taken(Queue& queue) {
     }
 }
 
-// One element through each of the four, by one thread, which finds all in its own cache.
+// One element through each of the four queues, by a single thread that has everything in its own
+// cache.
 void element(benchmark::State& state) {
     web::SpscQueue<Element> spsc(capacity);
     web::MpscQueue<Element> mpsc(capacity);
@@ -56,8 +57,8 @@ void element(benchmark::State& state) {
     }
 }
 
-// The first threads put in, the others take out. An iteration is an element of each thread at the
-// end that has more of them.
+// The first threads put elements in, the others take them out. An iteration is one element per
+// thread on the side that has more threads.
 template <class Queue, int producers, int consumers>
 void between(benchmark::State& state) {
     static Queue queue(capacity);
@@ -75,7 +76,7 @@ void between(benchmark::State& state) {
     }
 }
 
-// Timed is the processor time of all threads, that in which they wait included.
+// Measures the processor time of all threads, including the time they spend waiting.
 void timed(benchmark::internal::Benchmark* bench) {
     lab::counted(bench);
     bench->MeasureProcessCPUTime();
@@ -89,7 +90,7 @@ BENCHMARK(between<web::MpmcQueue<Element>, 2, 2>)->Name("mpmc")->Threads(4)->App
 
 #ifdef HAS_BOOST
 
-// One of Boost's queues, which allocates nothing once it is made either.
+// One of Boost's queues. After construction it does not allocate either.
 template <class Queue>
 class Boost {
 public:

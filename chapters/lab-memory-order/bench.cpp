@@ -1,5 +1,5 @@
 #include <benchmark/benchmark.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 
 #include <thread>
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-// By one thread, which finds every line in its own cache: the instructions' own cost.
+// By a single thread, which has every cache line in its own cache: measures the instructions alone.
 void letter(benchmark::State& state) {
     web::Mailbox box;
     web::Letter letter{};
@@ -15,13 +15,14 @@ void letter(benchmark::State& state) {
     benchmark::DoNotOptimize(seen_by_others);
     for (auto _ : state) {
         box.put(letter);
-        benchmark::ClobberMemory();  // or the compiler sees that what is put in comes out
+        // otherwise the compiler forwards the letter from put() to its receiver
+        benchmark::ClobberMemory();
         box.take(letter);
         benchmark::ClobberMemory();
     }
 }
 
-// From one thread to another, who wait for each other: two lines go to and fro as well.
+// Between two threads that wait for each other, so two cache lines travel back and forth as well.
 void between_threads(benchmark::State& state) {
     static web::Mailbox there, back;
     web::Letter letter{};

@@ -1,5 +1,5 @@
 #include <benchmark/benchmark.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 
 #include <array>
 #include <atomic>
@@ -19,8 +19,8 @@ struct Value {
 
 constexpr std::size_t window = 500;
 
-// One object ends and one is made, among some hundreds and in no order: what a server does with
-// connections.
+// Destroys one object and makes another, among some hundreds and in random order, as a server does
+// with connections.
 template <std::size_t size>
 void churn(benchmark::State& state) {
     using Pool = web::ObjectPool<Value<size>>;
@@ -40,7 +40,7 @@ void churn(benchmark::State& state) {
     }
 }
 
-// The same by several threads, and each ends what the others made.
+// The same by several threads, each of which destroys objects that others made.
 template <std::size_t size>
 void shared_churn(benchmark::State& state) {
     using Pool = web::ObjectPool<Value<size>>;
@@ -48,7 +48,8 @@ void shared_churn(benchmark::State& state) {
     std::minstd_rand random(static_cast<unsigned>(state.thread_index()) + 1);
     for (auto _ : state) {
         auto* fresh = Pool::create(std::uint8_t{1});
-        // Whoever takes it out sees all that its maker wrote.
+        // Acquire and release, so that the thread that takes an object out sees all that its maker
+        // wrote.
         if (auto* old = kept[random() % window].exchange(fresh, std::memory_order_acq_rel)) {
             Pool::destroy(old);
         }

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 #include <unistd.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds patience(10);
 
-// Pairs of sockets. The near ends, which are watched, have the low numbers that select(2) needs.
+// Pairs of sockets. The near ends are the watched ones and have low numbers, as select(2) requires.
 class Pairs {
 public:
     explicit Pairs(int count) {
@@ -67,7 +67,7 @@ private:
     std::vector<int> far_;
 };
 
-// Receives from all that are told, until it were so many.
+// Receives from all descriptors that the poller reports, until `count` of them have been served.
 template <class Poller>
 void receive(Poller& poller, std::size_t count) {
     while (count > 0) {
@@ -81,7 +81,7 @@ void receive(Poller& poller, std::size_t count) {
     }
 }
 
-// One says a byte, among so many that are silent; the byte is received.
+// One client sends a byte while the others are silent, and the byte is received.
 template <class Poller>
 void one_speaks(benchmark::State& state) {
     const auto silent = static_cast<std::size_t>(state.range(0));
@@ -96,7 +96,7 @@ void one_speaks(benchmark::State& state) {
     }
 }
 
-// All say a byte, so many, and none is silent.
+// All clients send a byte.
 template <class Poller>
 void all_speak(benchmark::State& state) {
     const auto count = static_cast<std::size_t>(state.range(0));

@@ -2,7 +2,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t buffers = 16, size = 1024;
 constexpr int room = 256 * 1024;
 
-// What is sent has been received before more is sent, so that nothing ever waits.
+// Everything sent is received before more is sent, so that no call ever blocks.
 void there(benchmark::State& state, int from, int to) {
     std::vector<std::byte> sent(buffers * size), got(sent.size());
     const auto all = [](std::vector<std::byte>& bytes) {
@@ -43,14 +43,14 @@ void there(benchmark::State& state, int from, int to) {
     ::close(to);
 }
 
-// The kernel's part is as short as it gets.
+// A socket pair, which keeps the kernel's part as short as possible.
 void pair(benchmark::State& state) {
     int ends[2]{};
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
     there(state, ends[0], ends[1]);
 }
 
-// Without Nagle's algorithm, which would gather by itself what was sent apart (tcp(7)).
+// Without Nagle's algorithm, which would itself gather what was sent separately (tcp(7)).
 void tcp(benchmark::State& state) {
     sockaddr_in address{};
     address.sin_family = AF_INET;

@@ -1,4 +1,4 @@
-// The headers are those of the tree that is timed, not the ones beside this file.
+// The headers are those of the tree that is timed, not the ones next to this file.
 #include <arpa/inet.h>
 #include <benchmark/benchmark.h>
 #include <busy_wait.h>
@@ -29,8 +29,8 @@
 
 namespace {
 
-// Eight tasks for four threads, all of which sleep. Each iteration waits until all is done and they
-// sleep again.
+// Eight tasks for four sleeping threads. Each iteration waits until all tasks are done and the
+// threads sleep again.
 void burst(benchmark::State& state) {
     constexpr std::size_t sleepers = 4;
     constexpr std::array<web::TaskQueue::Task, 8> tasks{};
@@ -55,7 +55,7 @@ void burst(benchmark::State& state) {
     queue.close();
 }
 
-// A short request's fields: a name and a value each.
+// The fields of a short request, each with a name and a value.
 void fields(benchmark::State& state) {
     struct Field {
         std::string_view name, value;
@@ -78,7 +78,7 @@ void count(benchmark::State& state) {
     benchmark::DoNotOptimize(counter.value());
 }
 
-// From here on another thread sleeps, as in a server.
+// From here on the process has a second, sleeping thread, as a server would.
 void accompany() {
     [[maybe_unused]] static const bool accompanied = [] {
         std::thread(::pause).detach();
@@ -86,7 +86,7 @@ void accompany() {
     }();
 }
 
-// In a process of one thread a mutex of glibc locks no line of memory.
+// While a process has one thread, glibc's mutex needs no locked instruction.
 void shared_count_alone(benchmark::State& state) {
     count<web::SharedCounter>(state);
 }
@@ -116,7 +116,7 @@ void buffers(benchmark::State& state) {
     }
 }
 
-// The same of the standard's, to be set beside it.
+// The same with the standard library's resource, for comparison.
 void standard_buffers(benchmark::State& state) {
     alignas(std::max_align_t) std::array<std::byte, 4096> room;
     for (auto _ : state) {
@@ -132,7 +132,7 @@ sockaddr_in loopback() {
     return address;
 }
 
-// On a free port of this machine; accept() waits for a client.
+// Listens on a free local port. accept() waits for a client.
 class Listener {
 public:
     Listener() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -154,7 +154,7 @@ private:
     socklen_t size_ = sizeof(address_);
 };
 
-// So that a connection leaves nothing behind when it's closed, and ports never run out.
+// Closes with a reset, so that connections leave no TIME_WAIT behind and ports never run out.
 void close_at_once(const web::Fd& client) {
     const linger none{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(client.number(), SOL_SOCKET, SO_LINGER, &none, sizeof(none));
@@ -199,18 +199,19 @@ void connections(benchmark::State& state) {
     }
 }
 
-// What is waited for is there when it's asked for the hundredth time.
+// The condition becomes true when it is checked for the hundredth time.
 void late(benchmark::State& state) {
     for (auto _ : state) {
         int asked = 0;
         web::busy_wait([&asked] {
-            benchmark::DoNotOptimize(++asked);  // or the compiler sees where it ends
+            // otherwise the compiler computes where the loop ends
+            benchmark::DoNotOptimize(++asked);
             return asked == 100;
         });
     }
 }
 
-// Keeps its thread on the first of the process's cores, where the system can do that.
+// Pins its thread to the first of the process's cores, where the system supports that.
 class OnOneCore {
 public:
 #ifdef __linux__
@@ -240,7 +241,7 @@ private:
 #endif
 };
 
-// A turn goes to and fro between two threads that have one core for both.
+// Two threads that share one core pass a turn back and forth.
 void turns(benchmark::State& state) {
     static std::atomic<int> turn = 0;
     [[maybe_unused]] const OnOneCore here;
@@ -262,8 +263,8 @@ BENCHMARK(sockets)->Apply(lab::counted);
 BENCHMARK(connections)->Apply(lab::counted);
 BENCHMARK(turns)->Threads(2)->Iterations(100);
 
-// What is only counted: the clock would say of the first who else was running, and of the second
-// what its hundred looks cost.
+// Only counted, not timed: the time of the first would depend on what else is running, and that of
+// the second on the cost of its hundred checks.
 [[maybe_unused]] const bool counts = [] {
     if (std::getenv("HOTPATH_ITERATIONS") != nullptr) {
         benchmark::RegisterBenchmark("burst", burst)->Apply(lab::counted);

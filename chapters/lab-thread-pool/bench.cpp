@@ -1,6 +1,6 @@
 #include <benchmark/benchmark.h>
 #include <sys/socket.h>
-#include <task.h>  // of the tree that is timed, not the one beside this file
+#include <task.h>  // from the tree that is timed, not the one next to this file
 #include <unistd.h>
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace {
 constexpr unsigned threads = 4;
 constexpr char plain = 'p', blocking = 'b';
 
-// Sends back each byte, some after a millisecond. Nobody asks twice at once, or ends: one receives
-// all there is.
+// Echoes each byte, some after a millisecond. No client sends a second byte before its answer or
+// disconnects, so one receive gets everything.
 class Echo : public web::Client {
 public:
     explicit Echo(int fd) : fd_(fd) {}
@@ -36,7 +36,7 @@ private:
     const int fd_;
 };
 
-// A server and the other ends of its clients.
+// A server and the far ends of its clients' sockets.
 template <class Server>
 class Asking {
 public:
@@ -60,7 +60,7 @@ public:
     Asking(const Asking&) = delete;
     Asking& operator=(const Asking&) = delete;
 
-    // All ask, some of them for what blocks, and have their answers.
+    // All clients send a request, some of them one that blocks, and receive their answers.
     void ask(int those_that_block = 0) const {
         for (const int fd : far_) {
             const char byte = those_that_block-- > 0 ? blocking : plain;
@@ -93,7 +93,7 @@ void sixteen_ask(benchmark::State& state) {
     }
 }
 
-// Four of them for what takes a millisecond, in which nothing is done.
+// Four of the clients request something that blocks for a millisecond.
 template <class Server>
 void four_block(benchmark::State& state) {
     const Asking<Server> asking(16);

@@ -43,7 +43,7 @@ Number parse_number(const std::string& option, const char* text, Number min) {
     return number;
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<Options> parse_options(int argc, char** argv) {
     const option known[] = {
         {"host", required_argument, nullptr, 'h'},
@@ -68,7 +68,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
     return options;
 }
 
-/// As many clients as the system permits without asking for more.
+/// Raises the limit to as many descriptors as the system allows without privileges.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) < 0) return;

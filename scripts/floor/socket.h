@@ -23,10 +23,10 @@ std::uint16_t local_port(int socket);
 /// The next waiting client, non-blocking.
 std::expected<int, IoError> accept_client(int listener);
 
-/// Bytes received; 0 when the peer has finished sending.
+/// Returns the number of bytes received; 0 when the peer has finished sending.
 std::expected<std::size_t, IoError> receive(int socket, std::span<char> into);
 
-/// Bytes that the socket took, perhaps fewer than offered.
+/// Returns the number of bytes that the socket took, perhaps fewer than offered.
 std::expected<std::size_t, IoError> send(int socket, std::string_view bytes);
 
 }  // namespace web

@@ -1,5 +1,5 @@
-// However the bytes of a body are cut, it has the same data, the same end and the same refusal; and
-// of no body more is used than there is.
+// However a body's bytes are split, the parser must yield the same data, end and error, and must
+// never use more bytes than the body has.
 
 #include "body_parser.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using fuzz::PieceSize;
 
-/// The data that is there by then, how many bytes the body used, and how it ended.
+/// Returns the data decoded so far, how many bytes the body used, and how it ended.
 fuzz::Verdict judge(const web::Request& request, std::string_view text,
                     const PieceSize& next_size) {
     web::BodyParser parser;

@@ -1,5 +1,5 @@
-// However the bytes of a connection are cut, and however its answers are taken, the answers are the
-// same as to all of them at once.
+// However the bytes of a connection are split, and however its output is taken, the answers must be
+// the same as for all bytes at once.
 
 #include <algorithm>
 #include <charconv>
@@ -67,7 +67,7 @@ using ClientOf =
 
 using Client = ClientOf<Connection, web::BufferPool, web::CommonHeaders>;
 
-/// What a socket does that takes some of the output, then some more.
+/// Consumes output as a socket does that takes it in pieces.
 void take_output(Connection& connection, const PieceSize& next_size, std::string& answers) {
     while (connection.has_output()) {
         std::string offered;
@@ -79,7 +79,7 @@ void take_output(Connection& connection, const PieceSize& next_size, std::string
     }
 }
 
-/// All answers to these bytes, and what the connection waits for then.
+/// Returns all answers to these bytes, and what the connection waits for afterwards.
 std::string answers_to(std::string_view text, const PieceSize& next_size) {
     Client client;
     Connection& connection = client.connection;
@@ -99,7 +99,7 @@ std::string answers_to(std::string_view text, const PieceSize& next_size) {
     return answers;
 }
 
-/// Whether the body is asked for depends on how much of it came with the head.
+/// Whether 100 Continue is sent depends on how much of the body came with the head.
 std::string without_interim(std::string answers) {
     for (std::size_t at = 0; (at = answers.find(interim, at)) != std::string::npos;)
         answers.erase(at, interim.size());
@@ -126,8 +126,8 @@ std::string error_page(std::string_view status) {
         status);
 }
 
-/// From chapter 12 on an echo may come in chunks, as many as its pieces: joined, and its end
-/// marked.
+/// From chapter 12 on an echo may be chunked, with one chunk per piece. Joins the chunks and marks
+/// the end.
 std::string with_joined_chunks(std::string answers) {
     constexpr std::string_view coded = "\r\nTransfer-Encoding: chunked\r\n";
     constexpr std::string_view head_end = "\r\n\r\n";
@@ -149,7 +149,7 @@ std::string with_joined_chunks(std::string answers) {
     return answers;
 }
 
-/// The statuses of all refusals; 411 is none any more where chunks are read.
+/// The statuses of all refusals. Where chunks are read, 411 is not one of them.
 template <typename S>
 std::vector<S> refusals() {
     using enum web::Status;
@@ -160,9 +160,8 @@ std::vector<S> refusals() {
     return all;
 }
 
-/// From chapter 9 on answers have fields that are always the same here, and errors are pages. None
-/// of these is kept: a refused HEAD has none, and from how much of a broken line a parser knows
-/// that it is one is its own affair.
+/// From chapter 9 on, answers have fields that are constant here, and errors have pages. Removes
+/// both: a refused HEAD has no page, and how early a parser recognises a broken line may differ.
 std::string as_before(std::string answers) {
     replace_all(answers, common_headers, "");
     for (const web::Status status : refusals<web::Status>()) {
@@ -184,9 +183,9 @@ std::string judge(std::string_view text, const PieceSize& next_size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    // An echo of these could be taken for one.
+    // An echo of these texts could be taken for one of the server's own.
     if (text.contains("100 Continue") || text.contains("nosniff")) return 0;
-    // Who expects 100 and is refused is closed, unless the body has come.
+    // A client that expects 100 and is refused is disconnected, unless the body was received too.
     if (may_answer_early<web::Request> && fuzz::lower_case(text).contains("expect")) return 0;
     fuzz::cut(text, judge);
     return 0;

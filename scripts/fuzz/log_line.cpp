@@ -1,5 +1,5 @@
-// Whatever a client sends, what is logged of it is one line, of the form that it should have, and
-// in it are the bytes that were sent.
+// Whatever a client sends, its log entry must be one line of the right form that contains the bytes
+// sent.
 
 #include "log_line.h"
 
@@ -18,7 +18,8 @@ void must(bool holds) {
     if (!holds) std::abort();
 }
 
-/// Its lines as field lines: no parser accepts one that has a line end within.
+/// Turns the text's lines into field lines, because no parser accepts a field with a line end
+/// inside.
 std::string fields_of(std::string_view text) {
     std::string fields;
     for (const char c : text) {
@@ -31,8 +32,7 @@ std::string fields_of(std::string_view text) {
     return fields += "\r\n";
 }
 
-/// In memory of just the size that is promised, so that the address sanitizer sees who writes
-/// beyond.
+/// Allocates exactly the promised maximum, so that the address sanitizer detects writes beyond it.
 std::string line_of(web::LogFormat format, const web::LoggedHead& head) {
     const auto room = std::make_unique_for_overwrite<char[]>(web::max_log_line);
     const web::LogEntry entry{.address = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
@@ -42,7 +42,8 @@ std::string line_of(web::LogFormat format, const web::LoggedHead& head) {
     return {room.get(), web::format_line(room.get(), format, "06/Nov/1994:08:49:37 +0000", entry)};
 }
 
-/// Takes a quoted text from the front, or what stands for none, and gives back its bytes.
+/// Removes a quoted text, or the placeholder for a missing one, from the front and returns its
+/// bytes.
 std::string take_text(std::string_view& line, std::string_view none, std::string_view escape) {
     if (line.starts_with(none)) {
         line.remove_prefix(none.size());
@@ -83,7 +84,7 @@ void judge_combined(const web::LoggedHead& head) {
     std::string_view line = whole;
     take(line, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff - - [06/Nov/1994:08:49:37 +0000] ");
     const auto next = [&] { return take_text(line, "\"-\"", "\\x"); };
-    // Who sends a dash has said nothing.
+    // A client that sends "-" looks the same as one that sends nothing.
     const auto said = [](std::string_view bytes) { return bytes == "-" ? "" : text(bytes); };
     must(next() == said(head.line));
     take(line, " 200 18446744073709551615 ");
@@ -120,7 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view all(bytes.get(), size);
     const std::string fields = fields_of(all);
     judge(web::logged_head(all, fields));
-    // And what no parser lets through.
+    // Also with bytes that no parser accepts.
     const std::string_view some = all.substr(0, web::LoggedHead::max_field);
     judge({.line = all.substr(0, web::LoggedHead::max_line), .referer = some, .user_agent = some});
     return 0;

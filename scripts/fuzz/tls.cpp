@@ -1,5 +1,5 @@
-// However records are cut on their way, and however little the socket takes of the answers, what
-// was said is what is heard, both ways; and whatever comes that is no TLS ends that client.
+// However records are split, and however little the socket takes of the answers, both sides must
+// receive what the other sent. Input that is not TLS must end that client.
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -44,7 +44,7 @@ std::string temporary_file(Write write) {
     return name;
 }
 
-/// Signed by itself, and as good as any other here.
+/// Self-signed, which is sufficient here.
 web::TlsOptions::Identity make_identity() {
     EVP_PKEY* const key = EVP_EC_gen("P-256");
     X509* const cert = X509_new();
@@ -75,7 +75,7 @@ std::shared_ptr<const web::Certificates> certificates() {
     return read;
 }
 
-/// A client's TLS, between memory and memory.
+/// A client's side of TLS, which works in memory only.
 class Peer {
 public:
     Peer() : context_(SSL_CTX_new(TLS_client_method())), ssl_(SSL_new(context_)) {
@@ -91,7 +91,7 @@ public:
         ERR_clear_error();
     }
 
-    /// Becomes records once the handshake is done.
+    /// Queues text, which becomes records once the handshake is done.
     void say(std::string_view text) { text_ += text; }
 
     void hear(std::string_view records) {
@@ -106,7 +106,7 @@ public:
         ERR_clear_error();
     }
 
-    /// What is to be sent.
+    /// Returns the records to be sent.
     std::string records() {
         char* bytes = nullptr;
         const long size = BIO_get_mem_data(SSL_get_wbio(ssl_), &bytes);
@@ -124,7 +124,7 @@ private:
     std::string heard_;
 };
 
-/// A channel that says back what it hears, at one end of a pair of sockets.
+/// A channel at one end of a socket pair that echoes what it receives.
 class EchoServer {
 public:
     EchoServer() {
@@ -139,14 +139,14 @@ public:
     bool failed() const { return failed_; }
     const std::string& heard() const { return heard_; }
 
-    /// Takes some bytes, as far as there is room for them.
+    /// Sends some of the bytes, as many as the socket takes.
     std::size_t take(std::string_view bytes) {
         const ssize_t sent = ::send(peer_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
         serve();
         return sent > 0 ? static_cast<std::size_t>(sent) : 0;
     }
 
-    /// At most so many of those that it sent.
+    /// Receives at most `most` of the bytes that the server sent.
     std::string give(std::size_t limit) {
         std::string bytes(limit, '\0');
         const ssize_t got = ::recv(peer_.number(), bytes.data(), limit, 0);
@@ -163,7 +163,7 @@ private:
         unsaid_.append(room_.data(), got.value_or(0));
         if (!got && got.error() == web::IoError::failed) failed_ = true;
         while (!failed_ && !unsaid_.empty()) {
-            // Two parts, as a head and a body are.
+            // Two parts, like a head and a body.
             const std::size_t head = unsaid_.size() / 3;
             const iovec parts[] = {{unsaid_.data(), head},
                                    {unsaid_.data() + head, unsaid_.size() - head}};
@@ -185,13 +185,13 @@ private:
     bool failed_ = false;
 };
 
-/// A handshake is some kilobytes, which would take too long byte by byte.
+/// A handshake has some kilobytes, which would take too long byte by byte.
 std::size_t piece(const PieceSize& next_size) {
     constexpr std::size_t min = 16;
     return min * std::clamp<std::size_t>(next_size(), 1, 4096);
 }
 
-/// Until both have said what they have to say.
+/// Runs until both sides have sent everything.
 std::string judge_echo(std::string_view text, const PieceSize& next_size) {
     Peer peer;
     EchoServer server;
@@ -210,7 +210,7 @@ std::string judge_echo(std::string_view text, const PieceSize& next_size) {
     return "same";
 }
 
-/// What is no TLS, whole or in pieces.
+/// Input that is not TLS, whole or in pieces.
 std::string judge_garbage(std::string_view bytes, const PieceSize& next_size) {
     EchoServer server;
     while (!bytes.empty() && !server.failed()) {

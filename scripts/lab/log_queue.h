@@ -71,7 +71,7 @@ private:
     }
 
     const Write write_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // protects the members below
     std::condition_variable ready_;
     std::deque<std::string> lines_;
     std::size_t lost_ = 0;

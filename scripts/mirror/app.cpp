@@ -1,5 +1,5 @@
-// `check` builds a checkpoint's server also with this application: it answers with all that it is
-// told of a request, most of which the other one never looks at.
+// `check` builds a checkpoint's server with this application as well. It answers with everything
+// that it receives of a request, most of which the usual application never reads.
 #include "app.h"
 
 #include <string>

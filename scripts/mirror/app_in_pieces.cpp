@@ -1,5 +1,6 @@
-// The same where a body comes in pieces, from chapter 12 on. At /stream the answer does, too, and
-// at /capitals from memory of the sink's own. /living tells how many sinks have not been released.
+// The same for bodies that arrive in pieces, from chapter 12 on. The answer at /stream is produced
+// in pieces too, and the one at /capitals comes from the sink's own memory. /living returns the
+// number of sinks that have not been released.
 #include "app.h"
 
 #include <algorithm>
@@ -46,7 +47,8 @@ public:
         mirror::answer(response, reported_.before + (capitals_ ? "" : body_) + reported_.after);
     }
 
-    // Its memory is kept: whoever still sends what it gave sends these.
+    // The memory is kept and overwritten, so a server that still sends the body after release()
+    // sends these characters.
     void release() override {
         std::ranges::fill(body_, '?');
         --living;

@@ -119,8 +119,9 @@ bool Connection::send_all(std::string_view bytes) {
     return true;
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

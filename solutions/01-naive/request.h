@@ -10,13 +10,13 @@ enum class Method { unknown, get, head, post, put, del, options, patch };
 
 enum class Version { unknown, http_1_0, http_1_1 };
 
-/// One request, as the application sees it. Owns its bytes.
+/// One request, as passed to the application. Owns its bytes.
 struct Request {
     Method method = Method::unknown;
     std::string path;
     std::string query;
     Version version = Version::unknown;
-    /// Names in lower case. A field may stand more than once (RFC 9110 §5.2).
+    /// Names in lower case. A field may appear more than once (RFC 9110 §5.2).
     std::unordered_multimap<std::string, std::string> headers;
     bool expects_continue = false;
     std::size_t content_length = 0;

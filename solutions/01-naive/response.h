@@ -7,7 +7,8 @@
 
 namespace web {
 
-/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+/// The answer when memory runs out (RFC 9110 §15.6.4). It's a constant, because there's no memory
+/// to build one.
 inline constexpr std::string_view service_unavailable =
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Content-Length: 0\r\n"
@@ -19,22 +20,23 @@ class Response {
 public:
     void status(Status status) { status_ = status; }
 
-    /// A media type (RFC 9110 §8.3). The bytes must outlive the answer: a literal.
+    /// A media type (RFC 9110 §8.3). The bytes must outlive the answer, so pass a literal.
     void content_type(std::string_view type) { content_type_ = type; }
 
-    /// A body that the response keeps.
+    /// Sets a body that the response owns.
     void body(std::string text);
 
-    /// A body that lives as long as the program: a literal.
+    /// Sets a body without copying it. The bytes must live as long as the program, so pass a
+    /// literal.
     void body_reference(std::string_view bytes);
 
-    /// The body of the request that is being answered.
+    /// Uses the body of the request that is being answered.
     void request_body(std::string_view bytes);
 
-    /// The answer to a request that is not served: the status as text.
+    /// Makes this the answer to a refused request, with the status as its text.
     void error(Status status);
 
-    /// The whole answer as it goes on the wire; an answer to HEAD has no body (RFC 9110 §9.3.2).
+    /// The whole answer as sent to the client. An answer to HEAD has no body (RFC 9110 §9.3.2).
     std::string text(bool with_body) const;
 
 private:

@@ -61,7 +61,7 @@ std::expected<std::size_t, IoError> result(ssize_t count) {
 
 }  // namespace
 
-// Accepted sockets inherit the listener's options: what is set here once is not set per client.
+// Accepted sockets inherit the listener's options, so they are set here once instead of per client.
 Fd listen_on(const std::string& host, std::uint16_t port) {
     const Addresses address = resolve(host, port);
     Fd socket = open_listener(address->ai_family);
@@ -94,7 +94,7 @@ std::optional<Fd> accept_client(const Fd& listener) {
     auto* address = reinterpret_cast<sockaddr*>(&peer);
     Fd client = accept_within_slice(listener, address, &size);
     if (client.number() < 0) {
-        // accept(2): out of descriptors or memory. Waiting beats asking again at once.
+        // accept(2) is out of descriptors or memory. Retrying at once would spin, so wait.
         if (is_exhausted(errno)) std::this_thread::sleep_for(wait_slice);
         return std::nullopt;
     }

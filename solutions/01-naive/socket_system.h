@@ -6,12 +6,13 @@
 
 namespace web {
 
-// What differs by system: socket_linux.cpp or socket_bsd.cpp. Only socket.cpp asks for it.
+// The parts that differ by system: socket_linux.cpp or socket_bsd.cpp. Only socket.cpp uses them.
 
-/// A stream socket to listen with. Without a number, and with errno set, if there is none.
+/// A stream socket to listen with. On failure it owns no descriptor and errno is set.
 Fd open_listener(int family);
 
-/// The next client and its address, or no number and errno, EAGAIN if none came within the slice.
+/// The next client and its address. On failure the Fd owns no descriptor and errno is set, to
+/// EAGAIN if no client arrived within the slice.
 Fd accept_within_slice(const Fd& listener, sockaddr* address, socklen_t* size);
 
 }  // namespace web

@@ -19,7 +19,7 @@ enum class Status {
     version_not_supported = 505,
 };
 
-/// Code and reason phrase as they stand in a status line: "404 Not Found".
+/// Code and reason phrase as they appear in a status line: "404 Not Found".
 constexpr std::string_view status_text(Status status) {
     switch (status) {
         case Status::ok: return "200 OK";

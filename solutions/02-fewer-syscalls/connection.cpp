@@ -47,7 +47,8 @@ Connection::Reading Connection::read_body() {
     return request_.body.size() == size ? Reading::complete : Reading::gone;
 }
 
-// Part of the body may have come with the head. Returns how many bytes there are in the end.
+// Part of the body may have arrived with the head. Returns the number of bytes of the body received
+// in total.
 std::size_t Connection::receive_body(std::span<char> body) {
     std::size_t received_before = buffer_.copy(body.data(), body.size(), parser_.head_size());
     while (received_before < body.size()) {
@@ -92,8 +93,9 @@ bool Connection::send_all(std::string_view bytes) {
     return true;
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

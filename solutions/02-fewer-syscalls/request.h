@@ -13,14 +13,14 @@ enum class Method { unknown, get, head, post, put, del, options, patch };
 
 enum class Version { unknown, http_1_0, http_1_1 };
 
-/// Field names are compared without regard to case (RFC 9110 §5.1).
+/// Compares field names case-insensitively (RFC 9110 §5.1).
 struct SameName {
     bool operator()(std::string_view a, std::string_view b) const {
         return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
     }
 };
 
-/// FNV-1a over the name with the bit that tells a letter's case set.
+/// FNV-1a over the name, with the bit that distinguishes upper and lower case set in every byte.
 struct NameHash {
     std::size_t operator()(std::string_view name) const {
         std::size_t hash = 14695981039346656037u;
@@ -30,13 +30,13 @@ struct NameHash {
     }
 };
 
-/// One request, as the application sees it. Its views are of the connection's buffer.
+/// One request, as passed to the application. Its views point into the connection's buffer.
 struct Request {
     Method method = Method::unknown;
     std::string_view path;
     std::string_view query;
     Version version = Version::unknown;
-    /// A field may stand more than once (RFC 9110 §5.2).
+    /// A field may appear more than once (RFC 9110 §5.2).
     std::unordered_multimap<std::string_view, std::string_view, NameHash, SameName> headers;
     bool expects_continue = false;
     std::size_t content_length = 0;

@@ -11,7 +11,7 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-/// What is left of `parts` after `count` bytes were sent.
+/// The parts that are left after `count` bytes were sent.
 std::span<iovec> advance(std::span<iovec> parts, std::size_t count) {
     while (!parts.empty() && count >= parts.front().iov_len) {
         count -= parts.front().iov_len;
@@ -70,7 +70,8 @@ Connection::Reading Connection::read_body() {
     return body_.size() == size ? Reading::complete : Reading::gone;
 }
 
-// Part of the body may have come with the head. Returns how many bytes there are in the end.
+// Part of the body may have arrived with the head. Returns the number of bytes of the body received
+// in total.
 std::size_t Connection::receive_body(std::span<char> body) {
     std::size_t received_before = buffer_.copy(body.data(), body.size(), parser_.head_size());
     while (received_before < body.size()) {
@@ -98,7 +99,7 @@ std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transf
     return std::unexpected(IoError::timed_out);
 }
 
-// Straight into the string: no chunk on the stack, no copy out of it.
+// Receives directly into the string, which avoids a chunk on the stack and a copy.
 bool Connection::receive_chunk() {
     const std::size_t received_before = buffer_.size();
     buffer_.resize_and_overwrite(received_before + chunk_size, [&](char* bytes, std::size_t size) {
@@ -118,8 +119,9 @@ bool Connection::send_all(std::span<iovec> parts) {
     return true;
 }
 
-// close() with bytes unread makes TCP send RST, which can destroy the answer on its way
-// (RFC 9112 §9.6). So: say that we are done, and read what still comes.
+// If close() leaves received bytes unread, TCP sends RST, which can destroy the answer before it
+// arrives (RFC 9112 §9.6). Therefore shut down our side first, then read and discard what still
+// arrives.
 void Connection::linger() {
     half_close(socket_);
     const auto end = std::chrono::steady_clock::now() + linger_limit;

@@ -13,7 +13,7 @@ enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, 
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 
-/// Field names are compared without regard to case (RFC 9110 §5.1).
+/// Compares field names case-insensitively (RFC 9110 §5.1).
 struct SameName {
     bool operator()(std::string_view a, std::string_view b) const {
         return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
@@ -25,15 +25,15 @@ struct Header {
     std::string_view value;
 };
 
-/// One request, as the application sees it. Its views are of the connection's buffers.
+/// One request, as passed to the application. Its views point into the connection's buffers.
 struct Request {
-    /// Browsers send about fifteen headers; this many cost no second allocation.
+    /// Browsers send about fifteen headers. Up to this many need no second allocation.
     static constexpr std::size_t usual_headers = 25;
 
     std::string_view path;
     std::string_view query;
     std::string_view body;
-    /// In the order they came. A field may stand more than once (RFC 9110 §5.2).
+    /// In order of arrival. A field may appear more than once (RFC 9110 §5.2).
     std::vector<Header> headers;
     std::size_t content_length = 0;
     Method method = Method::unknown;

@@ -6,7 +6,7 @@
 namespace web {
 namespace {
 
-/// Joins its threads when it goes, having stopped them if it goes by an exception.
+/// Joins its threads when destroyed. If that is due to an exception, it stops them first.
 class Threads {
 public:
     explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}

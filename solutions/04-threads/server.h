@@ -19,8 +19,8 @@ struct ServerOptions {
     unsigned threads = std::max(1u, std::thread::hardware_concurrency());
 };
 
-/// A thread for each listener, each serving one client after the other. They share nothing but
-/// the flag that stops them.
+/// One thread per listener, each serving one client at a time. The threads share only the flag that
+/// stops them.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.

@@ -8,14 +8,14 @@ Fd open_listener(int family) {
 
 const bool can_share_port = true;
 
-// SO_REUSEPORT (socket(7)): a queue for each listener, and a hash of the client's address picks
-// one.
+// SO_REUSEPORT (socket(7)): each listener has its own queue, and a hash of the client's address
+// selects one.
 bool share_port(const Fd& socket) {
     const int on = 1;
     return ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0;
 }
 
-// SO_RCVTIMEO reaches accept(2) here: socket(7).
+// SO_RCVTIMEO limits accept(2) too: socket(7).
 Fd accept_within_slice(const Fd& listener) {
     return Fd(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
 }

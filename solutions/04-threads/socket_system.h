@@ -6,18 +6,20 @@
 
 namespace web {
 
-// What differs by system: socket_linux.cpp or socket_bsd.cpp. Only socket.cpp asks for it.
+// The parts that differ by system: socket_linux.cpp or socket_bsd.cpp. Only socket.cpp uses them.
 
-/// A stream socket to listen with. Without a number, and with errno set, if there is none.
+/// A stream socket to listen with. On failure it owns no descriptor and errno is set.
 Fd open_listener(int family);
 
-/// Whether several listeners may have one port, and the kernel spreads clients over them.
+/// Whether several listeners can share one port, with the kernel spreading clients over them.
 extern const bool can_share_port;
 
-/// Lets a listener do so, before it is bound; false and errno if it may not.
+/// Lets a listener share its port; call it before the listener is bound. Returns false and sets
+/// errno on failure.
 bool share_port(const Fd& socket);
 
-/// The next client, or no number and errno, EAGAIN if none came within the slice.
+/// The next client. On failure the Fd owns no descriptor and errno is set, to EAGAIN if no client
+/// arrived within the slice.
 Fd accept_within_slice(const Fd& listener);
 
 }  // namespace web

@@ -10,26 +10,28 @@
 
 namespace web {
 
-/// Bytes that come in at the back and leave at the front. Owns its memory; not shared.
+/// A byte queue: appended at the back, consumed at the front. Owns its memory. Not thread-safe.
 class Buffer {
 public:
     std::string_view view() const { return {bytes_.get() + begin_, end_ - begin_}; }
     std::size_t size() const { return end_ - begin_; }
     bool empty() const { return begin_ == end_; }
 
-    /// At least `count` bytes of room behind the last byte. May move what is held.
+    /// At least `count` bytes of writable space after the last byte. May move the bytes already
+    /// held, which invalidates views of them.
     std::span<char> prepare(std::size_t count) {
         if (capacity_ - end_ < count) move_to_front(count);
         return {bytes_.get() + end_, capacity_ - end_};
     }
 
-    /// `count` bytes of the room have been written.
+    /// Adds the first `count` bytes of the writable space, which the caller has filled, to the
+    /// contents.
     void commit(std::size_t count) {
         assert(count <= capacity_ - end_);
         end_ += count;
     }
 
-    /// The first `count` bytes are no longer needed.
+    /// Removes the first `count` bytes.
     void consume(std::size_t count) {
         assert(count <= size());
         begin_ += count;
@@ -41,7 +43,7 @@ public:
         commit(bytes.size());
     }
 
-    /// Gives the memory back as well.
+    /// Empties the buffer and frees its memory.
     void release() { *this = Buffer(); }
 
 private:

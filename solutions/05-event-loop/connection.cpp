@@ -10,7 +10,8 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+// RFC 9112 §9.3: HTTP/1.1 keeps the connection open unless asked to close it, and HTTP/1.0 closes
+// it unless asked to keep it open.
 std::string_view connection_field(const Request& request, bool last) {
     if (last) return "Connection: close\r\n";
     return request.version == Version::http_1_0 ? "Connection: keep-alive\r\n" : "";
@@ -47,8 +48,8 @@ void Connection::received(std::size_t count) {
     answer_requests();
 }
 
-// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
-// waits for its end.
+// Further input is useless now, so its memory is freed. If there's no memory to receive and discard
+// further input either, close without waiting for the peer to close.
 void Connection::out_of_memory() {
     input_.release();
     body_.reset();
@@ -76,7 +77,7 @@ bool Connection::sent(std::size_t count) {
     return true;
 }
 
-// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+// A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
     while (!last_response_queued_ && pending_body_.empty() && output_.size() < max_unsent) {
         if (!head_complete_ && !read_head()) return;
@@ -97,8 +98,8 @@ bool Connection::read_head() {
     return head_complete_;
 }
 
-// A body that came with its head stays where it is. Any other gets memory of its own, so that the
-// head, which has views of the input, never moves.
+// A body that arrived complete with its head stays in the input. Any other body gets memory of its
+// own, so that the head, which `request_` has views of, never moves.
 void Connection::begin_body() {
     const std::string_view early = input_.view().substr(parser_.head_size());
     const std::size_t size = request_.content_length;
@@ -123,8 +124,9 @@ void Connection::answer() {
     next_request();
 }
 
-// A body that has memory of its own goes out from there; anything else is soon copied. Room for all
-// of it comes first: memory that runs out between head and body would leave half an answer.
+// A body that has memory of its own is sent from there; any other body is small enough to copy.
+// Space for all of it is reserved first: running out of memory between head and body would leave
+// half an answer.
 void Connection::append(const Response& response, std::string_view connection) {
     std::string_view body = response.body();
     if (request_.method == Method::head) body = {};

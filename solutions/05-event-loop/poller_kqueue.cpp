@@ -1,5 +1,5 @@
 #include <sys/types.h>
-// sys/event.h needs the types before it.
+// sys/event.h needs sys/types.h to be included first.
 #include <sys/event.h>
 #include <sys/time.h>
 
@@ -21,7 +21,7 @@ Event change_of(int fd, unsigned short flags, Interest interest) {
 }
 
 bool submit(const Fd& queue, std::span<const Event> changes) {
-    // An int goes here, on NetBSD a size_t: a short fits both.
+    // The count is an int, but a size_t on NetBSD. An unsigned short converts to both.
     const auto count = static_cast<unsigned short>(changes.size());
     return ::kevent(queue.number(), changes.data(), count, nullptr, 0, nullptr) == 0;
 }

@@ -6,7 +6,8 @@
 
 namespace web {
 
-/// The application: a page at /, the body back from /echo, its length from /sink.
+/// The application: / returns a page, /echo returns the request body, /sink returns the body's
+/// length.
 std::unique_ptr<Handler> make_app();
 
 }  // namespace web

@@ -9,8 +9,8 @@ unsigned usable_cores() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// FreeBSD and NetBSD have calls of their own, macOS takes hints and OpenBSD none. We leave it to
-// their schedulers.
+// FreeBSD and NetBSD have different calls for this, macOS only takes hints and OpenBSD has none. We
+// leave it to their schedulers.
 void pin_to_core(unsigned) {}
 
 }  // namespace web

@@ -10,8 +10,9 @@
 
 namespace web {
 
-/// Bytes that come in at the back and leave at the front. Owns its memory; not shared. As small as
-/// a pointer, and as cheap to hand over: the positions lie in front of the bytes.
+/// A byte queue: appended at the back, consumed at the front. Owns its memory. Not thread-safe. As
+/// small as a pointer and as cheap to move, because the positions are stored in the same block,
+/// before the bytes.
 class Buffer {
 public:
     Buffer() = default;
@@ -25,7 +26,7 @@ public:
         if (block_) ::operator delete(block_);
     }
 
-    /// Whether there is any memory; with none, room() allocates.
+    /// Whether memory is allocated. If not, prepare() allocates it.
     explicit operator bool() const { return block_ != nullptr; }
 
     std::string_view view() const {
@@ -35,19 +36,21 @@ public:
     std::size_t capacity() const { return block_ ? block_->capacity : 0; }
     bool empty() const { return size() == 0; }
 
-    /// At least `count` bytes of room behind the last byte. May move what is held.
+    /// At least `count` bytes of writable space after the last byte. May move the bytes already
+    /// held, which invalidates views of them.
     std::span<char> prepare(std::size_t count) {
         if (!block_ || block_->capacity - block_->end < count) grow_or_compact(count);
         return {bytes() + block_->end, block_->capacity - block_->end};
     }
 
-    /// `count` bytes of the room have been written.
+    /// Adds the first `count` bytes of the writable space, which the caller has filled, to the
+    /// contents.
     void commit(std::size_t count) {
         assert(count <= block_->capacity - block_->end);
         block_->end += count;
     }
 
-    /// The first `count` bytes are no longer needed.
+    /// Removes the first `count` bytes.
     void consume(std::size_t count) {
         assert(count <= size());
         if (count == 0) return;

@@ -7,7 +7,8 @@
 
 namespace web {
 
-/// The application, as a connection sees it. It belongs to one thread, so it may keep state.
+/// The application's interface to a connection. Each handler belongs to one thread, so it may keep
+/// state without locks.
 class Handler {
 public:
     virtual ~Handler() = default;
@@ -16,7 +17,7 @@ public:
     virtual void respond(const Request& request, Response& response) = 0;
 };
 
-/// Makes a handler for each thread that serves.
+/// Makes one handler for each thread that serves.
 using HandlerFactory = std::unique_ptr<Handler> (*)();
 
 }  // namespace web

@@ -6,19 +6,20 @@
 
 namespace web {
 
-// What differs by system: socket_linux.cpp or socket_bsd.cpp. Only socket.cpp asks for it.
+// The parts that differ by system: socket_linux.cpp or socket_bsd.cpp. Only socket.cpp uses them.
 
-/// A non-blocking stream socket to listen with. Without a number, and with errno set, if there is
-/// none.
+/// A non-blocking stream socket to listen with. On failure it owns no descriptor and errno is set.
 Fd open_listener(int family);
 
-/// Whether several listeners may have one port, and the kernel spreads clients over them.
+/// Whether several listeners can share one port, with the kernel spreading clients over them.
 extern const bool can_share_port;
 
-/// Lets a listener do so, before it is bound; false and errno if it may not.
+/// Lets a listener share its port; call it before the listener is bound. Returns false and sets
+/// errno on failure.
 bool share_port(const Fd& socket);
 
-/// The next client, non-blocking; or no number, and errno.
+/// The next client, as a non-blocking socket. On failure the Fd owns no descriptor and errno is
+/// set.
 Fd accept_non_blocking(const Fd& listener);
 
 }  // namespace web

@@ -2,12 +2,13 @@
 
 namespace web {
 
-/// How many cores the process may keep busy: a cpuset or taskset(1) may allow fewer than there are,
-/// and a quota, as `docker run --cpus` sets, less of their time. Half a core is one.
+/// The number of cores that the process may use: a cpuset or taskset(1) may allow fewer than the
+/// machine has, and a quota, as set by `docker run --cpus`, may limit the time on them. Half a core
+/// counts as one.
 unsigned usable_cores();
 
-/// Binds the calling thread to one of the cores in its set, counted from `index` and around again.
-/// Where the system has no such call, nothing happens.
+/// Binds the calling thread to one of the cores in its set: number `index`, modulo the size of the
+/// set. Does nothing on systems without such a call.
 void pin_to_core(unsigned index);
 
 }  // namespace web

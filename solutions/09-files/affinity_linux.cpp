@@ -13,7 +13,8 @@
 namespace web {
 namespace {
 
-// sched_getaffinity(2). It fails where there are more cores than fit the set: then it is none.
+// sched_getaffinity(2) fails if the machine has more cores than fit into the set. The returned set
+// is then empty.
 cpu_set_t allowed_cores() {
     cpu_set_t allowed;
     if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) CPU_ZERO(&allowed);
@@ -24,8 +25,8 @@ unsigned count_of(const cpu_set_t& cores) {
     return static_cast<unsigned>(std::max(1, CPU_COUNT(&cores)));
 }
 
-// The time of how many cores this group may use. Version 2 says "max" if it does not matter, and
-// version 1 a negative number.
+// The number of cores whose time this group may use. No limit is written as "max" in version 2, and
+// as a negative number in version 1.
 unsigned quota_of(const std::filesystem::path& group) {
     double time = 0, period = 0;
     std::ifstream(group / "cpu.max") >> time >> period;
@@ -34,8 +35,8 @@ unsigned quota_of(const std::filesystem::path& group) {
     return time > 0 && period > 0 ? static_cast<unsigned>(std::ceil(time / period)) : UINT_MAX;
 }
 
-// cgroups(7): the least of the process's own group and of those above it. A container may be told a
-// path that it does not see: its own group is then the topmost.
+// cgroups(7): the minimum over the process's own group and all groups above it. A container may see
+// a path that does not exist inside it: its own group is then the topmost one.
 unsigned quota() {
     unsigned min = UINT_MAX;
     std::ifstream groups("/proc/self/cgroup");
@@ -56,7 +57,7 @@ unsigned usable_cores() {
     return std::min(count_of(allowed_cores()), quota());
 }
 
-// sched_setaffinity(2). Only cores of our own set.
+// sched_setaffinity(2), limited to cores of the process's own set.
 void pin_to_core(unsigned index) {
     const cpu_set_t allowed = allowed_cores();
     unsigned skip = index % count_of(allowed);

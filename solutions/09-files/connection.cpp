@@ -10,7 +10,8 @@ iovec part(std::string_view bytes) {
     return {const_cast<char*>(bytes.data()), bytes.size()};
 }
 
-// RFC 9112 §9.3: 1.1 stays open unless told otherwise, 1.0 closes unless asked to stay.
+// RFC 9112 §9.3: HTTP/1.1 keeps the connection open unless asked to close it, and HTTP/1.0 closes
+// it unless asked to keep it open.
 std::string_view connection_field(const Request& request, bool last) {
     const bool usual = !last && request.version == Version::http_1_1;
     if (usual) [[likely]]
@@ -56,8 +57,8 @@ void Connection::end_of_input() {
     release_empty_buffers(input_);
 }
 
-// Nothing that still comes is of use, so it makes room. With no memory to drop it in either, nobody
-// waits for its end.
+// Further input is useless now, so its memory is freed. If there's no memory to receive and discard
+// further input either, close without waiting for the peer to close.
 void Connection::out_of_memory() {
     pool_->release(std::move(input_));
     body_.reset();
@@ -92,7 +93,7 @@ bool Connection::sent(std::size_t count) {
     return true;
 }
 
-// True if that was all of it. A file is closed then.
+// Returns whether that was all of the body. If so, its file is closed.
 bool Connection::sent_large_body(std::size_t count) {
     if (file_.size == 0) {
         pending_body_.remove_prefix(count);
@@ -108,7 +109,7 @@ void Connection::release_empty_buffers(Buffer& buffer) {
     if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }
 
-// A request that is whole is answered from memory: nobody waits for bytes that are here already.
+// A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
     while (may_answer() && (head_complete_ || read_head())) {
         if (body_ && body_received_ < request_.content_length) return;
@@ -128,8 +129,8 @@ bool Connection::read_head() {
     return head_complete_;
 }
 
-// A body that came with its head stays where it is. Any other gets memory of its own, so that the
-// head, which has views of the input, never moves.
+// A body that arrived complete with its head stays in the input. Any other body gets memory of its
+// own, so that the head, which `request_` has views of, never moves.
 void Connection::begin_body() {
     const std::string_view early = input_.view().substr(parser_.head_size());
     const std::size_t size = request_.content_length;
@@ -155,7 +156,8 @@ void Connection::answer() {
     next_request();
 }
 
-// A file, and a body that has memory of its own, go out from there; anything else is soon copied.
+// A file, or a body that has memory of its own, is sent from there; any other body is small enough
+// to copy.
 void Connection::append(const Response& response, std::string_view connection) {
     if (!output_) output_ = pool_->acquire();
     std::string_view body = response.body();

@@ -29,7 +29,8 @@ bool is_path_byte(char c) {
     return digit || letter || std::string_view("-._~!$&'()*+,;=:@/").contains(c);
 }
 
-/// Where a directory is (RFC 3986 §3.3). It begins with one slash: with two it would be a host.
+/// The URI of a directory (RFC 3986 §3.3). It must begin with exactly one slash, because after two
+/// slashes the first segment would be a host.
 std::string location(std::string_view directory, std::string_view query) {
     constexpr std::string_view digits = "0123456789ABCDEF";
     std::string field = "Location: /";
@@ -78,7 +79,7 @@ private:
         if (error == FileError::exhausted) {
             response.error(Status::service_unavailable);
         } else if (error == FileError::directory && !is_directory(path)) {
-            // The relative links of its page mean something else without the slash.
+            // Without the slash, the relative links in its page would resolve to different paths.
             response.error(Status::moved_permanently, location(path, request.query));
         } else {
             app_->respond(request, response);
@@ -87,7 +88,7 @@ private:
 
     std::span<char> path_buffer() { return std::span(name_).first<max_request_line>(); }
 
-    /// A directory's is its index page. Ends with NUL.
+    /// For a directory, the name of its index page. Ends with NUL.
     const char* file_name(std::string_view path) {
         char* end = name_.data() + path.size();
         if (is_directory(path)) end += index_page.copy(end, index_page.size());

@@ -10,13 +10,13 @@ enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, 
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 
-/// One request, as the application sees it. Its views are of the connection's buffers.
+/// One request, as passed to the application. Its views point into the connection's buffers.
 struct Request {
     std::string_view path;
     std::string_view query;
     std::string_view body;
-    /// The field lines as they came, each with its CRLF. Whoever needs one looks for it: storing
-    /// them all would cost every request something.
+    /// The field lines as received, each with its CRLF. Code that needs a field searches for it,
+    /// because storing all of them would slow every request.
     std::string_view fields;
     std::size_t content_length = 0;
     Method method = Method::unknown;
@@ -24,7 +24,7 @@ struct Request {
     bool expects_continue = false;
     bool keep_alive = false;
 
-    /// Ready for the next request.
+    /// Prepares for the next request.
     void reset() {
         method = Method::unknown;
         body = query = {};

@@ -6,7 +6,8 @@
 
 namespace web {
 
-/// When an HTTP-date is, in any of its three forms (RFC 9110 §5.6.7); nothing if it is none.
+/// The time that an HTTP-date denotes, in any of its three forms (RFC 9110 §5.6.7); nothing if the
+/// text is invalid.
 std::optional<std::chrono::sys_seconds> parse_date(std::string_view text);
 
 }  // namespace web

@@ -10,14 +10,14 @@
 
 namespace web {
 
-/// An open file, closed when it goes. Not shared.
+/// An open file, closed when destroyed. Not shared.
 class File {
 public:
     File() = default;
     explicit File(Fd fd) : fd_(std::move(fd)) {}
     File(File&&) noexcept = default;
     File& operator=(File&&) noexcept = default;
-    /// Not here: who only hands a file on makes no system call.
+    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     const Fd& fd() const { return fd_; }
@@ -26,8 +26,8 @@ private:
     Fd fd_;
 };
 
-/// What tells one version of a file from every other. Nanoseconds, for within a second there may be
-/// two.
+/// Identifies one version of a file. In nanoseconds, because there may be two versions within one
+/// second.
 struct FileVersion {
     std::int64_t modified_ns = 0;  // since 1970
     std::uint64_t size = 0;
@@ -38,7 +38,7 @@ struct FileVersion {
     }
 };
 
-/// Bytes of a file that are to be sent.
+/// A range of bytes of a file to send.
 struct FileRange {
     File file;
     off_t offset = 0;

@@ -10,18 +10,19 @@
 
 namespace web {
 
-/// Bytes of a request line, without its CRLF; more is 414 (RFC 9110 §15.5.15).
+/// Maximum length of a request line in bytes, without its CRLF. A longer one gets 414 (RFC 9110
+/// §15.5.15).
 inline constexpr std::size_t max_request_line = 8 * 1024;
-/// Bytes of all field lines with their CRLFs; more is 431 (RFC 6585 §5).
+/// Maximum length of all field lines in bytes, with their CRLFs. Longer gets 431 (RFC 6585 §5).
 inline constexpr std::size_t max_fields = 64 * 1024;
-/// Bytes of a body; more is 413 (RFC 9110 §15.5.14).
+/// Maximum length of a body in bytes. A longer one gets 413 (RFC 9110 §15.5.14).
 inline constexpr std::size_t max_body = 10 * 1024 * 1024;
 
-/// Nothing, or the status that refuses the request.
+/// The error is the status to refuse the request with.
 using ParseResult = std::expected<void, Status>;
 
-/// Parses one request's head, line by line, from bytes that arrive in pieces. What was looked at is
-/// not looked at again, and it makes no system call.
+/// Parses one request's head, line by line, from bytes that arrive in pieces. No byte is parsed
+/// twice unless the buffer moves. Makes no system calls.
 class HttpParser {
 public:
     enum class Progress { incomplete, complete };
@@ -33,14 +34,14 @@ public:
     /// Where the body begins, once the head is complete.
     std::size_t head_size() const { return scanned_; }
 
-    /// Ready for the next request.
+    /// Prepares for the next request.
     void reset() { *this = HttpParser(); }
 
 private:
-    /// With CR and LF.
+    /// In bytes, with CR and LF.
     static constexpr std::size_t request_line_limit = max_request_line + 2;
 
-    /// A field that may stand once.
+    /// A field that may appear only once.
     struct Once {
         bool seen = false;
         bool good = true;
@@ -48,7 +49,7 @@ private:
         void add(bool value_is_good) { good = !std::exchange(seen, true) && value_is_good; }
     };
 
-    /// The fields that say how the request is framed and what comes after it.
+    /// The fields that determine the framing of the request and what happens after it.
     struct Framing {
         Once host;
         Once length;
@@ -56,7 +57,7 @@ private:
         Once expect;
         bool close = false;
         bool keep_alive = false;
-        bool other_coding = false;  // than a single `chunked`
+        bool other_coding = false;  // a coding other than a single `chunked`
     };
 
     void begin_at(const char* bytes);
@@ -69,13 +70,13 @@ private:
     static bool parse_length(std::string_view value, Request& request);
     std::expected<Progress, Status> finish_head(const char* end, Request& request);
 
-    std::size_t scanned_ = 0;                 // every line end before this has been seen
+    std::size_t scanned_ = 0;                 // every line end before this has been found
     std::size_t line_ = 0;                    // where the line being scanned begins
-    std::size_t limit_ = request_line_limit;  // where line or fields, with their ends, must end
+    std::size_t limit_ = request_line_limit;  // where line or fields must end, with line ends
     std::size_t fields_ = 0;                  // where the field lines begin
-    const char* bytes_ = nullptr;             // where the buffer was when `request` got its views
+    const char* bytes_ = nullptr;             // where the buffer was when its views were made
     Framing framing_;
-    bool malformed_ = false;  // a field line was; said once all limits were kept
+    bool malformed_ = false;  // a field line was; reported after all limits are checked
 };
 
 }  // namespace web

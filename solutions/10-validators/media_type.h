@@ -5,7 +5,7 @@
 
 namespace web {
 
-/// A media type (RFC 9110 §8.3): a literal, for the bytes must outlive the answer.
+/// A media type (RFC 9110 §8.3). Only a literal, because the bytes must outlive the answer.
 class MediaType {
 public:
     static constexpr std::size_t max_size = 128;
@@ -23,11 +23,10 @@ private:
     std::string_view text_;
 };
 
-/// Whether files of this type become smaller when they are compressed, so that there may be other
-/// forms of them.
+/// Whether files of this type become smaller when compressed, so that compressed forms may exist.
 bool is_compressible(MediaType type);
 
-/// What a file's name says that it is.
+/// The media type for a file name, by its extension.
 MediaType media_type(std::string_view file_name);
 
 }  // namespace web

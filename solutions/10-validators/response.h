@@ -14,7 +14,8 @@
 
 namespace web {
 
-/// The answer when memory runs out (RFC 9110 §15.6.4): ready made, for there is none to make it of.
+/// The answer when memory runs out (RFC 9110 §15.6.4). It's a constant, because there's no memory
+/// to build one.
 inline constexpr std::string_view service_unavailable =
     "HTTP/1.1 503 Service Unavailable\r\n"
     "Content-Length: 0\r\n"
@@ -24,49 +25,51 @@ inline constexpr std::string_view service_unavailable =
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:
-    /// The most bytes of a head, but for its field line of any length.
+    /// Maximum size of a head in bytes, without its field line of variable length.
     static constexpr std::size_t max_head = 384;
 
-    /// `file` is empty and gets the file that is the body, if there is one.
+    /// `file` must be empty. It receives the file to send as the body, if there is one.
     explicit Response(FileRange& file) : file_(&file) {}
 
     void status(Status status) { status_ = status; }
 
     void content_type(MediaType type) { content_type_ = type; }
 
-    /// A body that the response keeps.
+    /// Sets a body that the response owns.
     void body(std::string text);
 
-    /// A body that lives as long as the program: a literal.
+    /// Sets a body without copying it. The bytes must live as long as the program, so pass a
+    /// literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
-    /// The body of the request that is being answered. It is sent from where it is.
+    /// Uses the body of the request that is being answered. It is sent from where it is, without a
+    /// copy.
     void request_body(std::string_view bytes) {
         body_ = bytes;
         has_request_body_ = true;
     }
 
-    /// A file is the body. It is sent from where it is, too; an empty one need not be kept.
+    /// Uses a file as the body. It is sent from where it is, too; an empty one need not be kept.
     void file(FileRange range) {
         if (range.size > 0) *file_ = std::move(range);
     }
 
-    /// Which form of a file it is.
+    /// Sets the form of a file that is sent.
     void representation(const Representation& of) { representation_ = of; }
 
-    /// The answer to a request that is not served: a page that names the status; and what else the
-    /// client has to know, as a field line.
+    /// Makes this the answer to a refused request: a page that names the status, and optionally an
+    /// additional field line.
     void error(Status status, std::string field = "");
 
     Status status() const { return status_; }
 
-    /// The most bytes that format_head() writes.
+    /// The maximum number of bytes that format_head() writes.
     std::size_t max_head_size() const {
         return max_head + field_size_ + (representation_ ? Representation::max_fields : 0);
     }
 
-    /// Writes status line and fields and returns where they end. `connection` is a field line, or
-    /// nothing.
+    /// Writes the status line and the fields to `out` and returns their end. `connection` is a
+    /// field line with its CRLF, or empty.
     char* format_head(char* out, const CommonHeaders& common_headers,
                       std::string_view connection) const;
 
@@ -81,8 +84,8 @@ private:
     std::string_view body_;
     FileRange* file_;
     std::optional<Representation> representation_;
-    std::string kept_;            // perhaps a field line, then the body
-    std::size_t field_size_ = 0;  // of that line
+    std::string kept_;            // optionally a field line, then the body
+    std::size_t field_size_ = 0;  // length of the field line in kept_
     Status status_ = Status::ok;
     bool has_request_body_ = false;
 };

@@ -3,8 +3,8 @@
 
 #include "allocator.h"
 
-// jemalloc(3), TUNING: read when the program starts. What is freed is kept, large or small, until
-// somebody asks for it back: the next body finds its pages where the last one left them.
+// jemalloc(3), TUNING: read when the program starts. Freed memory, large or small, is kept until
+// purge_free_memory() is called, so the next body reuses pages that are already mapped.
 extern "C" {
 extern const char* malloc_conf;
 const char* malloc_conf = "oversize_threshold:0,dirty_decay_ms:-1";

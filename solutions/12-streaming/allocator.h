@@ -2,7 +2,7 @@
 
 namespace web {
 
-/// What this thread has freed goes back to the system, if the allocator keeps it until then.
+/// Returns memory that this thread has freed to the system, if the allocator has kept it.
 void purge_free_memory();
 
 }  // namespace web

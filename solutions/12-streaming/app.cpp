@@ -15,7 +15,7 @@ constexpr std::string_view page =
     "<p>The same page, faster every chapter.</p>\n"
     "</html>\n";
 
-/// The body back, as it comes.
+/// Sends the body back as it arrives.
 class Echo final : public BodySink {
 public:
     void start(const Request& request, Response& response) override {
@@ -32,7 +32,7 @@ public:
     void end(std::size_t, Response&) override {}
 };
 
-/// How long it was.
+/// Answers with the length of the body.
 class Count final : public BodySink {
 public:
     std::string_view piece(std::string_view) override { return {}; }
@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    // They remember nothing of a body, so one of each does for all.
+    // The sinks keep no state about a body, so one of each serves all clients.
     Echo echo_;
     Count count_;
 };

@@ -8,14 +8,14 @@
 
 namespace web {
 
-/// Lends buffers to the connections of one thread while they have something to hold. The one that
-/// came back last is lent first: it is still in the cache.
+/// Lends buffers to the connections of one thread while they have bytes to hold. The buffer
+/// returned last is lent first, because it's still in the cache.
 class BufferPool {
 public:
-    /// Holds any head within the limits, many pipelined requests, and of a body so much that the
-    /// calls for the next piece cost little beside the bytes.
+    /// Large enough for any head within the limits, for many pipelined requests, and for a piece of
+    /// a body so long that the system calls cost little compared with copying the bytes.
     static constexpr std::size_t buffer_size = 128 * 1024;
-    /// More idle buffers than these go back to the allocator.
+    /// With this many idle buffers, a returned one is freed.
     static constexpr std::size_t max_idle = 64;
 
     Buffer acquire() {
@@ -23,7 +23,7 @@ public:
         return std::move(idle_[--count_]);
     }
 
-    /// What the buffer holds is forgotten. One that has grown is freed.
+    /// Discards the buffer's contents. A buffer that has grown is freed.
     void release(Buffer buffer) {
         if (buffer.capacity() != buffer_size || count_ == max_idle) return;
         buffer.clear();

@@ -9,7 +9,7 @@
 
 namespace web {
 
-/// What becomes of a request for a file.
+/// How to answer a request for a file.
 enum class Verdict : std::uint8_t {
     whole,
     part,                 // 206
@@ -18,16 +18,17 @@ enum class Verdict : std::uint8_t {
     not_satisfiable,      // 416
 };
 
-/// The fields of one request that bear on which bytes of which form it gets. Its views are of the
-/// request's.
+/// The fields of one request that determine which bytes of which form it gets. Its views point into
+/// the request's fields.
 class Conditions {
 public:
-    /// One pass over all field lines.
+    /// Makes one pass over all field lines.
     explicit Conditions(std::string_view fields);
 
     AcceptedCodings& codings() { return codings_; }
 
-    /// In the order of RFC 9110 §13.2.2. Says which part, if it is to be one. A HEAD has no parts.
+    /// Evaluates the conditions in the order of RFC 9110 §13.2.2. Sets the part in `of` if only a
+    /// part is to be sent. HEAD never selects a part.
     Verdict evaluate(Representation& of, bool is_get) const;
 
 private:

@@ -13,8 +13,9 @@
 
 namespace web {
 
-/// A file's contents: open, or in memory. Shared by whoever sends them and whoever keeps them; the
-/// last one closes the file. All are of one thread: the count is a plain number.
+/// A file's contents: an open descriptor, or bytes in memory. Shared by connections that send them
+/// and caches that keep them; the last owner closes the file. All owners belong to one thread, so
+/// the reference count is not atomic.
 class File {
 public:
     File() = default;
@@ -29,13 +30,13 @@ public:
         std::swap(contents_, other.contents_);
         return *this;
     }
-    /// Not here: who only hands a file on makes no system call.
+    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
-    /// Without a number where the bytes are in memory.
+    /// Owns no descriptor if the bytes are in memory.
     const Fd& fd() const { return contents_->fd; }
 
-    /// All of them, where they are in memory; else null.
+    /// The whole contents if they are in memory; otherwise null.
     const char* bytes() const { return contents_ ? contents_->bytes.get() : nullptr; }
 
 private:
@@ -48,8 +49,8 @@ private:
     Contents* contents_ = nullptr;
 };
 
-/// What tells one version of a file from every other. Nanoseconds, for within a second there may be
-/// two.
+/// Identifies one version of a file. In nanoseconds, because there may be two versions within one
+/// second.
 struct FileVersion {
     std::int64_t modified_ns = 0;  // since 1970
     std::uint64_t size = 0;
@@ -60,13 +61,13 @@ struct FileVersion {
     }
 };
 
-/// Bytes of a file that are to be sent.
+/// A range of bytes of a file to send.
 struct FileRange {
     File file;
     off_t offset = 0;
     std::size_t size = 0;
 
-    /// They themselves, if they are in memory; else nothing.
+    /// The bytes of this range if they are in memory; otherwise empty.
     std::string_view bytes() const {
         const char* const all = file.bytes();
         return all ? std::string_view(all + offset, size) : std::string_view();

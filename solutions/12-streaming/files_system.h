@@ -15,32 +15,35 @@
 
 namespace web {
 
-// What differs by system: files_linux.cpp, files_freebsd.cpp, files_macos.cpp or files_other.cpp.
+// The parts that differ by system: files_linux.cpp, files_freebsd.cpp, files_macos.cpp or
+// files_other.cpp.
 
-/// How every file is opened: a FIFO without a writer must not be waited for (open(2)).
+/// The flags that every file is opened with. O_NONBLOCK, because opening a FIFO without a writer
+/// would block (open(2)).
 inline constexpr int open_flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-/// Opens what `name` is beneath the root, whatever kind of file it is, and follows no link out. No
-/// number, and errno, if there is none.
+/// Opens `name` beneath the root, whatever kind of file it is, without following links that lead
+/// out. On failure the Fd owns no descriptor and errno is set.
 Fd open_beneath(const Fd& root, const char* name);
 
-/// The same by steps from directory to directory, which works everywhere but follows no link.
+/// The same, one directory at a time, which works on every system but follows no links at all.
 Fd walk_beneath(const Fd& root, const char* name);
 
-/// When the file was last written to, since 1970.
+/// When the file was last written to, in nanoseconds since 1970.
 std::int64_t modified_ns(const struct stat& status);
 
-/// When it, its name or its times were last changed: whoever asks may not choose what this says.
+/// When the file, its name or its times were last changed, in nanoseconds since 1970. Unlike the
+/// modification time, a program cannot set it.
 std::int64_t changed_ns(const struct stat& status);
 
-/// A time since 1970. One that is too late or too early for 64 bits is the last or the first of
-/// them: a file may be of the year 2300.
+/// A time in nanoseconds since 1970. Times out of the range of 64 bits are clamped: a file may be
+/// dated 2300.
 std::int64_t nanoseconds(const timespec& time);
 
 std::size_t size_of(std::span<const iovec> parts);
 
-/// Sends the head, then at most `most` bytes of the range. How many bytes of both were sent; -1 and
-/// errno; 0 if there is no head and the file has become too short.
+/// Sends the head, then at most `most` bytes of the range. Returns the number of bytes sent of
+/// both; -1 and errno on failure; 0 if there is no head and the file has become too short.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
                        std::size_t limit);
 

@@ -9,7 +9,7 @@
 namespace web {
 namespace {
 
-/// The path of http://host, which stands nowhere in the request.
+/// The path of the target http://host, whose bytes contain no path to refer to.
 constexpr std::string_view root = "/";
 
 constexpr std::size_t crlf_size = 2;
@@ -18,7 +18,7 @@ std::unexpected<Status> reject(Status status) {
     return std::unexpected(status);
 }
 
-// What a byte may be part of, looked up once instead of asked about in turn.
+// The classes that a byte belongs to: one table lookup replaces a chain of comparisons.
 enum ByteClass : std::uint8_t {
     token_byte = 1,
     path_byte = 2,
@@ -36,9 +36,10 @@ constexpr bool is_alphanumeric(char c) {
     return is_digit(c) || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-// RFC 9110 §5.6.2 (token), RFC 9112 §3.2 (path and query: no space, no control character, no
-// fragment), RFC 3986 §3.2.2 (a host's name or address of IPv4, and of IPv6). A name's comma, which
-// is allowed there, is how two Host fields look that somebody joined (RFC 9110 §5.3).
+// RFC 9110 §5.6.2 (token), RFC 9112 §3.2 (path and query: no space, control character or fragment),
+// RFC 3986 §3.2.2 (name or IPv4 address, and IPv6 address, of a host). The grammar of a name allows
+// a comma, but we refuse it, because a proxy may have joined two Host fields with one (RFC 9110
+// §5.3).
 constexpr std::array<std::uint8_t, 256> byte_classes = [] {
     constexpr std::string_view token_marks = "!#$%&'*+-.^_`|~";
     constexpr std::string_view name_marks = "-._~%!$&'()*+;=";
@@ -61,8 +62,9 @@ bool is(char c, ByteClass wanted) {
     return (byte_classes[static_cast<unsigned char>(c)] & wanted) != 0;
 }
 
-/// Behind the bytes of a class. They must be part of a line: the CR at its end is of no class, so
-/// there is no need to look where it ends. Four a turn, to count once instead of four times.
+/// Returns the first byte that is not of the class `wanted`. `bytes` must be part of a line: the CR
+/// at its end belongs to no class, so no end needs to be checked. Four bytes per iteration, to
+/// increment the pointer once instead of four times.
 const char* skip(const char* bytes, ByteClass wanted) {
     for (;; bytes += 4) {
         if (!is(bytes[0], wanted)) return bytes;
@@ -82,7 +84,7 @@ bool is_field_byte(char c) {
     return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
 }
 
-/// Not zero if one of eight bytes is below 0x20 or is 0x7f.
+/// Non-zero if one of eight bytes is below 0x20 or is 0x7f.
 std::uint64_t find_controls(const char* eight_bytes) {
     constexpr std::uint64_t ones = 0x0101010101010101;
     std::uint64_t word;
@@ -91,8 +93,9 @@ std::uint64_t find_controls(const char* eight_bytes) {
     return (((word - ones * 0x20) & ~word) | ((is_del - ones) & ~is_del)) & (ones * 0x80);
 }
 
-// Eight bytes a step and no branch among them, so that the compiler takes several steps at once.
-// The last step ends where the text does and may overlap. What was found may be a tab.
+// Tests eight bytes per step, without a branch inside a step, so that the compiler can combine
+// several steps. The last step ends at the end of the text and may overlap the one before. A byte
+// found this way may still be a tab, which is allowed.
 bool is_field_value(std::string_view text) {
     constexpr std::size_t step = 8;
     if (text.size() >= step) {
@@ -105,7 +108,8 @@ bool is_field_value(std::string_view text) {
     return std::ranges::all_of(text, is_field_byte);
 }
 
-// Any but GET, which is known already: one comparison of all its bytes tells.
+// Every method but GET, which the caller has already recognised. Each comparison covers all bytes
+// of the name at once.
 Method find_method(std::string_view name) {
     if (name == "POST") return Method::post;
     if (name == "HEAD") return Method::head;
@@ -116,14 +120,14 @@ Method find_method(std::string_view name) {
     return Method::unknown;
 }
 
-/// A literal as an argument of a template, so that each comparison is with constants.
+/// A string literal as a template argument, so that each comparison is with constants.
 template <std::size_t size>
 struct Literal {
     consteval Literal(const char (&text)[size]) { std::ranges::copy(text, bytes); }
     char bytes[size];
 };
 
-/// Compares without regard to the case of letters (RFC 9110 §5.1); `lower` has none in upper case.
+/// Case-insensitive comparison (RFC 9110 §5.1). `lower` must not contain upper-case letters.
 template <Literal lower>
 bool is_same(std::string_view text) {
     constexpr std::size_t size = sizeof lower.bytes - 1;
@@ -140,7 +144,7 @@ bool is_version(std::string_view text) {
     return text.starts_with("HTTP/") && is_digit(text[5]) && text[6] == '.' && is_digit(text[7]);
 }
 
-// RFC 3986 §3.2.3 allows any number, even none; TCP has no port above 65535.
+// RFC 3986 §3.2.3 allows any number of digits, even none. TCP has no port above 65535.
 bool is_port(std::string_view digits) {
     if (digits.size() < 5) [[likely]]
         return true;
@@ -148,8 +152,9 @@ bool is_port(std::string_view digits) {
     return std::from_chars(digits.data(), digits.data() + digits.size(), port).ec == std::errc{};
 }
 
-// RFC 9110 §7.2: a host, perhaps a colon and a port.
-/// Behind both, or nothing if there is no host or port that could be. They must be part of a line.
+// RFC 9110 §7.2: a host, then optionally a colon and a port.
+/// Returns the end of the host and its optional port, or nullptr if they are invalid. `text` must
+/// be part of a line.
 const char* skip_host(const char* text) {
     const char* end = skip(text, name_byte);
     if (*text == '[') {
@@ -174,7 +179,7 @@ bool skip_authority(std::string_view& target) {
     return target.empty() || target[0] == '/' || target[0] == '?';
 }
 
-// RFC 9112 §3.2: a path and perhaps a query, on their own or in a whole URI; or "*".
+// RFC 9112 §3.2: a path with an optional query, on its own or in a whole URI; or "*".
 bool parse_target(std::string_view target, Request& request) {
     if (target[0] != '/' && target != "*" && !skip_authority(target)) return false;
     const char* const path_end = skip(target.data(), path_byte);
@@ -236,7 +241,8 @@ ParseResult parse_request_line(std::string_view line, Request& request) {
     return {};
 }
 
-// memchr(3) compares many bytes at once. The empty line that ends a head is not worth the call.
+// memchr(3) compares many bytes at once, but for the empty line that ends a head the call isn't
+// worth its cost.
 const char* find_line_feed(const char* from, const char* end) {
     if (end - from >= 2 && from[0] == '\r' && from[1] == '\n') return from + 1;
     return static_cast<const char*>(std::memchr(from, '\n', static_cast<std::size_t>(end - from)));
@@ -271,14 +277,15 @@ std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view b
     return Progress::incomplete;
 }
 
-// A buffer that moved, as it does when it grows, leaves views of freed memory behind: they are made
-// again, with all that was found. Whoever moved the bytes touched all of them too.
+// When the buffer moves, as it does when it grows, the views point to freed memory, so parsing
+// starts again. That at most doubles the work, because moving the buffer has touched all the bytes
+// already.
 void HttpParser::begin_at(const char* bytes) {
     if (bytes_ != nullptr) reset();
     bytes_ = bytes;
 }
 
-// RFC 9112 §2.2: one empty line before it is skipped.
+// RFC 9112 §2.2: one empty line before the request line is skipped.
 ParseResult HttpParser::end_request_line(std::string_view line, Request& request) {
     if (line.empty() && limit_ == request_line_limit) {
         limit_ += crlf_size;
@@ -319,7 +326,7 @@ bool HttpParser::process_field(std::string_view name, std::string_view value, Re
     return is_field_value(value);
 }
 
-// RFC 9112 §6.2: digits and nothing else. What does not fit is longer than any limit.
+// RFC 9112 §6.2: only digits. A number that overflows is above any limit.
 bool HttpParser::parse_length(std::string_view value, Request& request) {
     const char* end = value.data() + value.size();
     const auto [stopped, error] = std::from_chars(value.data(), end, request.content_length);
@@ -333,16 +340,17 @@ std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* 
     auto& [host, length, coding, expect, close, keep_alive, other_coding] = framing_;
     const bool is_1_0 = request.version == Version::http_1_0;
     if (is_1_0) {
-        // Needs no Host, knows no expectations (RFC 9110 §10.1.1), closes unless asked to stay.
+        // HTTP/1.0 needs no Host, does not define Expect (RFC 9110 §10.1.1), and closes unless
+        // asked to keep the connection open.
         host.seen = true;
         expect = {};
         close |= !keep_alive;
     }
-    // RFC 9112 §3.2: exactly one Host; an empty one where there is none to name.
+    // RFC 9112 §3.2: exactly one Host. It's empty if the target has no authority.
     if (malformed_ || !host.seen || !host.good || !length.good) return reject(Status::bad_request);
     if (coding.seen) {
-        // RFC 9112 §6.1 and §6.3: two framings, or one that 1.0 does not know, smuggle requests;
-        // and only after a last coding that is chunked is it known where a body ends.
+        // RFC 9112 §6.1 and §6.3: two framings at once, or one that HTTP/1.0 does not define, allow
+        // request smuggling. Only if chunked is the last coding is the end of the body known.
         if (length.seen || is_1_0 || !coding.good) return reject(Status::bad_request);
         if (other_coding) return reject(Status::not_implemented);
     }

@@ -5,7 +5,7 @@
 namespace web {
 namespace {
 
-/// What a 64-bit size has at the most: with more the number would wrap around.
+/// The maximum number of digits of a 64-bit size: with more, the number would wrap around.
 constexpr std::uint8_t max_digits = 16;
 
 std::unexpected<Status> reject(Status status) {
@@ -30,7 +30,8 @@ bool is_name_byte(char c) {
            std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
 
-// RFC 9110 §5.5: no control characters, so no line feed that another reader may take for an end.
+// RFC 9110 §5.5: no control characters, and therefore no bare line feed, which another parser might
+// treat as the end of a line.
 bool is_field_byte(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
@@ -59,8 +60,8 @@ std::expected<BodyParser::Piece, Status> BodyParser::next(std::string_view bytes
     return Piece{data, used + data.size()};
 }
 
-// RFC 9112 §7.1: size, perhaps extensions, CRLF, so many bytes, CRLF; after a size of 0 perhaps
-// trailers, which are lines like a head's, and an empty line.
+// RFC 9112 §7.1: size, optional extensions, CRLF, data, CRLF. After a size of 0: optional trailers,
+// which are lines like those of a head, and an empty line.
 ParseResult BodyParser::take(char c) {
     const auto to = [this](Place next, bool right = true) -> ParseResult {
         if (!right) return reject(Status::bad_request);
@@ -97,7 +98,7 @@ ParseResult BodyParser::take(char c) {
             return to(Place::trailer_value, is_field_byte(c));
         case Place::trailer_end: return to(Place::trailer, c == '\n');
         case Place::last_line_end: return to(Place::end, c == '\n');
-        default: std::unreachable();  // data, and the end, have no framing
+        default: std::unreachable();  // data and end have no framing
     }
 }
 
@@ -110,7 +111,7 @@ ParseResult BodyParser::add_digit(char c) {
     return {};
 }
 
-// A size is judged before a byte of its data has come.
+// A size is checked before any of its data arrives.
 ParseResult BodyParser::end_size(char c) {
     if (c != '\n') return reject(Status::bad_request);
     if (left_ > max_left_) return reject(Status::content_too_large);

@@ -11,26 +11,26 @@
 
 namespace web {
 
-/// Lends buffers to the connections of one thread while they have something to hold, and no more
-/// than its bound. The one that came back last is lent first: it is still in the cache.
+/// Lends buffers to the connections of one thread while they have something to hold, up to a bound
+/// in bytes. The buffer returned last is lent first, because it is still in the cache.
 class BufferPool {
 public:
-    /// Holds any head within the limits, many pipelined requests, and of a body so much that the
-    /// calls for the next piece cost little beside the bytes.
+    /// Large enough for any head within the limits, for many pipelined requests, and for a piece of
+    /// a body so long that the system calls cost little compared with copying the bytes.
     static constexpr std::size_t buffer_size = 128 * 1024;
-    /// For what only waits: the most heads fit.
+    /// For connections that only wait. Most request heads fit.
     static constexpr std::size_t small_size = 4 * 1024;
-    /// The least that a pool may hold: two for whoever waits, two for whoever is served.
+    /// The minimum bound in bytes: two buffers for a waiting connection, two for one being served.
     static constexpr std::size_t min_bound = 4 * buffer_size;
-    /// More idle buffers of a size than these go back to the allocator.
+    /// Idle buffers of one size beyond this number go back to the allocator.
     static constexpr std::size_t max_idle = 64;
 
-    /// So many bytes of buffers at a time, whether they are lent or idle. What an answer of the
-    /// application makes a buffer grow by is not counted.
+    /// `bound` limits the bytes of all buffers, lent or idle. Growth of a buffer by an answer of
+    /// the application is not counted.
     explicit BufferPool(std::size_t bound = std::numeric_limits<std::size_t>::max())
         : bound_(bound) {}
 
-    /// Throws std::bad_alloc if that would be too many.
+    /// Throws std::bad_alloc if the bound would be exceeded.
     Buffer acquire() {
         if (idle_.count == 0) [[unlikely]]
             return allocate(buffer_size);
@@ -43,7 +43,7 @@ public:
         return allocate(small_size);
     }
 
-    /// What the buffer holds is forgotten. One that has grown is freed.
+    /// Discards the buffer's contents. A buffer that has grown is freed.
     void release(Buffer buffer) {
         if (buffer.capacity() == buffer_size && idle_.keep(buffer)) [[likely]]
             return;
@@ -51,12 +51,13 @@ public:
         free_buffer(std::move(buffer));
     }
 
-    /// Somebody should give back before the next one asks, who may need two.
+    /// Returns whether connections should give buffers back before the next one asks, because it
+    /// may need two.
     bool is_nearly_exhausted() const {
         return idle_.count < 2 && bytes_in_use() > bound_ - std::max(bound_ / 8, 2 * buffer_size);
     }
 
-    /// Enough was given back.
+    /// Returns whether enough buffers have been given back.
     bool has_recovered() const {
         return bytes_in_use() <= bound_ - std::max(bound_ / 4, 2 * buffer_size);
     }

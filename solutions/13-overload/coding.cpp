@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint16_t limit = 1000;
 
-// RFC 9110 §12.4.2: 0, 1, and up to three digits behind the point, in thousandths.
+// RFC 9110 §12.4.2: 0 or 1 and up to three digits after the point. Returned in thousandths.
 std::optional<std::uint16_t> parse_weight(std::string_view text) {
     if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return {};
     if (text.size() > 1 && text[1] != '.') return {};
@@ -26,7 +26,7 @@ std::optional<std::uint16_t> parse_weight(std::string_view text) {
     return static_cast<std::uint16_t>(weight);
 }
 
-// ";q=0.5" behind a name; no other parameter has a meaning here.
+// ";q=0.5" after a name. No other parameter has a meaning here.
 std::optional<std::uint16_t> weight_from(std::string_view parameter) {
     parameter = trim(parameter);
     if (!same_name(parameter.substr(0, 2), "q=")) return {};
@@ -72,8 +72,9 @@ std::uint16_t AcceptedCodings::weight_of(Coding coding) const {
     return 0;
 }
 
-// The plain form is always there, so it is as good as nothing unless it is said to be better; what
-// is refused altogether is still sent plain (§12.5.3) rather than not at all.
+// The plain form is always available, so it is only preferred if the client gives it a greater
+// weight. If the client refuses every form, it is still sent the plain one (§12.5.3) rather than no
+// answer.
 std::span<const Coding> AcceptedCodings::preferred() {
     const std::uint16_t plain = weights_[std::to_underlying(Coding::identity)];
     const std::uint16_t min = plain == unsaid ? 1 : std::max<std::uint16_t>(plain, 1);

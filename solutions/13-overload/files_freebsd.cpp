@@ -1,5 +1,5 @@
 #include <sys/types.h>
-// sys/socket.h needs the types before it.
+// sys/socket.h needs sys/types.h to be included first.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace web {
 
-// open(2): O_RESOLVE_BENEATH, since FreeBSD 13.
+// open(2): O_RESOLVE_BENEATH exists since FreeBSD 13.
 Fd open_beneath(const Fd& root, const char* name) {
     return Fd(::openat(root.number(), name, open_flags | O_RESOLVE_BENEATH));
 }
@@ -21,7 +21,7 @@ std::int64_t changed_ns(const struct stat& status) {
     return nanoseconds(status.st_ctim);
 }
 
-// sendfile(2): takes the head too, and says how much it sent even where it fails.
+// sendfile(2) takes the head too, and reports how much it sent even if it fails.
 ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
                        std::size_t limit) {
     sf_hdtr around{const_cast<iovec*>(head.data()), static_cast<int>(head.size()), nullptr, 0};

@@ -11,7 +11,7 @@
 namespace web {
 namespace {
 
-// While somebody renames directories openat2(2) may ask to be called again.
+// While directories are being renamed, openat2(2) may fail with EAGAIN and have to be repeated.
 constexpr int most_tries = 8;
 
 Fd open_once(int root, const char* name) {
@@ -27,7 +27,8 @@ bool has_openat2() {
     return here.number() >= 0 || (errno != ENOSYS && errno != EPERM);
 }
 
-// MSG_MORE (send(2)): the head waits for the file, in whose first segment it goes.
+// MSG_MORE (send(2)): the head waits for the file's bytes and is sent in the same segment as the
+// first of them.
 ssize_t send_head(const Fd& socket, std::span<const iovec> parts) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(parts.data());

@@ -12,37 +12,37 @@
 
 namespace web {
 
-/// Waits for many descriptors at once, level-triggered: epoll(7) or kqueue(2). A descriptor that
-/// is closed leaves by itself. Belongs to one thread.
+/// Waits for many descriptors at once, level-triggered: epoll(7) or kqueue(2). A closed descriptor
+/// is removed automatically. Belongs to one thread.
 class Poller {
 public:
-    /// The most descriptors that one wait() reports.
+    /// The maximum number of descriptors that one wait() reports.
     static constexpr std::size_t batch = 256;
 
-    /// So many changes between two waits need no memory.
+    /// Up to this many changes between two waits need no allocation.
     static constexpr std::size_t max_changes = 2 * batch;
 
-    /// Throws std::system_error if the kernel has no queue for us.
+    /// Throws std::system_error if the kernel cannot create the queue.
     Poller();
 
-    /// Whoever cannot be watched is told by failed().
+    /// If the descriptor cannot be watched, failed() reports it.
     void add(int fd, Interest interest);
 
-    /// From the other interest to this one; fails as above.
+    /// Switches from the other interest to this one. Failures are reported as for add().
     void change(int fd, Interest interest);
 
     void remove(int fd, Interest interest);
 
-    /// The descriptors that are ready, or failed: receiving or sending will tell. None if the time
-    /// ran out or a signal came. Valid until the next call.
+    /// The descriptors that are ready or have failed; the next receive or send shows which. Empty
+    /// after the timeout or a signal. Valid until the next call.
     std::span<const int> wait(std::chrono::milliseconds timeout);
 
-    /// The descriptors that the kernel had no memory to watch, since the last wait() began. Nothing
-    /// will be heard of them. Valid until the next wait().
+    /// The descriptors that the kernel had no memory to watch since the last wait() began. wait()
+    /// will never report them. Valid until the next wait().
     std::span<const int> failed() const { return failed_; }
 
 private:
-    /// What the kernel is told with the next wait(): with epoll(7) there is nothing.
+    /// A change that the next wait() passes to the kernel. epoll(7) needs none.
     struct Change {
         int fd;
         Interest interest;

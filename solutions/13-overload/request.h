@@ -10,14 +10,14 @@ enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, 
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 
-/// One request's head, as the application sees it. Its views are of the connection's buffers.
+/// One request's head, as passed to the application. Its views point into the connection's buffers.
 struct Request {
     std::string_view path;
     std::string_view query;
-    /// The field lines as they came, each with its CRLF. Whoever needs one looks for it: storing
-    /// them all would cost every request something.
+    /// The field lines as received, each with its CRLF. Code that needs a field searches for it,
+    /// because storing all of them would slow every request.
     std::string_view fields;
-    std::size_t content_length = 0;  // of a chunked body nobody knows it
+    std::size_t content_length = 0;  // unknown for a chunked body
     Method method = Method::unknown;
     Version version = Version::unknown;
     bool expects_continue = false;
@@ -26,7 +26,7 @@ struct Request {
 
     bool has_body() const { return chunked || content_length > 0; }
 
-    /// Ready for the next request.
+    /// Prepares for the next request.
     void reset() {
         method = Method::unknown;
         query = {};

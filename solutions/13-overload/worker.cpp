@@ -9,13 +9,13 @@
 namespace web {
 namespace {
 
-// How often the loop looks at the clock and at the flag that stops it when no client has news.
+// How often the loop checks the clock and the stop flag when no client is ready.
 constexpr std::chrono::milliseconds tick{200};
 
-// After so many the loop goes back to the clients it has.
+// After accepting this many clients in a row, the loop serves the existing ones.
 constexpr int accept_batch = 64;
 
-// So much of a file in one call; then others have their turn.
+// The maximum number of bytes of a file in one call, so that other clients are served in between.
 constexpr std::size_t file_piece = 1024 * 1024;
 
 std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output) {
@@ -27,8 +27,8 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-// Receives once, if that is wanted, and sends what there is. What memory runs out for costs this
-// client only: there is something else to send.
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
@@ -51,31 +51,31 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return std::unexpected(IoError::wants_send);
 }
 
-// Each thread's own, to ask when memory runs out.
+// The current thread's handler, asked to free memory when it runs out.
 thread_local Handler* cache_owner = nullptr;
 
-// operator new calls it before it throws, and tries again when it returns.
+// operator new calls this before it throws, and tries again when it returns.
 void release_memory() {
     if (!cache_owner || !cache_owner->release_caches()) throw std::bad_alloc();
     purge_free_memory();
 }
 
-// Three calls in all, with accept(2) and close(2), and nothing of it is kept. Who has sent
-// something already may find a reset behind the answer.
+// Three calls in all, with accept(2) and close(2), and nothing is kept. A client that has already
+// sent something may see a reset after the answer.
 void reject(const Fd& socket) {
     constexpr std::string_view text = service_unavailable;
     const iovec answer{const_cast<char*>(text.data()), text.size()};
     static_cast<void>(send(socket, {&answer, 1}));
 }
 
-// Answers to pipelined requests are one, however many are appended to it.
+// Answers to pipelined requests count as one transfer, however many are appended.
 bool is_same_transfer(const ConnectionState& before, const ConnectionState& now) {
     if (now.waiting == Waiting::request || now.waiting != before.waiting) return false;
     return now.waiting == Waiting::writable ||
            (now.waiting == Waiting::body && now.bodies == before.bodies);
 }
 
-// Nothing is lost when the server is stopped now.
+// Whether the client can be closed without losing an answer when the server stops.
 bool is_answered(const ConnectionState& state) {
     return state.waiting == Waiting::request || state.waiting == Waiting::peer_close;
 }
@@ -133,15 +133,16 @@ void Worker::run_once() {
         close_overdue();
         purge_free_memory();
     }
-    // Not before: a descriptor closed within the batch could be reused within the batch.
+    // Close dropped clients only now: a descriptor closed within the batch could be reused within
+    // it.
     if (!closed_.empty()) {
         closed_.clear();
         resume_accepting();
     }
 }
 
-// The time of day is asked for once a second. In between, the loop's own clock tells when it is
-// due.
+// The time of day is read once a second. In between, the loop's own clock shows when the next
+// update is due.
 void Worker::update_date() {
     using namespace std::chrono;
     const auto time = system_clock::now();
@@ -151,7 +152,7 @@ void Worker::update_date() {
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
-// A client that there is no memory for is closed again, and others wait.
+// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
 void Worker::accept_clients() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto accepted = accept_client(listener_);
@@ -173,7 +174,7 @@ void Worker::add_client(Accepted accepted) {
     const int fd = accepted.socket.number();
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
-    closed_.reserve(clients_.capacity());  // who is dropped must not need memory
+    closed_.reserve(clients_.capacity());  // dropping a client must not allocate
     eviction_candidates_.reserve(clients_.capacity());
     clients_[index] = std::make_unique<Client>(std::move(*slot), std::move(accepted.socket),
                                                Connection(*handler_, pool_, common_headers_));
@@ -182,8 +183,8 @@ void Worker::add_client(Accepted accepted) {
     poller_.add(fd, Interest::receive);
 }
 
-// accept(2): without descriptors the listener stays ready, and the loop would spin. It is watched
-// again when a client has gone, or at the next sweep.
+// accept(2): without free descriptors the listener stays ready, and the loop would spin. The
+// listener is watched again when a client has disconnected, or at the next sweep.
 void Worker::pause_accepting() {
     poller_.remove(listener_.number(), Interest::receive);
     accepting_ = false;
@@ -195,7 +196,8 @@ void Worker::resume_accepting() {
     poller_.add(listener_.number(), Interest::receive);
 }
 
-// Who is not watched would wait for ever. For the listener the next sweep asks again.
+// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
+// the next sweep.
 void Worker::on_watch_failed(int fd) {
     if (fd == listener_.number()) {
         accepting_ = false;
@@ -219,27 +221,27 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
         half_close(client.socket);
     const ConnectionState before = std::exchange(client.state, state);
     if (is_same_transfer(before, state) && state.moved - before.moved < limits_.min_progress()) {
-        client.state.moved = before.moved;  // until it is enough
+        client.state.moved = before.moved;  // so that bytes accumulate until they are enough
         return;
     }
     client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
-// The kernel is told only when that has changed.
+// Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
     poller_.change(client.socket.number(), interest);
 }
 
-// Its buffers are for others at once.
+// Its buffers are available to others at once.
 void Worker::close_client(Client& client) {
     client.connection.release_buffers();
     closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
 
-// Before there is nothing for whoever asks next, those go who hold something and have made no
-// progress for longest.
+// Drops the clients that hold buffers and have made no progress for longest, before the pool is
+// empty.
 void Worker::evict_stalled() {
     eviction_candidates_.clear();
     for (const auto& client : clients_) {
@@ -271,7 +273,7 @@ void Worker::drain() {
         client->connection.close_after_next();
         if (is_answered(client->state)) close_client(*client);
     }
-    poller_.wait(tick.zero());  // to tell it what is left to tell, before their numbers are free
+    poller_.wait(tick.zero());  // to pass on pending changes before the descriptors are closed
     closed_.clear();
     const auto end = Clock::now() + limits_.stop;
     while (client_count_ > 0 && Clock::now() < end)

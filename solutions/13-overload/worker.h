@@ -15,36 +15,37 @@
 
 namespace web {
 
-/// What two threads must not write to in common (C++ has a name for it, but not on every system).
+/// The size of a cache line in bytes: two threads must not write to the same one. C++ has
+/// std::hardware_destructive_interference_size for this, but not on every system.
 #if defined(__APPLE__) && defined(__aarch64__)
 inline constexpr std::size_t cache_line = 128;
 #else
 inline constexpr std::size_t cache_line = 64;
 #endif
 
-/// How long a client may take over what it is waited for.
+/// How long a client may take for each thing the server waits for.
 struct Limits {
     std::chrono::seconds idle{60};      // between requests
-    std::chrono::seconds head{30};      // for all of it, however often a byte comes
-    std::chrono::seconds progress{10};  // for the least of a body, or of an answer, to move
-    std::chrono::seconds linger{2};     // to close its side, after its last answer
-    std::chrono::seconds stop{1};       // to take its answer while the server is being stopped
-    // So many bytes a second, and one that comes slower has made no progress.
+    std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
+    std::chrono::seconds progress{10};  // for a minimum amount of a body or an answer
+    std::chrono::seconds linger{2};     // to close its side after its last answer
+    std::chrono::seconds stop{1};       // to receive its answer while the server is being stopped
+    // Bytes a second. A slower transfer counts as no progress.
     std::uint32_t rate = 500;
 
     std::chrono::seconds timeout_for(Waiting waiting) const;
 
-    /// The least of a body or an answer that deserves a new deadline.
+    /// The minimum number of bytes of a body or an answer that earns a new deadline.
     std::uint64_t min_progress() const;
 };
 
-/// One event loop: its listener, its poller, its clients. Decides how many to accept at once, how
-/// long to wait for whom, and who goes when there is too little for all. Belongs to the thread that
-/// runs it.
+/// One event loop with its listener, poller and clients. Decides how many clients to accept at
+/// once, how long to wait for each, and which to drop when resources run short. Belongs to the
+/// thread that runs it.
 class alignas(cache_line) Worker {
 public:
-    /// Throws std::system_error. `admission` and `stopping` must outlive the worker. So many bytes
-    /// of `buffers` its clients may hold at a time.
+    /// Throws std::system_error. `admission` and `stopping` must outlive the worker. Its clients
+    /// may hold at most `buffers` bytes of buffers.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
            ConnectionLimiter& limiter, const std::atomic<bool>& stopping);
 
@@ -60,7 +61,7 @@ private:
         Connection connection;
         ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
-        Clock::time_point deadline{};           // of what the connection wants
+        Clock::time_point deadline{};           // the deadline for what the connection wants
     };
 
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
@@ -88,10 +89,10 @@ private:
     Poller poller_;
     BufferPool pool_;
     CommonHeaders common_headers_;
-    std::vector<std::unique_ptr<Client>> clients_;  // by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // closed after the batch
+    std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
+    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
     std::vector<Client*>
-        eviction_candidates_;  // of evict_stalled(), which has no memory to ask for
+        eviction_candidates_;  // reserved for evict_stalled(), which must not allocate
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_date_;

@@ -8,27 +8,27 @@
 
 namespace web {
 
-/// How a body is coded (RFC 9110 §8.4.1), in the order in which we would rather send them.
+/// Content codings (RFC 9110 §8.4.1), in our order of preference.
 enum class Coding : std::uint8_t { br, zstd, gzip, identity };
 
 inline constexpr std::size_t coding_count = 4;
-/// Bytes of the longest suffix.
+/// Length of the longest suffix in bytes.
 inline constexpr std::size_t max_coding_suffix = 4;
 
-/// As Content-Encoding names it.
+/// The coding's name in Content-Encoding.
 std::string_view coding_name(Coding coding);
 
-/// What a file's name has behind it when its bytes are coded so: ".gz"; nothing for identity.
+/// The suffix of the name of a file with this coding, such as ".gz"; empty for identity.
 std::string_view coding_suffix(Coding coding);
 
-/// Which codings a client takes, and how gladly (RFC 9110 §12.5.3). Without an Accept-Encoding
-/// field it gets the plain form.
+/// The codings that a client accepts, and their weights (RFC 9110 §12.5.3). Without an
+/// Accept-Encoding field the client gets the plain form.
 class AcceptedCodings {
 public:
-    /// One field line's value: the lists of several lines are one list.
+    /// Adds the value of one field line. The lists of several lines form one list.
     void add(std::string_view value);
 
-    /// The coded forms that this client would rather have than the plain one, best first.
+    /// The coded forms that this client accepts and does not rank below the plain one, best first.
     std::span<const Coding> preferred();
 
 private:
@@ -38,7 +38,7 @@ private:
     std::uint16_t weight_of(Coding coding) const;
 
     std::array<std::uint16_t, coding_count> weights_{unsaid, unsaid, unsaid,
-                                                     unsaid};  // thousandths
+                                                     unsaid};  // in thousandths
     std::uint16_t others_ = unsaid;                            // of `*`
     std::array<Coding, coding_count> preferred_{};
 };

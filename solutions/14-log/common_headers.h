@@ -7,24 +7,25 @@
 
 namespace web {
 
-/// Writes over an IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT", wherever it stands.
+/// Overwrites an IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT", at `out`.
 void write_date(char* out, std::chrono::sys_seconds when);
 
-/// How answers begin: the line of a 200, then the fields that all of them have, the time among them
-/// (RFC 9110 §6.6.1). Belongs to one thread, which sets it once a second: an answer only copies it.
+/// How answers begin: the status line of a 200, then the fields common to all answers, including
+/// Date (RFC 9110 §6.6.1). Belongs to one thread, which updates it once a second, so an answer only
+/// copies it.
 class CommonHeaders {
 public:
     void set_date(std::chrono::sys_seconds now);
 
     std::chrono::sys_seconds date() const { return date_; }
 
-    /// Up to the media type.
+    /// Ends where the media type has to be appended.
     std::string_view of_ok() const { return {text_, sizeof text_ - 1}; }
 
     /// The same without the status line.
     std::string_view fields() const { return of_ok().substr(status_line(Status::ok).size()); }
 
-    /// The same of an answer without content.
+    /// The same for an answer without content.
     std::string_view fields_of_nothing() const {
         constexpr std::string_view of_content = "Content-Type: ";
         return fields().substr(0, fields().size() - of_content.size());

@@ -6,7 +6,7 @@
 namespace web {
 namespace {
 
-// What is sent, what was sent before 1995, and what asctime(3) writes.
+// The form sent today, the one used before 1995, and that of asctime(3).
 constexpr const char* forms[] = {
     "%a, %d %b %Y %H:%M:%S GMT",
     "%A, %d-%b-%y %H:%M:%S GMT",
@@ -15,14 +15,14 @@ constexpr const char* forms[] = {
 
 using Text = std::array<char, sizeof "Wednesday, 06-Nov-94 08:49:37 GMT">;
 
-// strptime(3) takes more than the RFC does, so what was read must be written the same. Two digits
-// of a year it takes for 1969 to 2068: none is more than fifty years ahead. The names are English
-// ones: nobody calls setlocale(3) here.
+// strptime(3) accepts more than the RFC does, so the result is formatted again and must give the
+// same text. It maps two-digit years to 1969 to 2068, so none is more than fifty years in the
+// future. The names are English, because the program never calls setlocale(3).
 std::optional<std::chrono::sys_seconds> parse_as(const char* form, const Text& text) {
     std::tm utc{};
     const char* const end = ::strptime(text.data(), form, &utc);
     if (end == nullptr || *end != '\0') return {};
-    const std::time_t seconds = ::timegm(&utc);  // which sets the day of the week, too
+    const std::time_t seconds = ::timegm(&utc);  // also sets the day of the week
     Text written{};
     std::strftime(written.data(), written.size(), form, &utc);
     if (written != text) return {};

@@ -8,7 +8,7 @@ namespace web {
 namespace {
 
 Fd open_segment(int directory, std::string_view segment, int flags) {
-    std::array<char, 256> name;  // more than any file system allows
+    std::array<char, 256> name;  // longer than any file system allows
     if (segment.size() >= name.size()) {
         errno = ENAMETOOLONG;
         return Fd();
@@ -19,7 +19,8 @@ Fd open_segment(int directory, std::string_view segment, int flags) {
 
 }  // namespace
 
-// Of a name with slashes O_NOFOLLOW looks at the last link only (open(2)): so no slash is left.
+// For a name with slashes O_NOFOLLOW only checks the last part (open(2)), so each segment is opened
+// separately.
 Fd walk_beneath(const Fd& root, const char* name) {
     std::string_view rest = name;
     Fd directory;

@@ -39,7 +39,7 @@ Log::Log(const LogOptions& options, std::atomic<bool>& reopening)
                                 options.error + ": the same file");
 }
 
-// A line whose end could not be written is none.
+// A line whose end could not be written counts as lost.
 Log::~Log() {
     if (access_ && !access_->finish_line()) ++lost_;
     report_lost_lines();
@@ -68,7 +68,7 @@ void Log::write(LogLevel level, std::string_view message) {
     write_line(level, message);
 }
 
-// Nothing else is ordered by it: whoever stored it renamed the files before.
+// Relaxed: no other memory is ordered by the flag. The files were renamed before it was set.
 void Log::reopen_if_asked() {
     if (!reopening_.load(std::memory_order_relaxed)) return;
     const std::lock_guard lock(mutex_);
@@ -78,7 +78,7 @@ void Log::reopen_if_asked() {
     write_line(LogLevel::info, "the log files are open again");
 }
 
-// A disk that is full may be so until the old file is closed: its last line is not waited for.
+// A full disk may stay full until the old file is closed, so don't wait for its last line.
 void Log::reopen_access_log() {
     const bool is_torn = !access_->finish_line();
     if (!access_->reopen()) {
@@ -89,7 +89,7 @@ void Log::reopen_access_log() {
     }
 }
 
-// Without memory for anything: it may have run out.
+// Doesn't allocate, because memory may have run out.
 void Log::write_line(LogLevel level, std::string_view message) {
     if (level > level_) return;
     LogTime time;

@@ -29,26 +29,28 @@ struct LogOptions {
     std::size_t max_size = 0;  // see LogFile
 };
 
-/// The files of both logs. All threads share it: a mutex is taken for each write, that is for some
-/// hundred lines of the access log, or for one message of the error log.
+/// The files of both logs. Shared by all threads. A mutex is taken for each write, which covers
+/// some hundred lines of the access log or one message of the error log.
 class Log {
 public:
     /// Throws std::system_error naming the option whose file cannot be opened, and
-    /// std::invalid_argument if both would write to one, which neither could rename. `reopening` is
-    /// set when the files have been renamed by somebody else; it must outlive the log.
+    /// std::invalid_argument if both logs would write to one file, because neither could then
+    /// rename it. `reopening` is set when the files have been renamed externally; it must outlive
+    /// the log.
     Log(const LogOptions& options, std::atomic<bool>& reopening);
 
-    /// Tells how many lines were lost.
+    /// Logs how many lines were lost.
     ~Log();
 
     bool has_access_log() const { return access_.has_value(); }
     LogFormat format() const { return format_; }
 
-    /// Appends to the access log; see LogFile::append(). So many lines were `lost` before.
+    /// Appends to the access log; see LogFile::append(). `lost` is the number of lines lost before
+    /// these.
     std::size_t append(std::string_view lines, std::size_t lost);
 
-    /// One line of the error log, if its level is asked for. If that takes nothing, standard error
-    /// may.
+    /// Writes one line to the error log if its level is enabled. If that fails, tries standard
+    /// error.
     void write(LogLevel level, std::string_view message);
 
     /// To be called about once a second.
@@ -63,7 +65,7 @@ private:
     const LogFormat format_;
     const LogLevel level_;
     std::atomic<bool>& reopening_;
-    std::mutex mutex_;  // guards what follows
+    std::mutex mutex_;  // protects the members below
     std::optional<LogFile> access_;
     std::optional<LogFile> error_;
     LogFile standard_error_{STDERR_FILENO};
@@ -72,7 +74,7 @@ private:
     bool rotation_failing_ = false;
 };
 
-/// The access log, as one worker has it. Belongs to its thread.
+/// One worker's part of the access log. Belongs to its thread.
 class AccessLog {
 public:
     using Clock = std::chrono::steady_clock;
@@ -84,22 +86,23 @@ public:
         return std::make_unique<ClientLog>(lines_, address);
     }
 
-    /// A client that is not served at all.
+    /// Logs a client that was rejected.
     void rejected(std::span<const std::uint8_t, 16> address, Status status) {
         ClientLog(lines_, address).add({}, std::to_underlying(status), 0);
     }
 
     void on_new_second(std::chrono::sys_seconds second) { lines_.set_time(second); }
 
-    /// Whether there is enough for a write. Who took nothing is not asked again at once.
+    /// Returns whether there is enough for a write. After a failed write it waits before the next
+    /// attempt.
     bool is_due(Clock::time_point now) const {
         return lines_.view().size() >= LogLines::enough && now >= next_try_;
     }
 
-    /// Writes what there is. What cannot be written waits, as long as there is room for it.
+    /// Writes the waiting lines. What cannot be written is kept as long as there is space for it.
     void write(Clock::time_point now);
 
-    /// The same for the last time: what cannot be written is lost.
+    /// The last write. Lines that cannot be written are lost.
     void end();
 
 private:

@@ -10,7 +10,7 @@
 namespace web {
 namespace {
 
-/// What stands before each part of a line.
+/// The text before each part of a line.
 struct Words {
     std::string_view address;
     std::string_view time;
@@ -20,7 +20,7 @@ struct Words {
     std::string_view referer;
     std::string_view user_agent;
     std::string_view end;
-    std::string_view no_text;  // instead of one
+    std::string_view no_text;  // written for a missing text
     std::string_view no_number;
     std::string_view escape;  // before the two hexadecimal digits of a byte
 };
@@ -72,7 +72,7 @@ bool is_plain(char c) {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/// Not zero if one of eight bytes is not plain.
+/// Non-zero if one of the eight bytes needs escaping.
 std::uint64_t find_special(const char* eight_bytes) {
     constexpr std::uint64_t ones = 0x0101010101010101;
     std::uint64_t word;
@@ -85,7 +85,8 @@ std::uint64_t find_special(const char* eight_bytes) {
     return (word | controls | equals('"') | equals('\\') | equals(0x7f)) & (ones * 0x80);
 }
 
-// Eight bytes a step, the last step where the text ends: nearly always there is nothing to escape.
+// Eight bytes at a time, with the last step aligned to the end of the text. There is hardly ever
+// anything to escape.
 bool is_plain(std::string_view text) {
     constexpr std::size_t step = 8;
     if (text.size() < step) {
@@ -123,7 +124,7 @@ char* put_text(char* out, std::string_view text, const Words& words) {
     return out;
 }
 
-// The words are known where this is compiled, so each is a store or two, and no call.
+// The texts are compile-time constants, so each becomes a store or two instead of a call.
 template <const Words& before>
 char* put_line(char* out, std::string_view time, const LogEntry& entry) {
     out = put(put(out, before.address), entry.address);
@@ -137,7 +138,7 @@ char* put_line(char* out, std::string_view time, const LogEntry& entry) {
     return put(out, before.end);
 }
 
-// RFC 9112 §2.2: an empty line may come before it.
+// RFC 9112 §2.2: an empty line may precede the request line.
 std::string_view first_line(std::string_view head) {
     if (head.starts_with("\r\n")) head.remove_prefix(2);
     head = head.substr(0, LoggedHead::max_line + 2);
@@ -149,7 +150,7 @@ std::string_view first_line(std::string_view head) {
 constexpr std::string_view referer = "referer";
 constexpr std::string_view user_agent = "user-agent";
 
-// Nearly every line has none of these names: the colon tells, before a letter is compared.
+// Hardly any line has one of these names, so check the colon before comparing letters.
 bool has_name(std::string_view line, std::string_view name) {
     return line.size() > name.size() && line[name.size()] == ':' &&
            same_name(line.substr(0, name.size()), name);
@@ -182,7 +183,7 @@ LoggedHead logged_head(std::string_view head, std::string_view fields) {
     return found;
 }
 
-// The names of months are English ones: nobody calls setlocale(3) here.
+// The names of months are English because the program never calls setlocale(3).
 void LogTime::set(LogFormat format, std::chrono::sys_seconds second) {
     const bool is_json = format == LogFormat::json;
     const std::time_t time = std::chrono::system_clock::to_time_t(second);

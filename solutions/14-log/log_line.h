@@ -8,14 +8,14 @@
 
 namespace web {
 
-/// How a line looks: as Apache and nginx write it ("combined"), or as one object of JSON.
+/// The format of a line: that of Apache and nginx ("combined"), or one JSON object.
 enum class LogFormat : std::uint8_t { combined, json };
 
 enum class LogLevel : std::uint8_t { error, warn, info };
 
-/// What a line tells of a request's head. Empty is what is not there, or not known.
+/// What is logged of a request's head. Empty if missing or unknown.
 struct LoggedHead {
-    /// What is longer is cut: nobody may fill a disk much faster than he sends.
+    /// Longer texts are cut, so that a client can't fill the disk much faster than it sends.
     static constexpr std::size_t max_line = 2048;
     static constexpr std::size_t max_field = 1024;
     static constexpr std::size_t max_size = max_line + 2 * max_field;
@@ -25,11 +25,11 @@ struct LoggedHead {
     std::string_view user_agent;
 };
 
-/// The same of a head, or of what has come of it; `fields` are the field lines that a parser
-/// accepted. Views of both.
+/// Extracts these from a head, or from the part received so far. `fields` are the field lines that
+/// a parser accepted. The results are views of both arguments.
 LoggedHead logged_head(std::string_view head, std::string_view fields = "");
 
-/// What a line of the access log tells.
+/// The contents of a line in the access log.
 struct LogEntry {
     std::string_view address;
     LoggedHead head;
@@ -37,7 +37,7 @@ struct LogEntry {
     std::size_t bytes = 0;  // of the answer's body
 };
 
-/// A second, as lines tell it. Made once; a line only copies it.
+/// A second, formatted for log lines. Formatted once, then only copied.
 class LogTime {
 public:
     void set(LogFormat format, std::chrono::sys_seconds second);
@@ -49,14 +49,14 @@ private:
     std::size_t size_ = 0;
 };
 
-/// The most bytes of a line: six for a byte that is escaped, and the rest.
+/// The maximum length of a line in bytes: six for each escaped byte, plus the fixed parts.
 inline constexpr std::size_t max_log_line = 6 * LoggedHead::max_size + 512;
 
-/// Writes a line with its line feed and returns where it ends. It is one line whatever bytes came:
-/// control characters, quotes, backslashes and what is not ASCII are escaped.
+/// Writes a line with its line feed and returns its end. Control characters, quotes, backslashes
+/// and non-ASCII bytes are escaped, so it is always a single line.
 char* format_line(char* out, LogFormat format, std::string_view time, const LogEntry& entry);
 
-/// The same of the error log. `message` is cut if it is longer than a field may be.
+/// The same for the error log. `message` is cut if it is longer than a field may be.
 char* format_message(char* out, LogFormat format, std::string_view time, LogLevel level,
                      std::string_view message);
 

@@ -60,7 +60,8 @@ constexpr const char* usage =
     "                   again by their names\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -68,8 +69,8 @@ extern "C" void request_stop(int) {
     stopping.store(true, std::memory_order_relaxed);
 }
 
-// Set by the signal handler when somebody has renamed the log files, taken by a loop that sweeps.
-// It orders nothing else.
+// Set by the signal handler after the log files were renamed, cleared by an event loop that sweeps.
+// Orders no other memory.
 std::atomic<bool> reopening = false;
 
 extern "C" void request_reopening(int) {
@@ -82,11 +83,11 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
-// Without a log SIGHUP is what it was. A log that may not grow is an error of write(2), not our
-// end.
+// Without a log, SIGHUP keeps its default action. SIGXFSZ is ignored, so that a log at its size
+// limit is an error of write(2) and doesn't end the process.
 void handle_log_signals() {
     struct sigaction reopen{};
     reopen.sa_handler = request_reopening;
@@ -123,7 +124,7 @@ web::Limits parse_limits(const char* text, std::uint32_t rate) {
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop), rate};
 }
 
-/// Of very many threads each has enough, if nothing else was asked for.
+/// With very many threads the default is raised so that each has enough, unless a value was given.
 void set_buffers(web::ServerOptions& server, std::optional<std::size_t> asked) {
     constexpr std::size_t min = web::BufferPool::min_bound;
     server.buffers = asked.value_or(std::max(server.buffers, server.threads * min));
@@ -163,7 +164,7 @@ struct Options {
     web::LogOptions log;
 };
 
-// A worker's share. Most descriptors are for clients.
+// One worker's share. Most descriptors are reserved for clients.
 web::CacheBounds cache_bounds(const Options& options) {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -192,7 +193,7 @@ constexpr option known[] = {
     {},
 };
 
-/// False if it is none of the log's.
+/// False if the option is not one of the log's.
 bool set_log_option(int found, web::LogOptions& log) {
     switch (found) {
         case 'o': log.access = parse_file("--access-log", optarg); return true;
@@ -204,7 +205,7 @@ bool set_log_option(int found, web::LogOptions& log) {
     }
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<Options> parse_options(int argc, char** argv) {
     Options options;
     auto& [server, root, cache, log] = options;

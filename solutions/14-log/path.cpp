@@ -11,7 +11,8 @@ std::unexpected<Status> reject(Status status) {
     return std::unexpected(status);
 }
 
-/// Takes one byte off the front; nothing if it is a percent sign without two digits.
+/// Removes one byte, decoded, from the front and returns it; nothing if it is a percent sign
+/// without two digits.
 std::optional<char> take_byte(std::string_view& text) {
     const char first = text.front();
     text.remove_prefix(1);
@@ -24,13 +25,13 @@ std::optional<char> take_byte(std::string_view& text) {
     return static_cast<char>(byte);
 }
 
-// No name has them that is meant to be asked for; NUL would end it for the kernel.
+// No public file has control characters in its name, and a NUL would end the name for the kernel.
 bool is_control(char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 0x20 || byte == 0x7f;
 }
 
-/// Decoded to `out`. It is never longer than it was.
+/// Decodes the segment to `out`. The result is never longer than the segment.
 std::expected<std::string_view, Status> decode(std::string_view segment, char* out) {
     const char* const begin = out;
     while (!segment.empty()) {
@@ -41,7 +42,8 @@ std::expected<std::string_view, Status> decode(std::string_view segment, char* o
     return std::string_view(begin, out);
 }
 
-// Where a slash was encoded, whoever looks at the path before us may not have seen the way up.
+// A proxy in front of us may not decode an encoded slash, and would then not see the `..` next to
+// it.
 bool hides_way_up(std::string_view segment) {
     while (true) {
         const std::size_t slash = std::min(segment.find('/'), segment.size());
@@ -51,12 +53,12 @@ bool hides_way_up(std::string_view segment) {
     }
 }
 
-// Dotfiles are not for everybody, and a name with a slash in it is no file's.
+// Dotfiles are not public, and no file's name contains a slash.
 bool is_hidden(std::string_view segment) {
     return segment.starts_with('.') || segment.contains('/');
 }
 
-/// How long the name is without its last segment. It ends with a slash, and then again.
+/// The length of the name without its last segment. The name ends with a slash, before and after.
 std::size_t without_last(std::string_view name) {
     name.remove_suffix(1);
     return name.rfind('/') + 1;

@@ -22,7 +22,7 @@ struct ServerOptions {
     unsigned threads = usable_cores();
     Limits limits;
     ConnectionLimiter::Bounds limiter;
-    std::size_t buffers = 64 * 1024 * 1024;  // bytes that all clients' may take together
+    std::size_t buffers = 64 * 1024 * 1024;  // bytes, for the buffers of all clients together
 };
 
 /// A worker for each thread, the calling one among them. They share nothing but the flag that stops

@@ -4,18 +4,18 @@
 
 namespace web {
 
-/// What something that SIEVE may throw out has besides.
+/// The base of nodes that SIEVE manages.
 template <typename Node>
 struct SieveLinks {
     Node* newer = nullptr;
     Node* older = nullptr;
-    bool visited = false;  // since it came, or since the hand passed: set this on every hit
+    bool visited = false;  // since it was added or the hand passed; set it on every hit
 };
 
-/// Who goes when there is no more room (SIEVE: Zhang and others, NSDI 2024): a queue in the order
-/// of arrival, and a hand that moves from the oldest to the newest. It spares once who was asked
-/// for again, and throws out the first who was not. A hit moves nothing. Owns none of the nodes,
-/// whose base is SieveLinks.
+/// Chooses the node to evict when there is no more space (SIEVE: Zhang and others, NSDI 2024): a
+/// queue in order of arrival, and a hand that moves from the oldest node to the newest. The hand
+/// spares a node once if it was requested again, and evicts the first that was not. A hit moves
+/// nothing. Does not own the nodes, which derive from SieveLinks.
 template <typename Node>
 class Sieve {
 public:
@@ -31,7 +31,7 @@ public:
         (node.older ? node.older->newer : oldest_) = node.newer;
     }
 
-    /// Who is to be removed next. There must be somebody.
+    /// The node to remove next. There must be at least one.
     Node& victim() {
         if (!hand_) hand_ = oldest_;
         while (std::exchange(hand_->visited, false))
@@ -42,7 +42,7 @@ public:
 private:
     Node* newest_ = nullptr;
     Node* oldest_ = nullptr;
-    Node* hand_ = nullptr;  // null: at the oldest
+    Node* hand_ = nullptr;  // null means the oldest
 };
 
 }  // namespace web

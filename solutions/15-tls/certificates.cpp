@@ -13,14 +13,14 @@
 namespace web {
 namespace {
 
-/// The file of an option is of no use.
+/// Throws, because the file of an option can't be used.
 [[noreturn]] void refuse(const std::string& option, const std::string& file,
                          const std::string& why) {
     ERR_clear_error();
     throw std::invalid_argument(option + " " + file + ": " + why);
 }
 
-// Of several the first is the cause.
+// The first of several errors is the cause.
 std::string reason() {
     const unsigned long error = ERR_peek_error();
     if (ERR_SYSTEM_ERROR(error)) return std::generic_category().message(ERR_GET_REASON(error));
@@ -28,7 +28,7 @@ std::string reason() {
     return text ? text : "cannot be read";
 }
 
-// Nobody sits there who could be asked for a pass phrase.
+// A server has nobody to ask for a pass phrase, so it only notes that one was needed.
 int record_passphrase_request(char*, int, int, void* asked) {
     *static_cast<bool*>(asked) = true;
     return -1;
@@ -58,7 +58,7 @@ void use_key(SSL_CTX* context, const TlsOptions::Identity& identity) {
     refuse("--key", identity.key, other ? "is not the key of --cert " + identity.cert : reason());
 }
 
-// RFC 7301 §3.2: who offers protocols, and none that we speak, is told so.
+// RFC 7301 §3.2: a client that offers only protocols that we don't speak gets an alert.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size,
                     const unsigned char* offered, unsigned offered_size, void*) {
     constexpr std::string_view ours = "\x08http/1.1\x08http/1.0";
@@ -68,8 +68,8 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size,
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// The server chooses: of ciphers that are all good the one that costs least. Who has no
-// instructions for AES says so by naming ChaCha20 first.
+// The server chooses the cheapest cipher, since all of them are secure. A client without AES
+// instructions shows that by listing ChaCha20 first.
 void set_protocols(SSL_CTX* context) {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
@@ -103,13 +103,14 @@ Certificates::Context Certificates::make_context(TicketKeys& ticket_keys) {
     if (!context) throw std::bad_alloc();
     set_protocols(context.get());
     SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
-    SSL_CTX_set_read_ahead(context.get(), 1);  // head and rest of a record in one read
+    SSL_CTX_set_read_ahead(context.get(), 1);  // reads header and body of a record at once
     SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
     ticket_keys.use_for(context.get());
     return context;
 }
 
-// RFC 6066 §3: a name that nobody here has is no reason to end; the client sees whom it has met.
+// RFC 6066 §3: an unknown host name is no reason to close. The client sees the certificate and
+// decides.
 int Certificates::choose(SSL* ssl, int*, void* certificates) {
     const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     if (!name) return SSL_TLSEXT_ERR_NOACK;

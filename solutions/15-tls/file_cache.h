@@ -14,43 +14,44 @@
 
 namespace web {
 
-/// How much a cache may hold.
+/// The limits of a cache.
 struct CacheBounds {
-    std::size_t bytes = 0;  // of names and contents
+    std::size_t bytes = 0;  // total of names and contents
     std::size_t descriptors = 0;
 };
 
-/// The files beneath one directory, looked at once a second and not once a request. What was found
-/// is kept as long as there is room: small files whole, large ones open, and that there is none.
-/// What changed a moment ago is not kept, for it may change again without another time. Belongs to
-/// one thread.
+/// The files beneath one directory, checked once per second instead of once per request. Lookups
+/// are cached while there is space: small files as bytes, large ones as open descriptors, and also
+/// the fact that a file is missing. A file changed a moment ago is not cached, because it may
+/// change again without a new modification time. Belongs to one thread.
 class FileCache {
 public:
     using Found = std::expected<OpenFile, FileError>;
 
-    /// Files of up to so many bytes are kept whole.
+    /// Files of up to this many bytes are kept in memory.
     static constexpr std::size_t max_in_memory = 64 * 1024;
 
-    /// Throws std::system_error naming --root.
+    /// Throws std::system_error, with --root in its message.
     FileCache(const std::string& root, const CacheBounds& bounds);
 
-    /// As Files::open(), or what that said within this second.
+    /// Like Files::open(), but may return a result from earlier in this second.
     Found open(const char* name);
 
     void on_new_second(std::chrono::sys_seconds now);
 
-    /// Forgets everything; who is being sent a file has it to the end. False if there was nothing.
+    /// Empties the cache; files being sent are still sent to the end. Returns false if the cache
+    /// was empty.
     bool release_caches();
 
 private:
     struct Entry : SieveLinks<Entry> {
         Found found = std::unexpected(FileError::missing);
-        std::uint64_t checked_in = 0;  // in which second
+        std::uint64_t checked_in = 0;  // the second of the last check
         std::size_t weight = 0;
         const std::string* name = nullptr;
     };
-    // A tree: whoever knows how a hash table hashes can fill one of its rows with names that are
-    // not there.
+    // A tree, because a client that knows the hash function of a hash table could fill one of its
+    // buckets with names of missing files.
     using Entries = std::map<std::string, Entry, std::less<>>;
 
     Found open_uncached(const char* name);
@@ -66,8 +67,8 @@ private:
     Entries entries_;
     Sieve<Entry> sieve_;
     std::size_t weight_ = 0;
-    std::uint64_t second_ = 0;         // counted, for the time of day may be set back
-    std::int64_t settled_before_ = 0;  // since 1970, in ns: what changed later may change again
+    std::uint64_t second_ = 0;         // a counter, because the time of day may be set back
+    std::int64_t settled_before_ = 0;  // ns since 1970; a file changed later may change again
 };
 
 }  // namespace web

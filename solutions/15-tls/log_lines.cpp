@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 12> ipv4_mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-/// A client that keeps more than that once its request is answered would keep it for nothing.
+/// A client that keeps a larger string after its request was answered would waste memory.
 constexpr std::size_t usual_head = 512;
 
 }  // namespace
@@ -44,7 +44,7 @@ void ClientLog::add(const LoggedHead& head, unsigned status, std::size_t bytes) 
     lines_->add({.address = address_.data(), .head = head, .status = status, .bytes = bytes});
 }
 
-// Without memory for it the line tells less.
+// Without memory the line simply contains less.
 void ClientLog::begin(const LoggedHead& head) try {
     status_ = 0;
     bytes_ = 0;
@@ -56,7 +56,7 @@ void ClientLog::begin(const LoggedHead& head) try {
     line_size_ = head.line.size();
     referer_size_ = head.referer.size();
 } catch (const std::bad_alloc&) {
-    // It has begun all the same.
+    // The request counts as begun all the same.
 }
 
 void ClientLog::end() {

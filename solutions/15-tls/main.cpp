@@ -68,7 +68,8 @@ constexpr const char* usage =
     "                   again it opens them (default 3600)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the loops that serve. It orders nothing else.
+// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
+// ordering is enough.
 std::atomic<bool> stopping = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
 
@@ -76,8 +77,8 @@ extern "C" void request_stop(int) {
     stopping.store(true, std::memory_order_relaxed);
 }
 
-// Set by the signal handler when somebody has renamed the log files, or replaced certificates;
-// taken by a loop that sweeps. They order nothing else.
+// Set by the signal handler after log files were renamed or certificates replaced, cleared by an
+// event loop that sweeps. They order no other memory.
 std::atomic<bool> reopening = false;
 std::atomic<bool> reloading = false;
 
@@ -92,11 +93,11 @@ void handle_signals() {
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
     ::sigaction(SIGTERM, &stop, nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // A client that hangs up is an error of send(2), not our end.
+    ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
-// Without files to read again SIGHUP is what it was. A log that may not grow is an error of
-// write(2), not our end.
+// Without files to reopen, SIGHUP keeps its default action. A log at its size limit is an error of
+// write(2) and doesn't end the process.
 void handle_file_signals() {
     struct sigaction reopen{};
     reopen.sa_handler = request_reopening;
@@ -133,7 +134,7 @@ web::Limits parse_limits(const char* text, std::uint32_t rate) {
     return {seconds(idle), seconds(head), seconds(progress), seconds(linger), seconds(stop), rate};
 }
 
-/// Of very many threads each has enough, if nothing else was asked for.
+/// With very many threads the default is raised so that each has enough, unless a value was given.
 void set_buffers(web::ServerOptions& server, std::optional<std::size_t> asked) {
     constexpr std::size_t min = web::BufferPool::min_bound;
     server.buffers = asked.value_or(std::max(server.buffers, server.threads * min));
@@ -174,7 +175,7 @@ struct Options {
     web::TlsOptions tls;
 };
 
-// A worker's share. Most descriptors are for clients.
+// One worker's share. Most descriptors are reserved for clients.
 web::CacheBounds cache_bounds(const Options& options) {
     rlimit descriptors{};
     ::getrlimit(RLIMIT_NOFILE, &descriptors);
@@ -206,7 +207,7 @@ constexpr option known[] = {
     {},
 };
 
-/// False if it is none of the log's.
+/// False if the option is not one of the log's.
 bool set_log_option(int found, web::LogOptions& log) {
     switch (found) {
         case 'o': log.access = parse_file("--access-log", optarg); return true;
@@ -218,13 +219,14 @@ bool set_log_option(int found, web::LogOptions& log) {
     }
 }
 
-/// The n-th key is that of the n-th certificate.
+/// The n-th key belongs to the n-th certificate.
 struct TlsFiles {
     std::vector<std::string> certs;
     std::vector<std::string> keys;
 };
 
-// RFC 8446 §4.6.1: no ticket is good for more than a week, and a key opens them for twice this.
+// RFC 8446 §4.6.1: a ticket is valid for at most a week, and a key opens tickets for twice its
+// lifetime.
 std::chrono::seconds parse_ticket_lifetime(const char* text) {
     const auto seconds = parse_number<std::uint32_t>("--ticket-lifetime", text, 1);
     if (seconds <= 7 * 24 * 60 * 60 / 2) return std::chrono::seconds(seconds);
@@ -232,7 +234,7 @@ std::chrono::seconds parse_ticket_lifetime(const char* text) {
                                 ": not a number in range");
 }
 
-/// False if it is none of TLS's.
+/// False if the option is not one of TLS's.
 bool set_tls_option(int found, web::TlsOptions& tls, TlsFiles& files) {
     switch (found) {
         case 'x': files.certs.push_back(parse_file("--cert", optarg)); return true;
@@ -250,7 +252,7 @@ void set_identities(web::TlsOptions& tls, const TlsFiles& files) {
         tls.identities.push_back({files.certs[i], files.keys[i]});
 }
 
-/// Nothing when only the usage was asked for.
+/// Returns nothing if only the usage was requested.
 std::optional<Options> parse_options(int argc, char** argv) {
     Options options;
     auto& [server, root, cache, log, tls] = options;

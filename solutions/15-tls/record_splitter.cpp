@@ -14,7 +14,7 @@ RecordSplitter::RecordSplitter(const Output& output, std::span<char> scratch, st
       window_(scratch.subspan(of_record)),
       left_(limit) {}
 
-// What lies in one place goes out from there, if it is a record's worth or all there is.
+// Contiguous bytes are sent without a copy if they fill a record or are all there is.
 std::string_view RecordSplitter::next() {
     const std::size_t limit = gathered_.size();
     std::string_view bytes = take(limit);
@@ -41,7 +41,7 @@ bool RecordSplitter::refill() {
     return left_ > 0 && (!run_.empty() || read_file());
 }
 
-// Once: there is room for all that is wanted of it.
+// Called once, because there is space for everything that will be sent of the file.
 bool RecordSplitter::read_file() {
     if (!file_) return false;
     const auto wanted = window_.first(std::min(file_->size, left_));

@@ -8,15 +8,16 @@
 
 namespace web {
 
-/// What is to be sent, in pieces that are worth a record each: parts that follow each other share
-/// one, and bytes of a file are read.
+/// Splits what is to be sent into pieces that are worth a record each: small parts share a record,
+/// and bytes of a file are read.
 class RecordSplitter {
 public:
-    /// A piece has at most `of_record` bytes, all together have `most`; `room` has both.
+    /// A piece has at most `of_record` bytes, all pieces together at most `most`. `room` must have
+    /// space for both.
     RecordSplitter(const Output& output, std::span<char> scratch, std::size_t of_record,
                    std::size_t limit);
 
-    /// Nothing at the end, or if the file has become too short. Valid until the next call.
+    /// Empty at the end, or if the file has become too short. Valid until the next call.
     std::string_view next();
 
 private:
@@ -24,12 +25,12 @@ private:
     bool read_file();
     std::string_view take(std::size_t limit);
 
-    std::span<const iovec> parts_;  // that are still to come
+    std::span<const iovec> parts_;  // the parts still to come
     const FileRange* file_;         // until it is read
     const std::span<char> gathered_;
     const std::span<char> window_;  // for bytes of the file
-    std::string_view run_;          // what comes next and lies in one place
-    std::size_t left_;              // of all together
+    std::string_view run_;          // the contiguous bytes that come next
+    std::size_t left_;              // bytes left of all parts together
 };
 
 }  // namespace web

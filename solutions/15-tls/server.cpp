@@ -10,7 +10,7 @@
 namespace web {
 namespace {
 
-/// Joins its threads when it goes, having stopped them if it goes by an exception.
+/// Joins its threads when destroyed. If that is due to an exception, it stops them first.
 class Threads {
 public:
     explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
@@ -36,7 +36,7 @@ Server::Server(const ServerOptions& options, const HandlerFactory& make_handler,
                std::atomic<bool>& stopping)
     : limiter_(options.limiter), stopping_(stopping) {
     std::vector<std::unique_ptr<Handler>> handlers(options.threads);
-    std::ranges::generate(handlers, make_handler);  // may fail, and no port is open yet
+    std::ranges::generate(handlers, make_handler);  // may throw, so it runs before a port is open
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(

@@ -43,7 +43,7 @@ TicketKeys::Key TicketKeys::random_key() {
     return key;
 }
 
-// A ticket is known for as long as some key may open it.
+// The session timeout is the time during which some key may open a ticket.
 void TicketKeys::use_for(SSL_CTX* context) {
     SSL_CTX_set_app_data(context, this);
     SSL_CTX_set_tlsext_ticket_key_evp_cb(context, callback);
@@ -51,7 +51,7 @@ void TicketKeys::use_for(SSL_CTX* context) {
     SSL_CTX_set_num_tickets(context, 1);
 }
 
-// After a time without clients both may be too old.
+// After a period without clients both keys may be too old.
 void TicketKeys::rotate() {
     const auto now = Clock::now();
     if (now < next_rotation_) return;
@@ -76,7 +76,8 @@ std::optional<TicketKeys::Key> TicketKeys::named(const unsigned char* name) {
     return std::nullopt;
 }
 
-// SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 is a key, 0 none that is known, -1 a failure.
+// SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1 means a key was found, 0 that none is known, -1 a
+// failure.
 int TicketKeys::callback(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
                          EVP_MAC_CTX* mac, int making) try {
     auto& keys = *static_cast<TicketKeys*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));

@@ -4,7 +4,8 @@
 
 namespace web {
 
-// Built without OpenSSL: there is no session, so nothing but what says so is ever called.
+// Built without OpenSSL. There are no sessions, so only the functions that report this are ever
+// called.
 
 class TicketKeys {};
 

@@ -27,7 +27,7 @@ TlsSession::TlsSession(std::shared_ptr<const Certificates> certificates, SpanBio
         ERR_clear_error();
         throw std::bad_alloc();
     }
-    BIO_up_ref(span_bio.bio());  // SSL_set_bio(3) takes one for both sides
+    BIO_up_ref(span_bio.bio());  // SSL_set_bio(3) takes one reference for both sides
     SSL_set_bio(ssl_, span_bio.bio(), span_bio.bio());
     SSL_set_accept_state(ssl_);
 }
@@ -36,7 +36,7 @@ TlsSession::~TlsSession() {
     SSL_free(ssl_);
 }
 
-// SSL_get_error(3) takes what somebody left in the thread's queue of errors for this session's.
+// SSL_get_error(3) would attribute errors left in the thread's queue to this session.
 std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
     const auto count = read_records(into);
     if (!open_) {
@@ -46,8 +46,8 @@ std::expected<std::size_t, IoError> TlsSession::read(std::span<char> into) {
     return count;
 }
 
-// OpenSSL keeps what it has of a record, so a record more than was received may be whole now. It
-// is asked until there is none: nothing on the socket would tell of one that is left.
+// OpenSSL keeps a partial record, so one more record than was received now may be complete. Read
+// until there is none, because no event on the socket would report one that is left.
 std::expected<std::size_t, IoError> TlsSession::read_records(std::span<char> into) {
     std::size_t received = 0;
     while (span_bio_.has_input() || SSL_has_pending(ssl_) == 1) {
@@ -89,7 +89,8 @@ void TlsSession::close() {
     ERR_clear_error();
 }
 
-// SSL_alloc_buffers(3): they come back with the next record. What has begun keeps them.
+// SSL_alloc_buffers(3): the buffers are allocated again with the next record. A partial record
+// keeps them.
 void TlsSession::release_idle_buffers() {
     SSL_free_buffers(ssl_);
 }

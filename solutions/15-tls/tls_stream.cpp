@@ -10,7 +10,7 @@
 namespace web {
 namespace {
 
-constexpr std::size_t max_alert = 128;  // a record of two bytes, in any version and cipher
+constexpr std::size_t max_alert = 128;  // an alert record (two bytes), in any version and cipher
 
 std::expected<std::size_t, IoError> send_bytes(const Fd& socket, std::string_view bytes) {
     const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
@@ -19,7 +19,7 @@ std::expected<std::size_t, IoError> send_bytes(const Fd& socket, std::string_vie
 
 }  // namespace
 
-// A socket that ends before TLS has was perhaps cut off by somebody else (RFC 8446 §6.1).
+// If the socket ends before TLS does, an attacker may have cut it off (RFC 8446 §6.1).
 std::expected<std::size_t, IoError> TlsStream::receive(const Fd& socket, std::span<char> into) {
     if (has_unsent()) {
         const auto sent = flush(socket);
@@ -42,7 +42,8 @@ std::expected<std::size_t, IoError> TlsStream::receive(const Fd& socket, std::sp
     return has_unsent() && !read ? std::unexpected(IoError::wants_send) : read;
 }
 
-// What is encrypted is told when the last of its records has gone; before, as far as it is sure.
+// Reports encrypted bytes as sent when the last of their records has been sent; until then, only as
+// many as are certain.
 std::expected<std::size_t, IoError> TlsStream::send(const Fd& socket, std::span<const iovec> bytes,
                                                     const FileRange* file) {
     idle_buffers_released_ = false;
@@ -55,8 +56,8 @@ std::expected<std::size_t, IoError> TlsStream::send(const Fd& socket, std::span<
     return reported;
 }
 
-// As much as the wire has room for. A file that ends too early ends the connection. Most answers
-// lie in one place and fit into one record: they need not be cut.
+// Encrypts as much as the wire has space for. A file that ends too early ends the connection. Most
+// answers are contiguous and fit into one record, so they need not be split.
 bool TlsStream::encrypt(const Output& output) {
     const auto& parts = output.bytes;
     if (parts.size() == 1 && !output.file && parts[0].iov_len <= SpanBio::max_record_text) {
@@ -74,7 +75,7 @@ bool TlsStream::encrypt(const Output& output) {
     return unreported_ > 0;
 }
 
-// The alert that says why goes out, if it can.
+// Sends the alert that gives the reason, if possible.
 std::expected<std::size_t, IoError> TlsStream::fail(const Fd& socket) {
     session_->fail();
     if (!has_unsent()) static_cast<void>(send_bytes(socket, span_bio_.output()));
@@ -82,7 +83,7 @@ std::expected<std::size_t, IoError> TlsStream::fail(const Fd& socket) {
     return std::unexpected(IoError::failed);
 }
 
-// How many bytes of records the socket took. The others wait.
+// Returns how many bytes of records the socket took. The others wait.
 std::expected<std::size_t, IoError> TlsStream::flush(const Fd& socket) {
     const bool waited = has_unsent();
     const std::string_view bytes = waited ? unsent_.view() : span_bio_.output();
@@ -101,8 +102,8 @@ std::expected<std::size_t, IoError> TlsStream::flush(const Fd& socket) {
     return count;
 }
 
-// A record that is not sent whole breaks all that would follow, so without memory for it there is
-// nothing left to say. An alert may follow.
+// A partly sent record makes all that follows unreadable, so without memory for its rest the
+// connection has failed. An alert may follow the rest.
 bool TlsStream::keep_unsent(std::string_view bytes) try {
     if (!unsent_) {
         const bool small = bytes.size() + max_alert <= BufferPool::small_size;

@@ -7,7 +7,7 @@ namespace web {
 inline constexpr int pauses = 64;
 
 #if defined(__x86_64__)
-/// Tells the processor that a loop waits, so that it runs it without haste.
+/// Hints to the processor that this is a spin loop, so that it uses fewer resources.
 inline void pause() noexcept {
     __builtin_ia32_pause();
 }
@@ -19,8 +19,8 @@ inline void pause() noexcept {
 inline void pause() noexcept {}
 #endif
 
-/// Returns when ready() is true. Whoever is to make it so may need this very processor, so after
-/// some short pauses it is offered before each time that ready() is asked again.
+/// Returns when ready() is true. The thread that makes it true may need this very processor, so
+/// after some short pauses the loop yields before each further check.
 template <class Ready>
 void busy_wait(Ready ready) {
     for (int paused = 0; paused < pauses; ++paused) {
