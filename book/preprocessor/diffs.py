@@ -47,7 +47,7 @@ def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
     before, after = (_cut_or_none(directory / name, function) for directory in (old, new))
     if before is None and after is None:
         raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
-    found = _diffs(*({name: (text or "").encode()} for text in (before, after)), whole=True)
+    found = _diffs({name: (before or "").encode()}, {name: (after or "").encode()}, whole=True)
     return _nonempty(found, f"{function} in {old.name} and {new.name}")[0]
 
 

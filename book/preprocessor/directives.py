@@ -97,12 +97,12 @@ class Page:
                 lines.append(self._expand_line(line))
             except DirectiveError as error:
                 self._problem(str(error))
-        for line, claim in claims.unproved(text, self._site.results):
-            self._problem(claim, line)
+        for at, claim in claims.unproved(text, self._site.results):
+            self._problem(claim, at)
         if self._fence:
             self._problem("this fence is never closed", self._fence_line)
-        for block, line in self._open:
-            self._problem(f"this {block} is never closed", line)
+        for block, at in self._open:
+            self._problem(f"this {block} is never closed", at)
         return "\n".join(lines) + "\n"
 
     def origin(self, editor: str | None) -> str:
@@ -328,7 +328,7 @@ class Page:
                else self._diagram_source(name))
         self._frames = [_inline(frame) for frame in films.frames(svg, name)]
         self._open.append(("film", self._line))
-        title = re.search(r"<title[^>]*>(.+?)</title>", svg)[1]
+        title = re.findall(r"<title[^>]*>(.+?)</title>", svg)[0]
         return (f'<div class="film" role="group" aria-label="{title}, in steps">\n'
                 '<div class="frames">\n<div>')
 

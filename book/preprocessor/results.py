@@ -55,7 +55,7 @@ def load(file: Path) -> dict[str, Any]:
         data = json.loads(file.read_text(encoding="utf-8"))
         if data["kind"] == "ladder":
             recorded.validate(data, name)
-        return data
+        return data  # type: ignore[no-any-return]
     except FileNotFoundError:
         raise DirectiveError(f"there is no {name}") from None
     except (KeyError, TypeError, ValueError) as error:

@@ -200,7 +200,7 @@ class Tables:
         servers = list(look_up(self._recorded, "servers"))
         if name not in servers or servers.index(name) == 0:
             raise DirectiveError(f"nothing was recorded before “{name}”: {', '.join(servers)}")
-        return servers[servers.index(name) - 1]
+        return servers[servers.index(name) - 1]  # type: ignore[no-any-return]
 
     def _title(self, server: str) -> str:
         if server not in self._titles:

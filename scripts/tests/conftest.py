@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from scratch import make_parted, make_tiny
+
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
 from workbook.machine import network
 

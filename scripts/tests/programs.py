@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from lengths import LONG
+
 from workbook.checks.model import MEASURE, RELEASE
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.course.starters import Tree, sources, write

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 import pytest
+
 from workbook.common.paths import BUILD
 from workbook.course.chapters import Chapter
 from workbook.machine.cores import available_cpus

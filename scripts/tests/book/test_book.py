@@ -15,6 +15,7 @@ from typing import cast
 
 import pytest
 from fontTools.ttLib import TTFont
+
 from preprocessor import directives
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT

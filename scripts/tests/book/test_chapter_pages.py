@@ -12,6 +12,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
+
 from preprocessor import cpp, diffs
 from preprocessor.errors import NotFound
 from workbook import experiments

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from transcript import WENT_ON, Command, Shell, commands, same
+
 from workbook.common.paths import BOOK, ROOT
 from workbook.machine import network
 

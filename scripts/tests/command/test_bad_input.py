@@ -18,6 +18,7 @@ import psutil
 import pytest
 from conftest import Hotpath, assert_refused
 from scratch import edit
+
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS, write_atomically
 from workbook.servers import process

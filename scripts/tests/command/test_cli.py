@@ -15,6 +15,7 @@ import pytest
 from conftest import Hotpath, assert_refused
 from scratch import edit
 from typer.testing import CliRunner
+
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course import chapters, parts, progress, starters

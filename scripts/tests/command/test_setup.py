@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.machine import doctor, needs, setup

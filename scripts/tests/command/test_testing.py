@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from workbook.common import children
 from workbook.common.paths import SCRIPTS
 from workbook.verbs import testing

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from workbook.course import chapters, progress
 from workbook.verbs import watch
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Hotpath, assert_refused
 from scratch import edit
+
 from workbook.checks import check, labs, registry
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError

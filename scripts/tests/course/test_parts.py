@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Hotpath, assert_refused
 from scratch import PARTS, edit, git, resolve
+
 from workbook.common.errors import UserError
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter, all_chapters

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from scratch import THIRD, commit, edit, git, make_checkpoint, resolve
+
 from workbook.common.errors import UserError
 from workbook.common.paths import CHAPTERS, ROOT, SOLUTIONS
 from workbook.course import parts, starters

@@ -20,12 +20,12 @@ import pytest
 from lengths import ENOUGH_S, LONG, is_enough
 from sample import sampled, some
 from scheduling import judging, of_chapter
+
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.model import KQUEUE, MEASURE, RELEASE, Subject, Verdict
 from workbook.course import mutants, parts, starters
 from workbook.course.chapters import SERVER, Chapter, all_chapters
-from workbook.servers import build
 
 JUDGED = [check.name for check in registry.CHECKS if check.decides]
 AT_HOME = [name for name in JUDGED if registry.named(name).after != "behaviour"]  # built once

@@ -8,6 +8,7 @@ import re
 
 import programs
 import pytest
+
 from workbook.checks.behaviour import cases, suite
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK

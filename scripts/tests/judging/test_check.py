@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import Hotpath, assert_refused
+
 from workbook.checks import check, clock, counted, registry
 from workbook.checks.behaviour import cases, rows, suite
 from workbook.checks.model import BASE, MEASURE, RELEASE, Subject, Verdict

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from workbook.checks.behaviour import suite
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from workbook.checks import poller, registry
 from workbook.checks.model import KQUEUE, Subject, Verdict
 from workbook.common.paths import SCRIPTS

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from workbook.checks import registry, seam
 from workbook.checks.model import RELEASE, Subject, Verdict
 from workbook.course.chapters import find

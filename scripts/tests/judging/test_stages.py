@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Hotpath, assert_refused
+
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import rows, suite
 from workbook.checks.model import Check, Subject, Verdict

@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from workbook.checks import registry
 from workbook.checks.behaviour import alone, cases, rows, suite, wording
 from workbook.common.errors import UserError
@@ -159,10 +161,8 @@ def test_a_silent_neighbour_stays_and_a_vanished_one_does_not(
     assert suite.perform(page_case(neighbours=((),), timeout_s=0.3), serial) is not None
 
     def patient(client: socket.socket) -> None:
-        try:
+        with suppress(ConnectionResetError):
             answers(rows.PAGE_ANSWER)(client)
-        except ConnectionResetError:
-            pass
 
     assert suite.perform(page_case(neighbours=((Vanish(),),)), serve(patient)) is None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import programs
 import psutil
 import pytest
+
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.machine import network

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Hotpath, assert_refused
+
 from workbook.common.errors import UserError
 from workbook.common.paths import RESULTS
 from workbook.figures import charts, machines

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from workbook.common.paths import SCRIPTS
 from workbook.experiments import overload, tools
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Hotpath, assert_refused
+
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT
 from workbook.machine import network

@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+
 from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS
 from workbook.figures import flame

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from workbook.common import stats
 from workbook.common.stats import INCONCLUSIVE, NOT_YET, PASS, Round
 

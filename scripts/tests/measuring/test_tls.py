@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from workbook.common.errors import UserError
 from workbook.experiments import flood, secured, tls
 from workbook.experiments.tools import solution

@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
 from workbook.common.paths import SCRIPTS
 
 PACKAGE = SCRIPTS / "workbook"

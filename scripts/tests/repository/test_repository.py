@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +16,7 @@ import tree_sitter_cpp
 import typer
 import yaml
 from tree_sitter import Language, Node, Parser
+
 from workbook.common.paths import RESULTS, ROOT, SOLUTIONS
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.figures import colours, picture, recorded
@@ -25,7 +26,7 @@ PARSER = Parser(Language(tree_sitter_cpp.language()))
 CHECKPOINTS = sorted(path for path in SOLUTIONS.iterdir() if path.is_dir())
 CPP = (".cpp", ".h")
 LONGEST_FUNCTION = 40  # lines
-CLANG_FORMAT = "clang-format-19"
+LONGEST_PYTHON_FUNCTION = 60
 
 # In two halves, so that this file does not name them.
 REGISTRIES = [".".join(halves) for halves in (
@@ -132,13 +133,15 @@ def test_what_differs_by_system_differs_outside_functions() -> None:
                 if list(nodes(function, "preproc_if", "preproc_ifdef"))]
 
 
-def test_the_sources_are_formatted() -> None:
-    if not shutil.which(CLANG_FORMAT):
-        pytest.skip(f"{CLANG_FORMAT} is not here, and other versions format otherwise")
-    sources = [str(file) for file in tracked() if file.suffix in CPP]
-    reported = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *sources], capture_output=True,
-                              text=True)
-    assert reported.returncode == 0, reported.stderr.replace(f"{ROOT}/", "")
+def test_python_functions_are_short() -> None:
+    lengths = {f"{file}:{node.lineno}": (node.end_lineno or 0) - node.lineno + 1
+               for file, text in texts("scripts", "book", "docker")
+               if file.suffix == ".py" or file.name == "hotpath"
+               for node in ast.walk(ast.parse(text))
+               if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    assert lengths
+    assert not {location: lines for location, lines in lengths.items()
+                if lines > LONGEST_PYTHON_FUNCTION}
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda path: path.name)
@@ -198,12 +201,37 @@ def test_every_command_that_is_named_exists() -> None:
         assert free or set(options) <= known | {"--help"}, f"{file}: {verb}{remainder}"
 
 
-def test_what_the_readme_links_to_is_here() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["README.md", ".github/ARCHITECTURE.md",
+                                  ".github/CONTRIBUTING.md"])
+def test_what_a_document_links_to_exists(name: str) -> None:
+    document = ROOT / name
+    text = document.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)|(?:src|srcset|href)=\"([^\"#]+)", text)
     paths = [link for pair in links for link in pair if link and ":" not in link]
     assert paths
-    assert not [path for path in paths if not (ROOT / path).exists()]
+    assert not [path for path in paths if not (document.parent / path).exists()]
+
+
+def test_imports_go_down_the_layers_of_the_map() -> None:
+    layers = re.findall(r"^\| `(\w+)/` \|",
+                        (ROOT / ".github" / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.M)
+    package = ROOT / "scripts" / "workbook"
+    assert {*layers} == {path.parent.name for path in package.glob("*/__init__.py")}
+    upwards = []
+    for number, layer in enumerate(layers):
+        above = "|".join(layers[:number])
+        upwards += matches(rf"^ *from workbook(?:\.| import )(?:{above})\b.*",
+                           f"scripts/workbook/{layer}", flags=re.M) if above else []
+    assert not upwards
+
+
+def test_the_devcontainer_is_the_projects_own_image() -> None:
+    file = ROOT / ".devcontainer" / "devcontainer.json"
+    build = json.loads(file.read_text(encoding="utf-8"))["build"]
+    image = (file.parent / build["dockerfile"]).resolve()
+    assert image == ROOT / "docker" / "linux.Dockerfile"
+    assert (file.parent / build["context"]).resolve() == ROOT
+    assert re.search(rf"^FROM .* AS {build['target']}$", image.read_text(encoding="utf-8"), re.M)
 
 
 @pytest.mark.parametrize("theme, classes", [("light", "html.light"), ("dark", "html.navy")])

@@ -16,6 +16,7 @@ import sample
 import scheduling
 import timetable
 from conftest import PRECOMPILING
+
 from workbook.checks.behaviour.cases import select
 from workbook.machine import needs
 

@@ -7,6 +7,7 @@ import time
 
 import programs
 import pytest
+
 from workbook.checks import attack
 from workbook.machine import network
 from workbook.measure import stress

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import programs
 import pytest
+
 from workbook.checks.behaviour.rows import PAGE_ANSWER, get
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import programs
 import pytest
+
 from workbook.checks.behaviour.rows import HOST, MAX_BODY, noise, post
 from workbook.checks.behaviour.unchanged import GET
 from workbook.course.chapters import Chapter, all_chapters

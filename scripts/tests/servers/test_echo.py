@@ -7,6 +7,7 @@ from pathlib import Path
 
 import programs
 import pytest
+
 from workbook.checks import registry
 from workbook.checks.behaviour import echo
 from workbook.checks.model import RELEASE, Subject, Verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 import ssl
 import subprocess
@@ -18,6 +17,7 @@ import psutil
 import pytest
 from lengths import seconds
 from playwright.sync_api import sync_playwright
+
 from workbook.checks.behaviour.rows import MIB, noise
 from workbook.machine import needs
 from workbook.servers import certificates, tls

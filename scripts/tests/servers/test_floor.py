@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.servers import build
 from workbook.servers.process import Server, running

@@ -18,6 +18,7 @@ from pathlib import Path
 import programs
 import pytest
 from lengths import seconds
+
 from workbook.checks.behaviour.cases import table
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SCRIPTS, SOLUTIONS

@@ -33,6 +33,7 @@ from test_soak import (
     descriptors,
     settled,
 )
+
 from workbook.checks.behaviour import chunked, log_lines, unchanged
 from workbook.checks.behaviour.rows import (
     HOST,

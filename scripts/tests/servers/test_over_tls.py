@@ -16,6 +16,7 @@ from threading import Thread
 import programs
 import pytest
 from scheduling import judging
+
 from workbook.checks import registry
 from workbook.checks.behaviour import over_tls, suite
 from workbook.checks.behaviour.rows import Case

@@ -12,6 +12,7 @@ from pathlib import Path
 import programs
 import pytest
 from playwright.sync_api import sync_playwright
+
 from workbook.checks.behaviour.rows import MIB, noise
 from workbook.machine import needs
 from workbook.servers import certificates, tls

@@ -16,6 +16,7 @@ import programs
 import psutil
 import pytest
 from lengths import seconds
+
 from workbook.checks.behaviour import pipelining, unchanged
 from workbook.checks.behaviour.rows import BAD, HOST, MAX_BODY, MIB, PAGE_ANSWER, get, noise
 from workbook.common.paths import SOLUTIONS

@@ -9,6 +9,7 @@ from http.client import HTTPConnection
 
 import programs
 import pytest
+
 from workbook.checks.behaviour.rows import MIB, noise
 from workbook.servers.process import Server, running
 

@@ -26,6 +26,7 @@ import programs
 import pytest
 import yaml
 from conftest import Hotpath, assert_refused
+
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS
 from workbook.machine import box, needs, setup

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
+
 from workbook.common.paths import ROOT, SCRIPTS
 from workbook.course import chapters
 from workbook.verbs import cli
@@ -81,4 +82,3 @@ def test_an_editor_opens_the_workbook_ready_to_work() -> None:
     container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     assert container["postCreateCommand"].endswith("./scripts/hotpath setup --yes")
     assert "--cap-add=SYS_PTRACE" in container["runArgs"]
-    assert container["image"].endswith(":trixie")

@@ -14,6 +14,7 @@ import programs
 import pytest
 import yaml
 from lengths import LONG
+
 from workbook.checks.model import RELEASE
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS

@@ -22,6 +22,7 @@ import pytest
 from lengths import LONG
 from sample import sampled
 from scheduling import judging
+
 from workbook.checks import labs, poller
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS

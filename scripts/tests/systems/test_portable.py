@@ -20,6 +20,7 @@ import programs
 import pytest
 from conftest import PRECOMPILING
 from lengths import LONG
+
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.machine.cores import available_cpus
 

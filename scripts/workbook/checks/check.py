@@ -102,7 +102,7 @@ class _Board:
     def done(self, together: Sequence[Check], future: Future[None]) -> None:
         with self._changed:
             self._broken = self._broken or future.exception()
-            self._found = {check.name: None for check in together} | self._found
+            self._found = {**{check.name: None for check in together}, **self._found}
             self._changed.notify_all()
 
     def known(self, name: str) -> Verdict | None:

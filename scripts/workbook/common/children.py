@@ -46,8 +46,8 @@ def _signals_wait() -> Iterator[None]:
     finally:
         for number, handler in usual.items():
             signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for arrived in came:
+            signal.raise_signal(arrived)
 
 
 def stopped() -> bool:

@@ -24,7 +24,9 @@ def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None) -> N
         return
     if part is not None:
         parts.find(chapter, part)
-        _show(*((parts.label(chapter, k), parts.tree(chapter, k)) for k in (part - 1, part)), stat)
+        before_part, after_part = ((parts.label(chapter, k), parts.tree(chapter, k))
+                                   for k in (part - 1, part))
+        _show(before_part, after_part, stat)
         return
     before = previous(chapter)
     if chapter.kind == LAB:

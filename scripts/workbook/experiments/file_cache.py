@@ -6,6 +6,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from workbook.common.paths import SCRIPTS, SOLUTIONS
 from workbook.experiments import part3
@@ -73,7 +74,7 @@ def file_cache() -> Finding:
                 KEEPING, "worker.cpp", IN_PIECES, IN_ONE)))] * 2),
             **{key: known[key] for key in RIVALS},
         }
-        found = {}
+        found: dict[tuple[str, int], Any] = {}
         for sizes, rounds in ((SMALL, ROUNDS), (LARGE, LARGE_ROUNDS)):
             found |= in_sequence({(key, size): part3._way(f"{way.label}, {SIZES[size]}", way.timed,
                                                           part3.asks_for(size))

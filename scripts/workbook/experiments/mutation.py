@@ -155,7 +155,7 @@ def _tool() -> Callable[..., Any]:
             raise UserError("Python could not install universalmutator",
                             "mend what is said above (the network?), then run this again") from None
         from universalmutator import mutator
-    return mutator.mutants_regexp
+    return mutator.mutants_regexp  # type: ignore[no-any-return]
 
 
 # What becomes of it.

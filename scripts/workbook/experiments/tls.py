@@ -126,7 +126,7 @@ def _ratio(these: Sequence[float], those: Sequence[float]) -> float:
 def counts() -> Finding:
     """What does it execute, and ask of the kernel?"""
     pair = certificates.localhost()
-    forms: dict[str, tuple[str, Callable[..., Start]]] = {
+    forms: Mapping[str, tuple[str, Callable[..., Start]]] = {
         "before": ("14", partial(ours, solution("14-log"))),
         "plain": ("15 without TLS", partial(ours, form(""))),
         "asked-before": ("the same, which asks before the loop", partial(

@@ -143,15 +143,15 @@ def against_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
     first = next(name for name in names if name not in FLOORS)
     rows: Rows = {name: {"label": FLOORS.get(name, name[:2])} for name in names}
     us = cpu_us(found)
-    for load in dict.fromkeys(load for load, _ in found):
+    for asked in dict.fromkeys(asked for asked, _ in found):
         for name in names:
-            to_floor, to_first = (ratios(us[load, name], us[load, other])
+            to_floor, to_first = (ratios(us[asked, name], us[asked, other])
                                   for other in (DATED_FLOOR, first))
-            rows[name] |= {f"{load}_us": round(median(us[load, name]), 2),
-                           f"{load}_ratio": round(median(to_floor), 2),
-                           f"{load}_least": round(min(to_floor), 2),
-                           f"{load}_most": round(max(to_floor), 2),
-                           f"{load}_to_12": round(median(to_first), 2)}
+            rows[name] |= {f"{asked}_us": round(median(us[asked, name]), 2),
+                           f"{asked}_ratio": round(median(to_floor), 2),
+                           f"{asked}_least": round(min(to_floor), 2),
+                           f"{asked}_most": round(max(to_floor), 2),
+                           f"{asked}_to_12": round(median(to_first), 2)}
     return rows
 
 

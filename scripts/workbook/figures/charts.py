@@ -172,13 +172,13 @@ def _plane(axes: Axes, spec: Plot, curves: Sequence[Curve]) -> None:
     axes.set_position((left, bottom, width, height - (len(curves) * LEGEND - 4) / whole))
     for row, (curve, (colour, line, mark)) in enumerate(zip(curves, STYLES, strict=False)):
         at = 1 - (row + 0.5) * LEGEND / whole
-        figure.add_artist(Line2D([left, left + 0.1], [at, at], color=colour, linestyle=line,
+        figure.add_artist(Line2D([left, left + 0.1], [at, at], color=colour, linestyle=line,  # type: ignore[arg-type]
                                  marker=mark, markevery=[1], linewidth=2, markersize=8,
                                  transform=figure.transFigure))
         figure.text(left + 0.14, at, curve.label, color=INK, va="center", ha="left")
     across = sorted({x for curve in curves for x, _ in curve.points})
     maximum = max(max((y, *ends)) for curve in curves for (_, y), ends in zip(
-        curve.points, curve.spread or [()] * len(curve.points), strict=True))
+        curve.points, curve.spread or [()] * len(curve.points), strict=True))  # type: ignore[list-item]
     axes.set_xscale("log")
     axes.set_xlim(across[0] / (across[-1] / across[0]) ** 0.2,
                   across[-1] * (across[-1] / across[0]) ** 0.03)
@@ -238,7 +238,9 @@ def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
         axes = figure.add_axes((SIDE / WIDTH, bottom / height,
                                 1 - 2 * SIDE / WIDTH, ROW * rows / height))
         yield axes, lambda title, words: _themed(drawn.getvalue(), name, title, words, height)
-        FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
+        FigureCanvasSVG(figure).print_svg(
+    drawn, metadata={
+        "Date": None})  # type: ignore[no-untyped-call]
 
 
 def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:

@@ -41,7 +41,7 @@ def page(stacks: Mapping[tuple[str, ...], int], title: str, unit: str) -> str:
     root = grow(stacks)
     frames = json.dumps(_plain(root, root.count * MINIMUM)).replace("<", "\\u003c")
     template = jinja2.Template(TEMPLATE.read_text(encoding="utf-8"), autoescape=True)
-    return template.render(title=title, unit=unit, total=f"{root.count:,}", frames=frames,
+    return template.render(title=title, unit=unit, total=f"{root.count:,}", frames=frames,  # type: ignore[no-any-return]
                            colours=colours.css("light"))
 
 

@@ -83,11 +83,11 @@ def checked(data: Any, name: str) -> dict[str, Any]:
             not isinstance(data, dict) or set(data) != {*ABOUT, "ladder"},
         "its ladder is empty": not rows,
     }.items() if bad), "") or next(filter(None, (
-        _wrong(step, row) for step, row in rows.items())), "")
+        _wrong(step, row) for step, row in (rows or {}).items())), "")
     if wrong:
         raise UserError(f"{name} is no whole ladder: {wrong}",
                         f"measure all chapters, while nothing else runs: {COMMAND} bench --share")
-    return data
+    return data  # type: ignore[no-any-return]
 
 
 def _wrong(step: str, row: Any) -> str:

@@ -37,7 +37,7 @@ def load(file: Path = LADDER) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UserError(f"{shown(file)} is damaged: {error}", fix) from None
     validate(results, shown(file), fix)
-    return results
+    return results  # type: ignore[no-any-return]
 
 
 def validate(results: Any, name: str, fix: str = "") -> None:

@@ -37,6 +37,7 @@ def write(results: dict[str, Any]) -> Path:
 def html(results: dict[str, Any]) -> str:
     """The page: chart, tables, machine and method. Asks for nothing over the network."""
     import jinja2
+    import markupsafe
 
     from workbook.figures import charts, colours
 
@@ -48,7 +49,7 @@ def html(results: dict[str, Any]) -> str:
     return environment.get_template("report.html.j2").render(
         results=results, phases=phases, costs=costs.LABELS, what=charts.WHAT,
         light=colours.css("light"), dark=colours.css("dark"),
-        charts={phase: jinja2.utils.markupsafe.Markup(charts.ladder(results, phase))
+        charts={phase: markupsafe.Markup(charts.ladder(results, phase))
                 for phase in phases if phase != "warm-up"},
         ratios={name: {phase: _ratios(results, name, phase) for phase in phases}
                 for name in results["servers"]},
@@ -65,7 +66,7 @@ def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResu
                       _number(sum(result.errors.values())))
     _print(f"{name} under load. CPU: the server's own, per request.", table,
            [f"no figure for {result.phase}: {result.reason}" for result in results
-                   if result.reason]
+            if result.reason]
            + [f"{result.phase}: {result.note}" for result in results if result.note])
 
 
@@ -84,7 +85,7 @@ def print_ladder(results: dict[str, Any]) -> None:
         errors = sum(sum(f["errors"].values()) for f in figures)
         counted.add_row(name, *(_number(server["costs"][measure.figure])
                                 for measure in costs.ALONE), _number(peak),
-                      _number(errors))
+                        _number(errors))
         rates.add_row(name, *(_number(f[RATE]) for f in figures),
                       *map(_times, _ratios(results, name, "baseline")))
         prices.add_row(name, *(_number(f["p99_ms"]) for f in loaded),
@@ -124,7 +125,8 @@ def _headline(results: dict[str, Any]) -> str:
 def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | None, float | None]:
     """How fast beside the naive server and beside the floor."""
     def rate(server: str) -> float | None:
-        return results["servers"].get(server, {"phases": {}})["phases"].get(phase, {}).get(RATE)
+        return results["servers"].get(server, {"phases": {}})["phases"].get(
+            phase, {}).get(RATE)  # type: ignore[no-any-return]
 
     own = rate(name)
     naive, floor = (own / other if own and (other := rate(server)) else None

@@ -95,9 +95,9 @@ class Project:
     def remove(self) -> None:
         """All that bears its name. Twice, for the engine may just have been making something."""
         for _ in range(2):
-            for kind, listing, removal in (("container", ["ps", "-aq"], ["rm", "-f", "-v"]),
-                                           ("network", ["network", "ls", "-q"], ["network", "rm"]),
-                                           ("volume", ["volume", "ls", "-q"], ["volume", "rm"])):
+            for listing, removal in ((["ps", "-aq"], ["rm", "-f", "-v"]),
+                                     (["network", "ls", "-q"], ["network", "rm"]),
+                                     (["volume", "ls", "-q"], ["volume", "rm"])):
                 mark = f"label=com.docker.compose.project={self.name}"
                 if found := _engine(*listing, "--filter", mark).stdout.split():
                     _engine(*removal, *found)

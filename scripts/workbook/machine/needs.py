@@ -21,7 +21,7 @@ LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
 FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
                "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
-FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-format",
+FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-tidy",
                "chromium")
 
 
@@ -129,8 +129,8 @@ NEEDS: dict[str, Need] = {
          "libclang-rt-{llvm}-dev"),
         ("llvm",)),
     SANITIZERS: Need("clang's sanitizers and fuzzer", _has_sanitizers,
-                       ("clang-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
-                        "libclang-rt-{llvm}-dev")),
+                     ("clang-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
+                      "libclang-rt-{llvm}-dev")),
     "cmake": _program("cmake", brew="cmake"),
     "ninja": _program("ninja", brew="ninja", apt="ninja-build"),
     "jemalloc": Need("jemalloc, chapter 8's allocator", lambda: has_library("jemalloc"),
@@ -163,10 +163,9 @@ NEEDS: dict[str, Need] = {
     "git": _program("git", brew="git"),
     "patch": _program("patch", brew="gpatch"),
     "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),
-    "clang-format": Need(
-        "clang-format",
-        lambda: any(shutil.which(f"clang-format{tail}") for tail in ("-19", "-20", "-21", "")),
-        ("clang-format-{llvm}",), ("clang-format",)),
+    "clang-tidy": Need("clang-tidy 19, which finds bugs in C++",
+                       lambda: shutil.which("clang-tidy-19") is not None,
+                       ("clang-tidy-19", "libc++-19-dev", "libc++abi-19-dev")),
     "debootstrap": _program("debootstrap"),
     "chromium": Need("chromium, for the book's tests", lambda: chromium() is not None,
                      ("chromium",), ("--cask", "chromium")),

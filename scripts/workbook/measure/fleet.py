@@ -172,7 +172,7 @@ class Fleet:
 
     def threads(self) -> list[int]:
         """How many each server has."""
-        return [int(re.search(r"Threads:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
+        return [int(re.findall(r"Threads:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
                 for pid in self._pids("server")]
 
     def _scale_generators(self, count: int) -> None:

@@ -232,7 +232,7 @@ def _run(command: Sequence[str], bench: Path, environment: Mapping[str, str] | N
         raise UserError(f"{shown(bench)} did not end within {TIMEOUT_S} s",
                         "look for a thread that waits for ever") from None
     if process.returncode == 0:
-        return output
+        return output  # type: ignore[no-any-return]
     if "ptrace" in complaint:
         raise costs.CannotTrace(f"this system forbids tracing: {complaint.strip()}")
     raise UserError(f"{shown(bench)} ended with {process.returncode}:\n{complaint.strip()}",

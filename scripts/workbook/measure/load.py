@@ -185,7 +185,7 @@ def _wait_for(process: subprocess.Popen[str], seconds: float) -> tuple[str, str]
 def _parse(returncode: int, output: str, complaint: str) -> dict[str, Any]:
     lines = [line for line in output.splitlines() if line.startswith("{")]
     try:
-        return json.loads(lines[-1])
+        return json.loads(lines[-1])  # type: ignore[no-any-return]
     except (IndexError, ValueError):
         words = (complaint or output).strip().splitlines()[-3:] or [f"exit code {returncode}"]
         raise UserError("wrk failed:\n" + "\n".join(f"  {line}" for line in words),

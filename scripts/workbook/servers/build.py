@@ -174,7 +174,7 @@ def _failure(doing: str, lines: list[str]) -> UserError:
     first = [text for error in islice(errors.values(), 3) for text in error]
     if len(errors) > 3:
         first.append(f"… and {len(errors) - 3} more")
-    file, line = _ours(output[output.index(first[0]):]) or location.match(first[0]).groups()
+    file, line = _ours(output[output.index(first[0]):]) or _named(location, first[0]) or ("", "")
     return UserError(f"{doing} failed:\n" + "\n".join(first),
                      f"mend {file}, line {line}, then run the same command again")
 
@@ -184,7 +184,13 @@ def _ours(output: list[str]) -> tuple[str, str] | None:
     after it tell which of our lines made it do so.
     """
     location = re.compile(r"([^/\s:][^\s:]*):(\d+):.* (?:error:|note:|required from)")
-    return next((found.groups() for text in output if (found := location.match(text))), None)
+    return next((found for text in output if (found := _named(location, text))), None)
+
+
+def _named(location: re.Pattern[str], text: str) -> tuple[str, str] | None:
+    """The file and the line that the text begins with, if it does."""
+    found = location.match(text)
+    return (found[1], found[2]) if found else None
 
 
 def _output(lines: list[str]) -> list[str]:

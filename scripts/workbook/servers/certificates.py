@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import cache, wraps
 from pathlib import Path
 from threading import RLock
@@ -166,4 +166,4 @@ def openssl(*arguments: str | Path) -> None:
 
 
 def _time(from_now: timedelta) -> str:
-    return (datetime.now(UTC) + from_now).strftime("%Y%m%d%H%M%SZ")
+    return (datetime.now(timezone.utc) + from_now).strftime("%Y%m%d%H%M%SZ")

@@ -85,7 +85,8 @@ class Client:
         self._sip = Sip(1 << 18, 0)
         host, port = address[0].strip("[]"), address[1]
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket: socket.socket | tls.Stream = socket.socket(family, socket.SOCK_STREAM)
+        self._plain = socket.socket(family, socket.SOCK_STREAM)
+        self._socket: socket.socket | tls.Stream = self._plain
         self._socket.settimeout(max(0.001, deadline - self._started))
         if narrow:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -112,17 +113,17 @@ class Client:
         """
         other_builds = ".".join(str(random.randint(1, 254)) for _ in range(3))
         with suppress(OSError):  # macOS has one loopback address, and no such memory of it
-            self._socket.bind((f"127.{other_builds}", 0))
+            self._plain.bind((f"127.{other_builds}", 0))
 
     def _connect_from(self, source: str) -> None:
         try:
-            self._socket.bind((source, 0))
+            self._plain.bind((source, 0))
         except OSError:
             self.close()
             raise
 
     def _shake_hands(self, hello: tls.Hello) -> None:
-        self.secure = tls.Stream(self._socket, hello)
+        self.secure = tls.Stream(self._plain, hello)
         try:
             self.secure.handshake(self._deadline)
         except OSError as error:
@@ -284,7 +285,7 @@ class Client:
     def _vanish(self) -> None:
         linger = struct.pack("ii", 1, 0)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        self._socket.drop() if self.secure else self._socket.close()
+        self.secure.drop() if self.secure else self._socket.close()
         self._end = "vanished"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import NamedTuple
 
 WORDING = "told without Date and X-Content-Type-Options, an error as text"
@@ -158,7 +158,7 @@ def _lacks(head: Head, since: float, until: float) -> str:
     if len(dates) != 1:
         return "has no Date, or more than one, or not as an IMF-fixdate (RFC 9110 §5.6.7)"
     try:
-        then = datetime.strptime(dates[0].decode(), IMF_FIXDATE).replace(tzinfo=UTC)
+        then = datetime.strptime(dates[0].decode(), IMF_FIXDATE).replace(tzinfo=timezone.utc)
     except ValueError:
         return f"has a Date that is none: {dates[0].decode()}"
     if then.strftime(IMF_FIXDATE).encode() != dates[0]:

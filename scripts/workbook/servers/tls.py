@@ -86,7 +86,7 @@ class Socket(ssl.SSLSocket):
             return super().recv(size, flags)
 
     def shutdown(self, how: int) -> None:
-        if how == socket.SHUT_WR and self._sslobj is not None:
+        if how == socket.SHUT_WR and self._sslobj is not None:  # type: ignore[attr-defined]
             self.unwrap()
         super().shutdown(how)
 

@@ -11,6 +11,7 @@ from workbook.common.paths import ROOT, shown
 from workbook.course import starters
 from workbook.course.chapters import SERVER, Chapter, all_chapters
 from workbook.experiments import part3
+from workbook.experiments.tools import Rows
 from workbook.figures import machines, report
 from workbook.measure import labs, ladder
 from workbook.servers import build
@@ -69,7 +70,7 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
     return 0
 
 
-def _files(rounds: int) -> tuple[part3.Rows, list[str]]:
+def _files(rounds: int) -> tuple[Rows, list[str]]:
     """The last checkpoint's, or none and why there are none."""
     last = [chapter for chapter in all_chapters() if chapter.kind == SERVER][-1]
     try:

@@ -8,14 +8,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, ROOT, SCRIPTS, VENV, shown
+from workbook.common.paths import COMMAND, shown
 
 WORK = "Work through a chapter"
 MEASURE = "Measure"
@@ -474,6 +473,32 @@ def test(context: typer.Context,
     if long:
         os.environ["HOTPATH_LONG"] = "1"
     raise typer.Exit(testing.run(context.args))
+
+
+@verb(AUTHORS, "lint")
+def lint(since: Annotated[str, typer.Option(metavar="COMMIT", show_default=False,
+                                            help="clang-tidy reads what changed since; "
+                                            "default: main.")] = "",
+         everything: Annotated[bool, flag("--all", "clang-tidy reads all solutions, which takes "
+                                          "minutes.")] = False) -> None:
+    """Find mistakes in the sources with ruff, mypy, clang-format and clang-tidy."""
+    from workbook.machine import needs, setup
+    from workbook.verbs import lint as module
+
+    if needs.is_debian():
+        setup.ensure(["clang-tidy"])
+    setup.ensure_test_packages()
+    raise typer.Exit(module.run(since, everything))
+
+
+@verb(AUTHORS, "format", name="format")
+def format_sources() -> None:
+    """Fix what ruff and clang-format can fix."""
+    from workbook.machine import setup
+    from workbook.verbs import lint as module
+
+    setup.ensure_test_packages()
+    raise typer.Exit(module.fix())
 
 
 @verb(AUTHORS, "sync 1")

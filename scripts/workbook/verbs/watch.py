@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -23,10 +24,9 @@ def run(chapter: Chapter) -> int:
     """Until Ctrl-C, which is how it ends well."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"Watching chapters/{chapter.name}; Ctrl-C ends it.")
-    try:
+    with suppress(KeyboardInterrupt):
         _watch(chapter, console)
-    except KeyboardInterrupt:
-        return 0
+    return 0
 
 
 def _watch(chapter: Chapter, console: Console) -> None:

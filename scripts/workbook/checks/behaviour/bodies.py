@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from workbook.checks.behaviour.rows import (
     LONG,
-    LONGER,
     MAX_BODY,
     MIB,
     MUCH_LONGER,

@@ -84,7 +84,7 @@ def sizes() -> Iterator[Case]:
         ("of-what-looks-like-a-request", chunks(NEXT), len(NEXT)),
     ]:
         yield taken(what, body, size, SYNTAX)
-    for what, size in [
+    for what, digits in [
         ("without-digits", b""),
         ("no-digit", b"g"),
         ("minus", b"-5"),
@@ -105,15 +105,15 @@ def sizes() -> Iterator[Case]:
         ("wraps-to-5", b"1" + b"0" * 15 + b"05"),
         ("of-1000-zeros", b"0" * 1000 + b"5"),
     ]:
-        yield refused(f"size-{what}", size + b"\r\nhello\r\n" + LAST_CHUNK, SYNTAX)
-    for what, size in [
+        yield refused(f"size-{what}", digits + b"\r\nhello\r\n" + LAST_CHUNK, SYNTAX)
+    for what, digits in [
         ("over", b"a00001"),
         ("2^31", b"80000000"),
         ("2^32+5", b"100000005"),
         ("2^63", b"8000000000000000"),
         ("2^64-1", b"ffffffffffffffff"),
     ]:
-        yield refused(f"size-{what}", size + b"\r\nhello\r\n" + LAST_CHUNK,
+        yield refused(f"size-{what}", digits + b"\r\nhello\r\n" + LAST_CHUNK,
                       "RFC 9112 §7.1, RFC 9110 §15.5.14", TOO_LARGE)
     yield refused("sizes-over-together", HELLO + b"9ffffc\r\nhello", "RFC 9110 §15.5.14",
                   TOO_LARGE)
@@ -203,6 +203,7 @@ def framings() -> Iterator[Case]:
         ("one-behind-the-other", post(body, fields=HOST) + post(LAST_CHUNK, fields=HOST)
          + post(body), sunk(5, STAYS) + sunk(0, STAYS) + sunk(5)),
     ]:
+        # type: ignore[arg-type]
         yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, FRAMING)
 
 

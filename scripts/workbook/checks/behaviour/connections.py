@@ -57,7 +57,7 @@ def cases() -> Iterator[Case]:
     yield row("next-request-is-ignored", get(fields=HOST) + NEXT, PAGE_ANSWER,
               "RFC 9112 §9.3", until=4)
     ok = b"HTTP/1.1 200 OK"
-    for what, steps in [
+    for what, last_steps in [
         ("before-anything", (Vanish(),)),
         ("in-request-line", (b"GET / HT", Vanish())),
         ("in-fields", (get()[:-2], Vanish())),
@@ -71,7 +71,7 @@ def cases() -> Iterator[Case]:
                                        length=b"5"), Await(CONTINUE), Vanish())),
     ]:
         yield row(f"another-vanishes-{what}", get(), PAGE_ANSWER, "tcp(7)",
-                  neighbours=(steps,) * 3)
+                  neighbours=(last_steps,) * 3)
     yield row("another-closes-without-a-word", get(), PAGE_ANSWER, "tcp(7)",
               neighbours=((HalfClose(),),) * 8)
     yield row("forty-at-once", post(noise(3000)), echoed(noise(3000)), "listen(2)",

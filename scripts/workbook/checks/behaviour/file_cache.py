@@ -45,7 +45,7 @@ from workbook.checks.behaviour.rows import (
     post,
     sunk,
 )
-from workbook.servers.client import Await, Vanish
+from workbook.servers.client import Await, Client, Vanish
 from workbook.servers.process import Server
 
 ALONE = ("--threads", "1", "--cache", str(64 * MIB))
@@ -141,6 +141,7 @@ def changes() -> Iterator[Case]:
             ("a-directory", "it is replaced by a directory", _make_directory, 301),
             ("a-fifo", "it is replaced by a FIFO", _make_fifo, 404),
         ]:
+            # type: ignore[arg-type]
             yield _change(f"{size}-{what}", f"/{name}", done, change, status)
     yield _change("appears", "/new.bin", "it is made", lambda file: _write(file, NEW * SMALL), 200)
     yield _change("below-a-moved-link", "/now/it.bin", "a link in its name leads elsewhere, to a file "
@@ -288,6 +289,7 @@ def being_sent() -> Iterator[Case]:
         yield alone(f"{what}-while-sent", "rename(2), unlink(2)",
                     f"{begun}; it is {what}; {STALE_S:g} s later another asks, and the first reads on",
                     f"{status} for the other; the old bytes to their end for the first",
+                    # type: ignore[arg-type]
                     partial(old_to_the_end, change=change, status=status), arguments=ALONE,
                     site=make)
     yield alone("memory-while-sent", "free(3)",
@@ -304,7 +306,7 @@ def being_sent() -> Iterator[Case]:
                 cut_off, arguments=ALONE, site=make)
 
 
-def _begin(server: Server, clients: list, target: str = "/large.bin") -> None:
+def _begin(server: Server, clients: list[Client], target: str = "/large.bin") -> None:
     _ask(server, target)
     for client in clients:
         client.perform((get(target.encode()), Await(b"Content-Length: ")))
@@ -471,7 +473,7 @@ def files_are_released(server: Server) -> None:
                 raise Unmet("a file did not come")
 
 
-def _answered(clients: list) -> int:
+def _answered(clients: list[Client]) -> int:
     for client in clients:
         if not client.ended:
             client.receive()

@@ -208,7 +208,7 @@ def kept_expectations() -> Iterator[Case]:
          in_sequence(GET, (get(fields=HOST + b"Expect: a-miracle\r\n") + NEXT, b"")),
          GET[1] + EXPECTATION),
     ]:
-        yield row(what, steps, expect, reference)
+        yield row(what, steps, expect, reference)  # type: ignore[arg-type]
 
 
 def forgotten() -> Iterator[Case]:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from workbook.checks.behaviour import judge as behaviour
 from workbook.checks.behaviour.rows import Case
-from workbook.checks.model import RELEASE, Check, Subject, Verdict
+from workbook.checks.model import RELEASE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course.chapters import SERVER
 from workbook.servers import certificates
@@ -57,7 +57,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         with running(program, *options):
             pass
     except UserError as error:
-        status = "skip" if "without OpenSSL" in error.message else "fail"
+        status: Status = "skip" if "without OpenSSL" in error.message else "fail"
         yield Verdict(NAME, status, error.message.splitlines()[-1].strip(), error.message)
         return
     yield from behaviour.run(subject, wanted, program, subject.chapter.level, options)

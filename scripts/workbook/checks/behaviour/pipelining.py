@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from workbook.checks.behaviour.alone import alone, connected, must_be_plain
 from workbook.checks.behaviour.rows import (
@@ -76,7 +76,7 @@ def cases() -> Iterator[Case]:
          LAST),
     ]:
         sent, expect = chain(*exchanges)  # type: ignore[arg-type]
-        yield row(what, sent, expect, PIPELINES)
+        yield row(str(what), sent, expect, PIPELINES)
     for depth in (2, 16, 100):
         sent, expect = chain(*mixed(depth), LAST)
         yield row(f"mixed-{depth}", sent, expect, PIPELINES)
@@ -99,7 +99,8 @@ def different(count: int) -> list[Exchange]:
 def mixed(depth: int) -> list[Exchange]:
     """Every kind of request, bodies of many sizes among them."""
     rng = random.Random(depth)
-    kinds = [lambda: GET, lambda: HEAD, lambda: LOST, lambda: (b"\r\n" + GET[0], GET[1]),
+    kinds: list[Callable[[], Exchange]] = [
+             lambda: GET, lambda: HEAD, lambda: LOST, lambda: (b"\r\n" + GET[0], GET[1]),
              lambda: echo(noise(rng.choice([0, 1, 10, 1000, 5000, 20_000, 70_000]))),
              lambda: sink(noise(rng.choice([0, 3, 3000, 40_000])))]
     return [rng.choice(kinds)() for _ in range(depth)]
@@ -134,7 +135,7 @@ def pipelines_that_end() -> Iterator[Case]:
          tuple(answers + between + echoed(b"hello", STAYS) + PAGE_ANSWER
                for between in (b"", CONTINUE))),
     ]:
-        yield row(what, steps, expect, PIPELINES)
+        yield row(what, steps, expect, PIPELINES)  # type: ignore[arg-type]
 
 
 def cut_pipelines() -> Iterator[Case]:

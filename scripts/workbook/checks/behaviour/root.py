@@ -90,7 +90,8 @@ def cases() -> Iterator[Case]:
 def refused(server: Server, what: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        name, wrapper = Path(folder, "site"), ()
+        name = Path(folder, "site")
+        wrapper: tuple[str, ...] = ()
         if what == "file":
             name.write_bytes(b"")
         if what == "unreadable":

@@ -118,9 +118,9 @@ def _make_files(root: Path) -> None:
     for name in ("dated.txt", "dated.bin"):
         (root / name).write_bytes(text_of(name.encode()))
         os.utime(root / name, ns=(MODIFIED_NS, MODIFIED_NS))
-    for name in (*ODD_NAMES.values(), NO_UTF_8[1]):
+    for odd in (*ODD_NAMES.values(), NO_UTF_8[1]):
         with suppress(OSError):  # the last one on macOS
-            Path(os.fsdecode(bytes(root) + b"/" + name)).write_bytes(text_of(name))
+            Path(os.fsdecode(bytes(root) + b"/" + odd)).write_bytes(text_of(odd))
 
 
 def _make_links(root: Path, folder: Path) -> None:

@@ -146,7 +146,8 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
                        for _ in range(min(SERVERS, len(waiting)))]
             ended = shared.submit(lambda: [each.result() for each in serving])
             asked = [own.submit(_serve_alone, command, work, case, ended) for case in alone]
-            for each in (ended, *asked):
+            futures: tuple[Future[Any], ...] = (ended, *asked)
+            for each in futures:
                 each.add_done_callback(work.look)
             for check in work.groups:
                 yield work.known(check, ended)
@@ -268,7 +269,8 @@ def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
                     work.ended_badly(_end_problem(server.stop(), BAD_END))
         except UserError as error:
             work.stop(error.message)
-            work.skipped(case)
+            if case:
+                work.skipped(case)
             case = work.next(waiting)
 
 
