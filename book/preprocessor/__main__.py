@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from preprocessor.directives import Page, Problem, Site
 from workbook.common.errors import UserError
 from workbook.course import chapters
-
-from preprocessor.directives import Page, Problem, Site
 
 
 def main() -> int:

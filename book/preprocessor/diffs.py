@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbook.course import starters
-from workbook.course.starters import Tree
-
 from preprocessor import cpp
 from preprocessor.errors import DirectiveError, NotFound
+from workbook.course import starters
+from workbook.course.starters import Tree
 
 SOURCES = {".cmake", ".cpp", ".h", ".txt"}
 ALL = 1_000_000  # lines around a change, more than any file has

@@ -10,17 +10,16 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbook.checks import registry
-from workbook.checks.model import Check
-from workbook.common.errors import UserError
-from workbook.course import chapters, parts, starters
-from workbook.course.chapters import Chapter
-from workbook.figures import machines, timeline
-from workbook.measure import speed
-
 from preprocessor import claims, cpp, diffs, films, results
 from preprocessor.errors import DirectiveError
 from preprocessor.tables import Tables
+from workbook.checks import registry
+from workbook.checks.model import Check
+from workbook.common.errors import UserError
+from workbook.course import chapters, editions, parts, starters
+from workbook.course.chapters import Chapter
+from workbook.figures import machines, timeline
+from workbook.measure import speed
 
 DIRECTIVE = re.compile(r"\{\{\s*([#/])\s*(\w+)\s*([^{}]*?)\s*\}\}")
 FENCE = re.compile(r"\s*(?:>\s*)*(?:[-*]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*(.*)$")
@@ -110,7 +109,9 @@ class Page:
         file = f"src/{self._path}"
         name = f"<code>book/{file}</code>"
         link = f'<a href="{editor.format(path=file)}">{name}</a>' if editor else name
-        return f'\n<p class="origin">Edit this page: {link}</p>\n' if not INDEXING else ""
+        edition = editions.current().number
+        return (f'\n<p class="origin">Edit this page: {link}</p>\n'
+                f'<p class="origin">Hot Path, edition {edition}</p>\n' if not INDEXING else "")
 
     def _problem(self, message: str, line: int | None = None) -> None:
         self.problems.append(Problem(self._path, line or self._line, message))

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from preprocessor.errors import DirectiveError
 from workbook.common.errors import UserError
 from workbook.figures import recorded
-
-from preprocessor.errors import DirectiveError
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from workbook.course.chapters import Chapter
-from workbook.measure import costs
-
 from preprocessor.errors import DirectiveError
 from preprocessor.results import Figure, figure, load, look_up
+from workbook.course.chapters import Chapter
+from workbook.measure import costs
 
 PHASES = {
     "warm-up": "Warm-up",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
+from workbook.common.paths import ROOT
 from workbook.course import parts, starters
 from workbook.course.chapters import Chapter, all_chapters
 
@@ -82,6 +84,17 @@ def git(root: Path, *arguments: str) -> None:
 def commit(root: Path) -> None:
     git(root, "add", "-A")
     git(root, "commit", "-qm", "state")
+
+
+def take_today(root: Path) -> None:
+    """Make the files of a repository those of ours, committed or not."""
+    listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z"],
+                            check=True, capture_output=True).stdout.decode()
+    git(root, "rm", "-r", "--quiet", ".")
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, root / name)
 
 
 def make_tiny(root: Path) -> Path:

@@ -19,7 +19,7 @@ from fontTools.ttLib import TTFont
 from preprocessor import directives
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
-from workbook.course import chapters, parts, starters
+from workbook.course import chapters, editions, parts, starters
 from workbook.figures import fonts
 from workbook.verbs import book
 
@@ -455,6 +455,27 @@ def test_a_page_names_its_file_and_where_that_is_edited(
     subprocess.run(["git", "-C", str(tmp_path), "remote", "set-url", "origin", "/a/b.git"],
                    check=True)
     assert book.edit_address() == ""
+
+
+def test_a_page_names_its_edition(build: Build) -> None:
+    assert f"Hot Path, edition {editions.current().number}<" in build("Text.")
+
+
+def test_old_addresses_and_anchors_lead_to_the_new_ones(
+        scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(scratch, tmp_path, dirs_exist_ok=True)
+    with_pages(tmp_path, ["## New name\n\nText."])
+    pages = {"old/page.md": "extra0.md", "old/page.md#old-name": "extra0.md#new-name",
+             "extra0.md#former": "extra0.md#new-name"}
+    monkeypatch.setattr(editions, "editions", lambda: (editions.Edition(1, "abc"),
+                                                       editions.Edition(2, pages=pages)))
+    site = book.build(tmp_path / "book", tmp_path / "site", searched=False).parent
+    moved = (site / "old/page.html").read_text()
+    assert '"../extra0.html"' in moved and '"#old-name":"../extra0.html#new-name"' in moved
+    assert '"#former":"extra0.html#new-name"' in (site / "extra0.html").read_text()
+    later = editions.Edition(3, pages={"extra0.md": "new/page.md"})
+    monkeypatch.setattr(editions, "editions", lambda: (editions.Edition(2, pages=pages), later))
+    assert editions.redirects()["/old/page.html"] == "../new/page.html"
 
 
 def test_the_machine_is_named_once_a_page(build: Build) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from workbook.checks import registry, seam
 from workbook.checks.model import RELEASE, Subject, Verdict
-from workbook.course.chapters import find
+from workbook.course.chapters import having
 
 COMPILERS = [name for name in ("clang++-19", "clang++", "g++") if shutil.which(name)]
 PURE = "int twice(int x) { return 2 * x; }\n"
@@ -43,7 +43,7 @@ def judged(build: Path, compiler: str, connection: str, *flags: str) -> Verdict:
 
 
 def look(build: Path) -> Verdict:
-    subject = Subject(find("5"), build, {RELEASE: build / "server"})
+    subject = Subject(having("event-loop")[0], build, {RELEASE: build / "server"})
     verdict, = seam.judge(subject, [registry.named("seam.connection")])
     return verdict
 

@@ -9,6 +9,7 @@ import programs
 import pytest
 
 from workbook.checks import attack
+from workbook.course.chapters import having
 from workbook.machine import network
 from workbook.measure import stress
 from workbook.measure.crowd import served
@@ -35,7 +36,7 @@ def settled(server: Server, when_idle: int) -> int:
 
 
 def test_who_is_polite_is_served_beside_ten_thousand_who_are_not() -> None:
-    binary = programs.solution("13-overload", "measure")
+    binary = programs.solution(having("bounds")[0].name, "measure")
     if stress.raise_descriptor_limit() < attack.HOSTILE + attack.SPARE:
         pytest.skip("this system has not as many descriptors")
     arguments = ("--threads", "2", *attack.CAPACITY, *PATIENT)

@@ -12,11 +12,11 @@ from workbook.checks import registry
 from workbook.checks.behaviour import echo
 from workbook.checks.model import RELEASE, Subject, Verdict
 from workbook.course import parts
-from workbook.course.chapters import find
+from workbook.course.chapters import having
 
 
 def judged(source: Path, server: Path) -> Verdict:
-    subject = Subject(find("5"), source, {RELEASE: server})
+    subject = Subject(having("event-loop")[0], source, {RELEASE: server})
     verdict, = echo.judge(subject, [registry.named("behaviour.echo")])
     return verdict
 
@@ -24,7 +24,7 @@ def judged(source: Path, server: Path) -> Verdict:
 @pytest.mark.skipif(sys.platform != "linux", reason="kqueue is its own elsewhere")
 @pytest.mark.parametrize("preset", ["asan", "kqueue", "kqueue-asan"])
 def test_it_holds_on_kqueue_and_under_the_sanitizers(preset: str) -> None:
-    server = programs.aside("echo", parts.tree(find("5"), 1), preset)
+    server = programs.aside("echo", parts.tree(having("event-loop")[0], 1), preset)
     verdict = judged(programs.location("echo"), server)
     assert verdict.status == "pass", [(failure.case.name, failure.problem)
                                       for failure in verdict.failures]

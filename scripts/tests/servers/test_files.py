@@ -19,6 +19,7 @@ from lengths import seconds
 from playwright.sync_api import sync_playwright
 
 from workbook.checks.behaviour.rows import MIB, noise
+from workbook.course.chapters import having
 from workbook.machine import needs
 from workbook.servers import certificates, tls
 from workbook.servers.process import Server, running
@@ -57,7 +58,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(root: Path) -> Iterator[Server]:
-    binary = programs.solution("09-files", "measure")
+    binary = programs.solution(having("files")[0].name, "measure")
     with running(binary, "--threads", "2", "--root", str(root)) as server:
         yield server
 
@@ -178,8 +179,9 @@ def read_files(server: Server, seed: int, until: float, wrong: list[str]) -> Non
 
 
 @pytest.mark.parametrize("name, pause_s", [
-    ("09-files", 0.002),
-    ("11-hot-files", 0.4),  # so that some are kept: those that have been the same for a while
+    (having("files")[0].name, 0.002),
+    # So that some are kept: those that have been the same for a while.
+    (having("file-cache")[0].name, 0.4),
 ])
 def test_files_change_under_a_crowd(name: str, pause_s: float, tmp_path: Path) -> None:
     binary, rng = programs.solution(name, "asan"), random.Random(9)

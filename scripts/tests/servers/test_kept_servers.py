@@ -46,6 +46,7 @@ from workbook.checks.behaviour.rows import (
     noise,
     sunk,
 )
+from workbook.course.chapters import having
 from workbook.measure.stress import raise_descriptor_limit
 from workbook.servers import certificates
 from workbook.servers.client import Client, Pause, Vanish, exchange
@@ -54,10 +55,11 @@ from workbook.servers.process import Server, running
 SOAK_S = seconds(5, 300)
 READERS = 2  # of files, beside the crowd
 BOUNDED = ("--max-clients", str(CROWD), "--max-buffered", str(4 * MIB))
-SERVERS = {"12-streaming": (), "13-overload": BOUNDED, "14-log": BOUNDED, "15-tls": BOUNDED}
+WITH_BOUNDS, LOGGING, ENCRYPTED = ({chapter.name for chapter in having(feature)}
+                                   for feature in ("bounds", "log", "tls"))
+SERVERS = {chapter.name: BOUNDED if chapter.name in WITH_BOUNDS else ()
+           for chapter in having("streaming")}
 TRIED = SERVERS if LONG else list(SERVERS)[-1:]  # the last has what all before it have
-LOGGING = {"14-log", "15-tls"}
-ENCRYPTED = {"15-tls"}
 LOG_SIZE = 100_000
 CAPACITY_KB = 48 * 1024  # of addresses beside what it has at rest
 MINIMUM = 0.5  # of the clients that stay have all of their answers

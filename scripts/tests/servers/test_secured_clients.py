@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from workbook.checks.behaviour.rows import MIB, noise
+from workbook.course.chapters import having
 from workbook.machine import needs
 from workbook.servers import certificates, tls
 from workbook.servers.process import Server, running
@@ -62,7 +63,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(root: Path) -> Iterator[Server]:
-    binary = programs.solution("15-tls", "measure")
+    binary = programs.solution(having("tls")[0].name, "measure")
     with running(binary, "--threads", "2", "--root", str(root),
                  *certificates.localhost().options) as server:
         yield server

@@ -11,6 +11,7 @@ import programs
 import pytest
 
 from workbook.checks.behaviour.rows import MIB, noise
+from workbook.course.chapters import having
 from workbook.servers.process import Server, running
 
 BODY = noise(3 * MIB)
@@ -20,7 +21,7 @@ needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason="curl is not he
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    binary = programs.solution("12-streaming", "measure")
+    binary = programs.solution(having("streaming")[0].name, "measure")
     with running(binary, "--threads", "2") as started:
         yield started
 

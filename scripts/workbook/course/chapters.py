@@ -73,6 +73,7 @@ class Chapter:
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
     speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
+    features: tuple[str, ...] = ()  # of servers from this chapter on
     # A lab's benchmarks that are counted, with the budgets of an iteration; `cost` has the sums.
     counted: dict[str, dict[str, float]] = field(default_factory=dict)
     timed: str = ""  # the one that the clock compares
@@ -134,6 +135,7 @@ def load(file: Path) -> Chapter:
             platforms=list(data["platforms"]),
             starter_fails=_starter_fails(data, parts),
             kind=kind,
+            features=tuple(data.get("features", ())),
             **_speed(data.get("speed", {}), file),
             **(_lab(data["lab"], data.get("cost", {})) if kind == LAB
                else {"cost": dict(data.get("cost", {}))}),
@@ -263,6 +265,18 @@ def find(name: str) -> Chapter:
                         "read book/src/part1/00-sockets.md, then chapter 1")
     known = ", ".join(chapter.name for chapter in all_chapters()) or "none yet"
     raise UserError(f"there is no chapter “{name}”", f"use one of: {known}")
+
+
+def having(feature: str) -> list[Chapter]:
+    """The servers with a feature, in order: from the chapter that introduces it on. UserError if
+    none does.
+    """
+    servers = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
+    for index, chapter in enumerate(servers):
+        if feature in chapter.features:
+            return servers[index:]
+    raise UserError(f"no chapter introduces “{feature}”",
+                    "add it to the features in the chapter.toml of the one that does")
 
 
 def find_server(name: str) -> Chapter:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Collection
 from typing import Any
 
 from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, STATE, shown, write_atomically
-from workbook.course import parts, starters
-from workbook.course.chapters import Chapter, Part
+from workbook.common.paths import BACKUP, COMMAND, ROOT, STATE, shown, write_atomically
+from workbook.course import editions, history, parts, starters
+from workbook.course.chapters import Chapter, Part, all_chapters
 
 FILE = STATE / "progress.json"
 
@@ -59,7 +60,8 @@ def mark_reached(chapter: Chapter, part: int) -> None:
 
 def reached(chapter: Chapter) -> int:
     """That part's number, as last judged: 1 if nothing was, one more than there are if all are."""
-    return int(_load().get(chapter.name, {}).get("part", 1))
+    last = int(_load().get(chapter.name, {}).get("part", 1))
+    return max(1, min(last, len(chapter.parts) + 1))
 
 
 def hints_seen(chapter: Chapter, part: Part | None = None) -> int:
@@ -174,20 +176,53 @@ def _hinted(chapter: Chapter, number: int | None) -> Part | None:
     return parts.find(chapter, number or min(reached(chapter), len(chapter.parts)))
 
 
+def began(chapter: Chapter) -> str:
+    """The commit whose starter the reader's work began from; empty if it is not known."""
+    return str(_load().get(chapter.name, {}).get("began", {}).get("commit", ""))
+
+
+def mark_began(chapter: Chapter, edition: int, commit: str) -> None:
+    """Remember from which edition and commit the reader's files are."""
+    _update(chapter, began={"edition": edition, "commit": commit})
+
+
+def entry(chapter: Chapter) -> editions.Entry:
+    """All that is remembered about a chapter."""
+    return dict(_load().get(chapter.name, {}))
+
+
 def _update(chapter: Chapter, **values: Any) -> None:
     data = _load()
-    data.setdefault(chapter.name, {}).update(values)
-    write_atomically(FILE, json.dumps(data, indent=2) + "\n")
+    known = data.setdefault(chapter.name, {})
+    if "began" not in {**known, **values} and (commit := history.begins_here(ROOT, chapter)):
+        known["began"] = {"edition": editions.current().number, "commit": commit}
+    known.update(values)
+    _keep_older_file()
+    whole = {editions.VERSION: editions.current().number, "chapters": data}
+    write_atomically(FILE, json.dumps(whole, indent=2) + "\n")
 
 
-def _load() -> dict[str, dict[str, Any]]:
+def _keep_older_file() -> None:
+    """A file of an earlier edition may name what this one does not have, so it is copied first."""
+    version = _read().get(editions.VERSION, 1)
+    if FILE.exists() and version != editions.current().number:
+        BACKUP.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(FILE, BACKUP / f"progress-edition-{version}.json")
+
+
+def _load() -> dict[str, editions.Entry]:
     try:
-        data = json.loads(FILE.read_text(encoding="utf-8"))
-        if not (isinstance(data, dict) and all(isinstance(v, dict) for v in data.values())):
-            raise ValueError("not a table of chapters")
-        return data
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
+        return editions.migrated(_read(), all_chapters())
+    except (ValueError, TypeError) as error:
         raise UserError(f"{shown(FILE)} is damaged ({error})",
                         f"remove it and check the chapters again: rm {shown(FILE)}") from None
+
+
+def _read() -> dict[str, Any]:
+    try:
+        data = json.loads(FILE.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    if not isinstance(data, dict):
+        raise ValueError("not a table of chapters")
+    return data

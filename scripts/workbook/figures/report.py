@@ -125,8 +125,8 @@ def _headline(results: dict[str, Any]) -> str:
 def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | None, float | None]:
     """How fast beside the naive server and beside the floor."""
     def rate(server: str) -> float | None:
-        return results["servers"].get(server, {"phases": {}})["phases"].get(
-            phase, {}).get(RATE)  # type: ignore[no-any-return]
+        return results["servers"].get(server, {"phases": {}})["phases"].get(  # type: ignore[no-any-return]
+            phase, {}).get(RATE)
 
     own = rate(name)
     naive, floor = (own / other if own and (other := rate(server)) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, BUILD, COMMAND, ROOT, SCRIPTS, SITE, shown
+from workbook.course import editions
 
 EDITORS = {"github.com": "edit", "gitlab.com": "-/edit", "codeberg.org": "_edit"}
 
@@ -101,10 +103,13 @@ def _path(name: str) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """With this Python first, so that mdBook runs the preprocessor in it."""
+    """With this Python first, so that mdBook runs the preprocessor in it, and with what becomes of
+    the addresses of earlier editions.
+    """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     editor = edit_address()
     return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1",
+            "MDBOOK_OUTPUT__HTML__REDIRECT": json.dumps(editions.redirects()),
             **({"MDBOOK_OUTPUT__HTML__EDIT_URL_TEMPLATE": editor} if editor else {})}
 
 

@@ -236,6 +236,27 @@ def reset(chapter: ChapterArgument,
               f"To have them back: {starters.undo_command(found, kept)}")
 
 
+@verb(WORK, "upgrade --report")
+def upgrade(chapters: Annotated[list[str] | None, typer.Argument(
+                metavar="N", show_default=False, help="Only these; default: all.")] = None,
+            revision: Annotated[str | None, typer.Option(
+                "--from", metavar="COMMIT", show_default=False,
+                help="Your files are in this commit or stash of git.")] = None,
+            keep: Annotated[bool, flag("--keep", "Go on in the edition that you began in.")]
+            = False,
+            report: Annotated[bool, flag("--report", "Only report; change nothing.")] = False
+            ) -> None:
+    """Carry your work over to the edition that you pulled.
+
+    Your files are copied first, then merged with the new starter, as sync does.
+    """
+    from workbook.course.chapters import find
+    from workbook.verbs import upgrade as module
+
+    raise typer.Exit(module.run([find(name) for name in chapters or ()], revision=revision,
+                                keep=keep, report=report))
+
+
 @verb(WORK, "solution 2")
 def solution(chapter: ChapterArgument, part: PartOption = None,
              anyway: Annotated[bool, flag("--anyway", "Though you have not passed.")] = False
@@ -523,6 +544,20 @@ def sync(chapter: Annotated[str | None, typer.Argument(
     from workbook.course import sync as module
 
     module.run(chapter, go_on=go_on, starter=starter, patches=patches, edit=edit, part=part)
+
+
+@verb(AUTHORS, "new-chapter 16 zero-copy", name="new-chapter")
+def new_chapter(number: Annotated[int, typer.Argument(metavar="N", show_default=False,
+                                                      help="The number after the last.")],
+                name: Annotated[str, typer.Argument(metavar="NAME", show_default=False,
+                                                    help="Words with hyphens: zero-copy.")]) -> None:
+    """Begin a chapter: starter, solution, check, planted mistake, page.
+
+    It builds and its gate passes, with a placeholder for what it will teach.
+    """
+    from workbook.verbs import scaffold as module
+
+    module.run(number, name)
 
 
 @verb(AUTHORS, "record --only closing")

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from workbook.checks import registry
 from workbook.common import children
 from workbook.course import progress
 from workbook.course.chapters import Chapter
@@ -44,7 +45,7 @@ def _judge(chapter: Chapter, console: Console) -> None:
     """What failed last; once it passes, all. A build error is shown by the check, and mended by
     the next save.
     """
-    failed = progress.unmet(chapter)
+    failed = [name for name in progress.unmet(chapter) if name in registry.NAMES]
     while True:
         what = failed[:1]
         console.print(Text(f"\n{time.strftime('%H:%M:%S')}  check {chapter.tag} {' '.join(what)}",

@@ -91,8 +91,7 @@ def cases() -> Iterator[Case]:
          f"more than {MARGIN // MIB} MiB the second time", memory_of_requests),
     ]:
         arguments = Limits(stop=20).option() if what == "stopped" else ()
-        # type: ignore[arg-type]
-        yield alone(what, reference, done, expected, perform, arguments=arguments, site=make)
+        yield alone(what, reference, done, expected, perform, arguments=arguments, site=make)  # type: ignore[arg-type]
 
 
 def _begin(client: Client, sent: bytes) -> None:

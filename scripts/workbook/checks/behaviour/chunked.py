@@ -203,8 +203,7 @@ def framings() -> Iterator[Case]:
         ("one-behind-the-other", post(body, fields=HOST) + post(LAST_CHUNK, fields=HOST)
          + post(body), sunk(5, STAYS) + sunk(0, STAYS) + sunk(5)),
     ]:
-        # type: ignore[arg-type]
-        yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, FRAMING)
+        yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, FRAMING)  # type: ignore[arg-type]
 
 
 def whole_bodies() -> Iterator[Case]:

@@ -141,8 +141,7 @@ def changes() -> Iterator[Case]:
             ("a-directory", "it is replaced by a directory", _make_directory, 301),
             ("a-fifo", "it is replaced by a FIFO", _make_fifo, 404),
         ]:
-            # type: ignore[arg-type]
-            yield _change(f"{size}-{what}", f"/{name}", done, change, status)
+            yield _change(f"{size}-{what}", f"/{name}", done, change, status)  # type: ignore[arg-type]
     yield _change("appears", "/new.bin", "it is made", lambda file: _write(file, NEW * SMALL), 200)
     yield _change("below-a-moved-link", "/now/it.bin", "a link in its name leads elsewhere, to a file "
                   "of the same size and time", lambda file: _link(file.parent), 200)
@@ -289,8 +288,7 @@ def being_sent() -> Iterator[Case]:
         yield alone(f"{what}-while-sent", "rename(2), unlink(2)",
                     f"{begun}; it is {what}; {STALE_S:g} s later another asks, and the first reads on",
                     f"{status} for the other; the old bytes to their end for the first",
-                    # type: ignore[arg-type]
-                    partial(old_to_the_end, change=change, status=status), arguments=ALONE,
+                    partial(old_to_the_end, change=change, status=status), arguments=ALONE,  # type: ignore[arg-type]
                     site=make)
     yield alone("memory-while-sent", "free(3)",
                 f"a client asks forty times for a file of {EACH:,} bytes and reads nothing; it is "

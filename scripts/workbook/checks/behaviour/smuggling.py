@@ -136,8 +136,7 @@ def encodings() -> Iterator[Case]:
         ("te-behind-bare-lf", b"X: y\nTransfer-Encoding: chunked", BAD),
         ("te-behind-bare-cr", b"X: y\rTransfer-Encoding: chunked", BAD),
     ]:
-        # type: ignore[arg-type]
-        yield row(what, smuggled(fields + b"\r\n"), expect, "RFC 9112 §6.1, §6.3, §11.2")
+        yield row(what, smuggled(fields + b"\r\n"), expect, "RFC 9112 §6.1, §6.3, §11.2")  # type: ignore[arg-type]
     old = b"POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     yield row("te-in-1.0", old, BAD, "RFC 9112 §6.1")
     yield row("te-of-a-get", get(fields=USUAL + te + b"chunked\r\n") + NEXT,

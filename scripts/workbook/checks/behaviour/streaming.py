@@ -154,8 +154,7 @@ def unwanted() -> Iterator[Case]:
         ("body-of-a-head-of-echo", post(small, fields=HOST).replace(b"POST", b"HEAD", 1)
          + LAST[0], not_found(send_body=False) + PAGE_ANSWER),
     ]:
-        # type: ignore[arg-type]
-        yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, reference)
+        yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, reference)  # type: ignore[arg-type]
     expects = "RFC 9110 §10.1.1"
     asks = HOST + b"Expect: 100-continue\r\n"
     yield row("refused-instead-of-continue", (post(b"", NOWHERE, asks, b"5"), Pause(0.02)),
@@ -203,8 +202,7 @@ def slowly() -> Iterator[Case]:
     whole, expect = chain((chunked.post(chunks(large, 100_000), b"/echo", HOST),
                            echoed_in_chunks(large, STAYS)), GET, LAST)
     for what, steps in [("late", (whole, LONG)), ("slowly", (Sip(65_536, 0.001), whole))]:
-        # type: ignore[arg-type]
-        yield row(f"chunks-read-{what}", steps, expect, "tcp(7)", narrow=True)
+        yield row(f"chunks-read-{what}", steps, expect, "tcp(7)", narrow=True)  # type: ignore[arg-type]
     yield row("echo-read-slowly", (Sip(65_536, 0.001), post(large)), echoed(large), "tcp(7)",
               narrow=True)
     yield Case("nobody-gets-anothers-bytes", (), (), "tcp(7)", talk=Talk(

@@ -114,8 +114,8 @@ def s_client(server: Server, *options: str, output: Sequence[bytes | Pause] = (L
             with suppress(BrokenPipeError):
                 process.stdin.write(step)
                 process.stdin.flush()
-        return process.communicate(timeout=TIMEOUT_S)[0].decode(
-            "latin-1")  # type: ignore[no-any-return]
+        return process.communicate(timeout=TIMEOUT_S)[0].decode(  # type: ignore[no-any-return]
+            "latin-1")
     except subprocess.TimeoutExpired:
         raise Unmet("its connection did not end") from None
     finally:

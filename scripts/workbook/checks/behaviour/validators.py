@@ -129,8 +129,7 @@ def tags() -> Iterator[Case]:
     ]:
         yield alone(f"tag-changes-with-{what}", "RFC 9110 §8.8.1, §8.8.3",
                     f"a file is asked for; {done}; it is asked for again, with the first ETag in "
-                    # type: ignore[arg-type]
-                    "If-None-Match", "200, another ETag", partial(tag_changes, change=change),
+                    "If-None-Match", "200, another ETag", partial(tag_changes, change=change),  # type: ignore[arg-type]
                     site=_one_file)
     yield alone("modified-in-the-future", "RFC 9110 §8.8.2.1",
                 "a file whose time is an hour ahead is asked for",

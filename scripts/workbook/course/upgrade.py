@@ -1,0 +1,254 @@
+"""Carry a reader's work from the starter that it began from to today's, or keep it where it was.
+
+Each file is merged three ways by git, which follows files that moved: the reader's files, the
+starter that they began from as the base, and the starter of today.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BACKUP, COMMAND, ROOT, STATE, shown, write_atomically
+from workbook.course import editions, history, progress
+from workbook.course.chapters import Chapter
+from workbook.course.history import Files
+from workbook.course.starters import git
+
+MARKER = re.compile(rb"^<{7} ", re.M)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a reader did in a chapter, and the two starters that it is compared with."""
+
+    chapter: Chapter
+    mine: Files
+    edition: int  # in which it began
+    commit: str  # whose starter it began from
+    base: Files
+    newest: str  # the commit of today's starter
+    starter: Files
+
+    @property
+    def is_current(self) -> bool:
+        return self.base == self.starter
+
+    def edited(self) -> list[str]:
+        """The reader's changes, as files of the chapter."""
+        return _differing(self.base, self.mine)
+
+    def moved(self) -> dict[str, str]:
+        """The files that have another path in today's starter: old path -> new path."""
+        return _moves(self.base, self.starter)
+
+    def renewed(self) -> list[str]:
+        """The files of today's starter that are not as they were, wherever they are now."""
+        before = {self.moved().get(name, name): text for name, text in self.base.items()}
+        return _differing(before, self.starter)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """The result of carrying one chapter over."""
+
+    copy: Path  # of the reader's files as they were
+    conflicts: list[str]  # paths in the chapter that need a decision
+
+
+def find(chapter: Chapter, revision: str | None = None, root: Path = ROOT) -> Work | None:
+    """The reader's work in a chapter, None where there is none: on disk, or in a commit or stash.
+
+    UserError if the revision does not exist.
+    """
+    newest = history.published(root, chapter)
+    starter = history.starter(root, chapter, newest) if newest else {}
+    if revision is None:
+        mine, commit = history.files_in(chapter.starter_dir), ""
+        if not starter or not mine or mine == starter:
+            return None
+        commit = _began(root, chapter) or history.closest(root, chapter, mine)
+    else:
+        mine = _stored(root, chapter, revision)
+        commit = history.published(root, chapter, revision)
+    base = history.starter(root, chapter, commit) if commit else {}
+    if not base or not mine or mine == base:
+        return None
+    return Work(chapter, mine, history.edition_of(root, commit), commit, base, newest, starter)
+
+
+def carry(work: Work) -> Carried:
+    """Merge the reader's files into today's starter, in the chapter's folder; first, what is there
+    and what the reader had is copied into .hotpath/backup.
+
+    UserError if the folder has other work, or conflicts that are not resolved.
+    """
+    present = history.files_in(work.chapter.starter_dir)
+    _require_resolved(work.chapter, present)
+    if present not in (work.mine, work.starter):
+        raise UserError(f"{shown(work.chapter.starter_dir)} already has other work of yours",
+                        f"look at it: {COMMAND} diff {work.chapter.tag} --mine; to begin anew, and "
+                        f"keep a copy of it: {COMMAND} reset {work.chapter.tag}")
+    copy = _back_up(work)
+    merged, conflicts = merge(work.base, work.mine, work.starter)
+    history.write(merged, work.chapter.starter_dir)
+    progress.mark_began(work.chapter, editions.current().number, work.newest)
+    return Carried(copy, conflicts)
+
+
+def keep(work: Work, root: Path = ROOT) -> Path:
+    """Check out the commit that the work began from below .hotpath/editions, with the reader's
+    files in its chapter; the chapter's own folder becomes today's starter. Returns the new folder.
+    """
+    present = history.files_in(work.chapter.starter_dir)
+    _require_resolved(work.chapter, present)
+    folder = root / STATE.relative_to(ROOT) / "editions" / f"{work.edition}-{work.commit[:7]}"
+    if not (folder / ".git").exists():
+        done = git("worktree", "add", "--detach", "--force", str(folder), work.commit, cwd=root)
+        if done.returncode != 0:
+            raise UserError(f"git cannot check out edition {work.edition}: "
+                            + done.stderr.decode(errors="replace").strip(), "git worktree prune")
+    old = next(name for name in editions.former_names(work.chapter.name)
+               if (folder / "chapters" / name).is_dir())
+    target = folder / "chapters" / old
+    if history.files_in(target) not in (work.base, work.mine):
+        raise UserError(f"{shown(target)} already has other work of yours",
+                        "go on there, or remove that folder")
+    _back_up(work)
+    history.write(work.mine, target)
+    _keep_progress(folder / STATE.relative_to(ROOT) / progress.FILE.name, old,
+                   progress.entry(work.chapter))
+    if present == work.mine:
+        history.write(work.starter, work.chapter.starter_dir)
+    progress.mark_began(work.chapter, editions.current().number, work.newest)
+    return folder
+
+
+def stashes(root: Path = ROOT) -> list[str]:
+    """The names of git's stashes that hold files of chapters."""
+    names = git("stash", "list", "--format=%gd", cwd=root).stdout.decode().split()
+    return [name for name in names
+            if git("diff", "--quiet", f"{name}^1", name, "--", "chapters", cwd=root).returncode]
+
+
+def unresolved(chapter: Chapter) -> list[str]:
+    """The files of a chapter that still have conflict markers."""
+    return _marked(history.files_in(chapter.starter_dir))
+
+
+def merge(base: Files, mine: Files, new: Files) -> tuple[Files, list[str]]:
+    """Both changes of `base` in one, and the paths in which they conflict.
+
+    Where one side changed what the other removed, the changed file is kept.
+    """
+    with TemporaryDirectory() as scratch:
+        repository = Path(scratch)
+        _git(repository, "init", "--quiet")
+        _commit(repository, base, "base")
+        _commit(repository, new, "new")
+        _git(repository, "checkout", "--quiet", "base")
+        _commit(repository, mine, "mine")
+        done = git(*_SETTINGS, "merge", "--quiet", "--no-edit", "-Xfind-renames=40", "new",
+                   cwd=repository)
+        listed = _git(repository, "diff", "--name-only", "--diff-filter=U", "-z")
+        conflicts = sorted(filter(None, listed.decode().split("\0")))
+        if done.returncode != 0 and not conflicts:
+            raise UserError("git cannot merge: " + done.stderr.decode(errors="replace").strip(),
+                            f"keep the edition that you began in: {COMMAND} upgrade --keep")
+        merged = history.files_in(repository)
+    return {name: _labelled(text) if name in conflicts else text
+            for name, text in merged.items()}, conflicts
+
+
+# Directories are not followed: here files move from one folder into several.
+_SETTINGS = ("-c", "user.name=hotpath", "-c", "user.email=hotpath@localhost",
+             "-c", "merge.directoryRenames=false", "-c", "merge.renameLimit=0",
+             "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false")
+
+
+def _commit(repository: Path, files: Files, name: str) -> None:
+    """A branch of this name with exactly these files."""
+    _git(repository, "checkout", "--quiet", "-b", name)
+    history.write(files, repository)
+    _git(repository, "add", "--all", "--force")
+    _git(repository, "commit", "--quiet", "--allow-empty", "-m", name)
+
+
+def _git(repository: Path, *arguments: str) -> bytes:
+    done = git(*_SETTINGS, *arguments, cwd=repository)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode(errors="replace"))
+    return done.stdout
+
+
+def _labelled(text: bytes) -> bytes:
+    """Conflict markers that name the sides as the reader knows them."""
+    text = re.sub(rb"^<{7} HEAD(.*)$", rb"<<<<<<< your work\1", text, flags=re.M)
+    number = str(editions.current().number).encode()
+    return re.sub(rb"^>{7} new(.*)$", rb">>>>>>> edition " + number + rb"\1", text, flags=re.M)
+
+
+def _stored(root: Path, chapter: Chapter, revision: str) -> Files:
+    """The chapter's files in a commit or a stash, with those that git did not track."""
+    if git("cat-file", "-e", f"{revision}^{{commit}}", cwd=root).returncode != 0:
+        raise UserError(f"there is no commit or stash “{revision}”", "git stash list; git log")
+    files = history.starter(root, chapter, revision)
+    return files | history.starter(root, chapter, f"{revision}^3")  # of a stash: what was untracked
+
+
+def _began(root: Path, chapter: Chapter) -> str:
+    """The commit that progress.json names, if the history has it."""
+    commit = progress.began(chapter)
+    exists = commit and git("cat-file", "-e", f"{commit}^{{commit}}", cwd=root).returncode == 0
+    return commit if exists else ""
+
+
+def _require_resolved(chapter: Chapter, files: Files) -> None:
+    if marked := _marked(files):
+        named = ", ".join(shown(chapter.starter_dir / name) for name in marked)
+        raise UserError(f"there are conflict markers in {named}",
+                        f"resolve them, then: {COMMAND} check {chapter.tag}")
+
+
+def _marked(files: Files) -> list[str]:
+    return [name for name, text in files.items() if MARKER.search(text)]
+
+
+def _back_up(work: Work) -> Path:
+    """Copy the reader's files into a folder of their own; returns it."""
+    name = f"{work.chapter.name}-edition-{work.edition}-{time.strftime('%Y%m%d-%H%M%S')}"
+    copy, count = BACKUP / name, 1
+    while copy.exists():
+        count += 1
+        copy = BACKUP / f"{name}-{count}"
+    history.write(work.mine, copy)
+    return copy
+
+
+def _keep_progress(file: Path, name: str, entry: editions.Entry) -> None:
+    """Add what is known about a chapter to the progress file of an edition that is kept."""
+    known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    table = known.get("chapters", known) if editions.VERSION in known else known
+    table[name] = {key: value for key, value in entry.items() if key != "began"}
+    write_atomically(file, json.dumps(known, indent=2) + "\n")
+
+
+def _differing(old: Files, new: Files) -> list[str]:
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _moves(old: Files, new: Files) -> dict[str, str]:
+    """The files that git takes for moved."""
+    with TemporaryDirectory() as scratch:
+        repository = Path(scratch)
+        _git(repository, "init", "--quiet")
+        _commit(repository, old, "old")
+        _commit(repository, new, "new")
+        listed = _git(repository, "diff", "--name-status", "--find-renames=40%", "-l0", "-z",
+                      "--diff-filter=R", "old", "new").decode().split("\0")
+    return dict(zip(listed[1::3], listed[2::3], strict=False))
