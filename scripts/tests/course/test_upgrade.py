@@ -110,16 +110,17 @@ def test_a_second_run_changes_nothing(hotpath: Hotpath, clone: Path) -> None:
 
 
 def test_files_left_in_place_are_carried_over(hotpath: Hotpath, clone: Path) -> None:
-    """A pull leaves what the reader edited, unless it changes the same files."""
+    """Where the pull left the chapter's folder as it was, for instance when it was copied back."""
     git(clone, "stash", "--include-untracked")
     take_edition_2(clone)
-    git(clone, "stash", "pop")
-    (clone / "chapters/01-naive/app.h").write_bytes(  # not merged by the pull
-        history.files_at(clone, FIRST, "chapters/01-naive")["app.h"])
-    report = hotpath("upgrade", "1", "--from", FIRST, "--report", root=clone)
+    git(clone, "stash", "drop")
+    mine = history.files_at(clone, FIRST, "chapters/01-naive")
+    mine["connection.cpp"] += MINE.encode()
+    history.write(mine, clone / "chapters/01-naive")
+    report = hotpath("upgrade", "--report", root=clone)
     assert "01-naive: your work began in edition 1" in report.stdout
     assert not (clone / ".hotpath/backup").exists()
-    done = hotpath("upgrade", "1", "--from", FIRST, root=clone)
+    done = hotpath("upgrade", "1", root=clone)
     assert done.returncode == 0, done.stdout
     assert files(clone, "01-naive")["app.h"].startswith(b"// of edition 2\n")
     assert files(clone, "01-naive")["connection.cpp"].endswith(MINE.encode())

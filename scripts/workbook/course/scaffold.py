@@ -246,7 +246,7 @@ def _module(name: str) -> str:
 
 def _write(plan: Plan, root: Path) -> None:
     """Write all files, or none: what was written before a failure is undone."""
-    before: dict[str, bytes | None] = {
+    before: dict[Path, bytes | None] = {
         path: (root / path).read_bytes() if (root / path).exists() else None
         for path in plan}
     try:
