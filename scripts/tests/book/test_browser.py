@@ -492,8 +492,8 @@ def test_search_finds_a_word_of_each_page(
     page.wait_for_load_state("networkidle")
     missing = {}
     for path, seen in connections.items():
-        other_builds = set().union(*(other.words for name, other in connections.items() if name != path))
-        rare = sorted(seen.words - other_builds, key=lambda word: (-len(word), word))[:RARE]
+        on_other_pages = set().union(*(other.words for name, other in connections.items() if name != path))
+        rare = sorted(seen.words - on_other_pages, key=lambda word: (-len(word), word))[:RARE]
         if not any(path in link for word in rare for link in found_by(page, word)):
             missing[path] = rare
     assert not missing

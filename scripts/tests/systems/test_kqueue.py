@@ -167,12 +167,12 @@ NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
                   "    if (change.ident >= 40) return ENOMEM;\n")
 
 
-@pytest.mark.parametrize("call", ["give_up(fd);", "(void)fd;"], ids=["asked", "not asked"])
+@pytest.mark.parametrize("call", ["on_watch_failed(fd);", "(void)fd;"], ids=["asked", "not asked"])
 def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
     """A worker asks its poller who is not watched. If it does not, that is noticed here."""
-    deaf = fault("", "nobody asks", "worker.cpp", "give_up(fd);", call)
+    deaf = fault("", "nobody asks", "worker.cpp", "on_watch_failed(fd);", call)
     found = ends_of_many(with_no_memory(deaf))
-    assert found == {"answered", "let go" if call == "give_up(fd);" else "left waiting"}
+    assert found == {"answered", "let go" if call == "on_watch_failed(fd);" else "left waiting"}
 
 
 def with_no_memory(fault: Fault) -> Path:

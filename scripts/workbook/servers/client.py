@@ -105,15 +105,20 @@ class Client:
         if self._end is None and (hello := hello or tls.hello_to(port)):
             self._shake_hands(hello)
 
+    @property
+    def local_port(self) -> int:
+        """The port that it connects from."""
+        return int(self._plain.getsockname()[1])
+
     def _connect_from_another_address(self) -> None:
         """Connect from a loopback address that has not been used before.
 
         Linux remembers how fast an address took its answers (ip-tcp_metrics(8)), and gives the
         next connection to it a larger send buffer: then all would fit in, and nothing be full.
         """
-        other_builds = ".".join(str(random.randint(1, 254)) for _ in range(3))
+        suffix = ".".join(str(random.randint(1, 254)) for _ in range(3))
         with suppress(OSError):  # macOS has one loopback address, and no such memory of it
-            self._plain.bind((f"127.{other_builds}", 0))
+            self._plain.bind((f"127.{suffix}", 0))
 
     def _connect_from(self, source: str) -> None:
         try:

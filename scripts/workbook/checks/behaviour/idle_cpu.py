@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
-from workbook.checks.behaviour.alone import alone, connected, must_be_idle
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, must_be_idle
 from workbook.checks.behaviour.rows import BAD, MIB, PAGE_ANSWER, Case, Unmet, get, noise, post
 from workbook.checks.behaviour.unchanged import GET
-from workbook.servers.client import Await, HalfClose, Step
+from workbook.servers.client import Await, Client, HalfClose, Step
 from workbook.servers.process import Server
+
+SETTLED_S = 0.3  # longer than a busy machine lets a server wait for a processor
 
 
 def cases() -> Iterator[Case]:
@@ -38,4 +42,27 @@ def rests(server: Server, steps: tuple[Step, ...]) -> None:
         client.perform(steps)
         if client.received().end == "reset":
             raise Unmet("the connection was reset")
+        wait_until_sent(client)
         must_be_idle(server)
+
+
+def wait_until_sent(client: Client) -> None:
+    """Wait until the server has filled the socket's buffer: a server that sends one byte per call
+    needs a while for that, and is not idle meanwhile. At most TIMEOUT_S, and only on Linux.
+    """
+    before, deadline = -1, time.monotonic() + TIMEOUT_S
+    while (queued := unsent(client.local_port)) != before and time.monotonic() < deadline:
+        before = queued
+        time.sleep(SETTLED_S)
+
+
+def unsent(port: int) -> int:
+    """Bytes in the send queue of the socket that is connected to a local port (proc_net_tcp in the
+    kernel's documentation); 0 if there is none, or no such table.
+    """
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            _, _, remote, _, queues, *_ = line.split()
+            if int(remote.rpartition(":")[2], 16) == port:
+                return int(queues.partition(":")[0], 16)
+    return 0
