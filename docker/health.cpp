@@ -1,6 +1,6 @@
-// Whether the server in this container answers: exit code 0 if it answers GET / on port 8080 with
-// 200, or with 400, as one does that speaks TLS and is asked without. A HEALTHCHECK that needs no
-// shell.
+// Checks whether the server in this container answers. The exit code is 0 if it answers GET / on
+// port 8080 with 200, or with 400, which a TLS server returns to a request without TLS. For a
+// HEALTHCHECK that needs no shell.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

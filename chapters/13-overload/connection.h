@@ -82,7 +82,7 @@ public:
     /// be new output, because waiting requests are answered then.
     bool sent(std::size_t count);
 
-    // TODO(13): the buffers of a client that is dropped are lent, too: give them back.
+    // TODO(13): a client that is dropped has borrowed buffers, too: give them back.
     /// Makes the next answer the last.
     void close_after_next() { closing_ = true; }
 

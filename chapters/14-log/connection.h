@@ -52,7 +52,8 @@ struct Output {
 /// makes no system calls; its driver decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    // TODO(14): and perhaps a ClientLog, which the connection owns; without one nothing is logged.
+    // TODO(14): and optionally a ClientLog, which the connection owns; without one nothing is
+    // logged.
     /// `handler`, `pool` and `opening` must outlive the connection.
     Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers)
         : handler_(&handler), pool_(&pool), common_headers_(&common_headers) {}

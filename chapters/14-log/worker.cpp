@@ -170,7 +170,7 @@ void Worker::accept_clients() try {
     pause_accepting();
 }
 
-// TODO(14): a client has its log from the beginning.
+// TODO(14): a client has its log from the moment it connects.
 void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
     if (!slot) return reject(accepted.socket);

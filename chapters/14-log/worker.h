@@ -81,7 +81,7 @@ private:
     void close_overdue();
     void drain();
 
-    // TODO(14): the log, and an AccessLog if there is to be one.
+    // TODO(14): the log, and an AccessLog if requests are to be logged.
     const std::unique_ptr<Handler> handler_;
     const Limits limits_;
     const std::atomic<bool>& stopping_;

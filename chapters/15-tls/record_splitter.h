@@ -27,9 +27,9 @@ private:
     std::string_view take(std::size_t limit);
 
     std::span<const iovec> parts_;  // the parts still to come
-    const FileRange* file_;         // until it is read
+    const FileRange* file_;         // null once it has been read
     const std::span<char> gathered_;
-    const std::span<char> window_;  // for bytes of the file
+    const std::span<char> window_;  // buffer for bytes of the file
     std::string_view run_;          // the contiguous bytes that come next
     std::size_t left_;              // bytes left of all parts together
 };

@@ -37,7 +37,7 @@ public:
     /// Makes a close_notify alert (RFC 8446 §6.1), unless the session has failed.
     void close();
 
-    /// The handshake is done.
+    /// Whether the handshake is done.
     bool is_open() const { return open_; }
 
     /// The peer has sent close_notify.

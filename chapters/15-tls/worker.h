@@ -56,7 +56,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    // TODO(15): Tls, and a SpanBio if there is to be TLS; and of a client its TlsStream.
+    // TODO(15): Tls, and a SpanBio if TLS is to be used; and each client's TlsStream.
     struct Client {
         ConnectionLimiter::Slot slot;
         Fd socket;

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,8 @@ TEST_P(Workers, CountersAreApart) {
     EXPECT_EQ(places.size(), workers());
 }
 
-// While another thread asks: it never sees a sum that shrinks, nor one that is too large.
+// While the threads count, another one asks: it must never see a sum that shrinks, nor one that is
+// too large.
 TEST_P(Workers, ThreadsCountAtOnce) {
     constexpr std::uint64_t each = 5'000;
     const std::uint64_t all = each * workers();
@@ -80,7 +81,7 @@ TEST_P(GoalWorkers, NoTwoShareALine) {
     EXPECT_EQ(lines.size(), workers());
 }
 
-// Nor with what stands before the first counter or behind the last.
+// Nor may the data before the first counter or after the last share their lines.
 TEST_P(GoalWorkers, NobodyElseIsOnALine) {
     for (std::size_t worker = 0; worker < workers(); ++worker) {
         EXPECT_EQ(address(worker) % web::cache_line, 0u);

@@ -1,11 +1,11 @@
-#pragma once  // TODO(lab-intrusive-list): let an element have its neighbours in itself
+#pragma once  // TODO(lab-intrusive-list): store the links to its neighbours in the element itself
 
 #include <algorithm>
 #include <list>
 
 namespace web {
 
-// The base of what can be in a list: at most in one at a time.
+// The base of every list element. An element is in at most one list at a time.
 class Link {
 public:
     Link() = default;
@@ -14,13 +14,13 @@ public:
     Link& operator=(const Link&) = delete;
 };
 
-// Elements that belong to others, in the order in which they came. Not for several threads.
+// Elements in the order in which they were added. The list does not own them. Not thread-safe.
 template <class T>
 class List {
 public:
     List() = default;
 
-    // The elements live on, in no list.
+    // The elements survive and are then in no list.
     ~List() = default;
 
     List(const List&) = delete;
@@ -28,16 +28,16 @@ public:
 
     bool is_empty() const noexcept { return elements_.empty(); }
 
-    // Null if there is none.
+    // Null if the list is empty.
     T* front() const noexcept { return is_empty() ? nullptr : elements_.front(); }
 
-    // It must be in no list.
+    // The element must not be in a list.
     void push_back(T& element) { elements_.push_back(&element); }
 
-    // It must be in this list.
+    // The element must be in this list.
     void remove(T& element) noexcept { elements_.erase(std::ranges::find(elements_, &element)); }
 
-    // Calls visit with each; that may remove or end the one it is called with.
+    // Calls visit with each element. The call may remove or destroy the element it is given.
     template <class Visit>
     void for_each(Visit visit) const {
         for (auto next = elements_.begin(); next != elements_.end();) {

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 
 #include <cstddef>
 #include <memory>
@@ -21,7 +21,7 @@ struct Other {
     long filler = 7;
 };
 
-// A list's link does not stand where the element begins.
+// An element whose Link is not at its beginning.
 struct Second : Other, Link {
     explicit Second(int given) : value(given) {}
     int value;

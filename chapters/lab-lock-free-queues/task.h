@@ -1,4 +1,5 @@
-#pragma once  // TODO(lab-lock-free-queues): four queues without a lock, each for its threads
+// TODO(lab-lock-free-queues): four queues without a lock, one for each combination of threads
+#pragma once
 
 #include <cstddef>
 #include <mutex>
@@ -8,21 +9,21 @@
 
 namespace web {
 
-// What one processor takes from another at a time, in bytes.
+// The unit, in bytes, in which processors take memory from each other.
 #if defined(__APPLE__) && defined(__aarch64__)
 inline constexpr std::size_t cache_line = 128;
 #else
 inline constexpr std::size_t cache_line = 64;
 #endif
 
-// First in, first out, for any number of threads, with room for `capacity` elements, 1 or more.
+// First in, first out, for any number of threads. Holds up to `capacity` elements, 1 or more.
 template <class T>
 class LockedQueue {
 public:
-    // Allocates all that it will ever need; std::bad_alloc if it cannot.
+    // Allocates all memory that it will ever need. Throws std::bad_alloc.
     explicit LockedQueue(std::size_t capacity) : ring_(capacity) {}
 
-    // False while the queue is full, and then the value is not moved from.
+    // Returns false if the queue is full; the value is then not moved from.
     bool push(T&& value) noexcept {
         const std::lock_guard lock(mutex_);
         if (size_ == ring_.size()) {
@@ -32,7 +33,7 @@ public:
         return true;
     }
 
-    // Nothing while the queue is empty.
+    // Returns nothing if the queue is empty.
     std::optional<T> pop() noexcept {
         const std::lock_guard lock(mutex_);
         if (size_ == 0) {

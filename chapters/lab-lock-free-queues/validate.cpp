@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 
 #include <atomic>
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace {
 
-// In place of a number: of what was moved from, and of what is not there.
+// Used instead of a number: for an element that was moved from, and for no element.
 constexpr std::size_t gone = SIZE_MAX, nothing = SIZE_MAX - 1;
 
-// An element that can't be copied, counts how many of its kind there are, and whose move may do
-// something first, as if its thread were suspended there.
+// An element that can't be copied and counts its living objects, and whose move can run a function
+// first, as if its thread were suspended there.
 class Parcel {
 public:
     static int alive() { return alive_.load(std::memory_order_relaxed); }
 
     explicit Parcel(std::size_t given, std::size_t from = 0) : number(given), producer(from) {
-        // Relaxed, here and below: it must not order what a queue does not.
+        // Relaxed, here and below: the test must not add an order that the queue lacks.
         alive_.fetch_add(1, std::memory_order_relaxed);
     }
 
@@ -44,13 +44,13 @@ private:
     static inline std::atomic<int> alive_ = 0;
 };
 
-// Any of the queues.
+// Wraps any of the queues.
 struct Queue {
     virtual ~Queue() = default;
     virtual bool push(Parcel&& parcel) = 0;
     virtual std::optional<Parcel> pop() = 0;
 
-    // The number of what is next.
+    // Takes the next element and returns its number.
     std::size_t next() {
         const auto found = pop();
         return found ? found->number : nothing;
@@ -70,7 +70,7 @@ std::unique_ptr<Queue> make(std::size_t capacity) {
     return std::make_unique<QueueOf<Of>>(capacity);
 }
 
-// A kind of queue, with as many threads as it is for.
+// A kind of queue, and the number of threads it is for.
 struct Kind {
     const char* name;
     std::size_t producers;
@@ -144,7 +144,8 @@ TEST_P(Queues, HoldWhatIsInThemAndEndWhatIsLeft) {
     for (const std::size_t capacity : capacities) {
         for (std::size_t left = 0; left <= capacity; ++left) {
             auto queue = GetParam().make(capacity);
-            ASSERT_TRUE(queue->push(Parcel(0)));  // so that the rest begins elsewhere
+            // so that the next elements begin at another place
+            ASSERT_TRUE(queue->push(Parcel(0)));
             ASSERT_EQ(Parcel::alive(), 1);
             ASSERT_EQ(queue->next(), 0u);
             ASSERT_EQ(Parcel::alive(), 0);
@@ -168,7 +169,7 @@ void push_all(Queue& queue, Parcels& parcels) {
     }
 }
 
-// Until nobody has anything left to take.
+// Takes elements until there are none left for any thread.
 void pop_all(Queue& queue, Parcels& parcels, std::atomic<std::size_t>& left) {
     while (left.load(std::memory_order_relaxed) > 0) {
         if (auto parcel = queue.pop()) {
@@ -180,8 +181,8 @@ void pop_all(Queue& queue, Parcels& parcels, std::atomic<std::size_t>& left) {
     }
 }
 
-// What each consumer got. The threads do nothing but push and pop, so what orders two of them, to
-// the thread sanitizer too, is the queue alone.
+// Returns what each consumer received. The threads only push and pop, so that only the queue orders
+// them, for the thread sanitizer too.
 std::vector<Parcels> passed(Queue& queue, const Kind& kind, std::size_t each) {
     std::atomic<std::size_t> left = kind.producers * each;
     std::vector<Parcels> given(kind.producers), taken(kind.consumers);
@@ -223,7 +224,7 @@ TEST_P(Queues, PassEachElementOnceAndEachProducersInOrder) {
     }
 }
 
-// The producers', the consumers', and one that both only read.
+// One line for the producers, one for the consumers, and one that both only read.
 TEST_P(GoalQueues, GiveEachEndALine) {
     EXPECT_EQ(GetParam().alignment, web::cache_line);
     EXPECT_GE(GetParam().size, 3 * web::cache_line);
@@ -237,7 +238,7 @@ TEST_P(GoalQueues, GiveEachProducerACell) {
     Parcel suspended(1);
     suspended.meanwhile = [&queue] {
         EXPECT_TRUE(queue->push(Parcel(2)));
-        EXPECT_EQ(queue->next(), nothing);  // for what is behind has to wait
+        EXPECT_EQ(queue->next(), nothing);  // because later elements have to wait
     };
     EXPECT_TRUE(queue->push(std::move(suspended)));
     EXPECT_EQ(queue->next(), 1u);

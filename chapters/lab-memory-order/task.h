@@ -1,4 +1,5 @@
-#pragma once  // TODO(lab-memory-order): ask for no more order than is needed, and say who needs it
+// TODO(lab-memory-order): use no stronger order than is needed, and write down what needs it
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -10,10 +11,10 @@ struct Letter {
     std::uint64_t words[3];
 };
 
-// One thread puts letters in, another takes them out; there is room for one.
+// One thread puts letters in, another takes them out. Holds one letter.
 class Mailbox {
 public:
-    // By the writer only; false while the last letter is still there.
+    // Called by the writer only. Returns false while the last letter is still there.
     bool put(const Letter& letter) noexcept {
         if (full_) {
             return false;
@@ -24,7 +25,7 @@ public:
         return true;
     }
 
-    // By the reader only; false while there is none.
+    // Called by the reader only. Returns false if there is no letter.
     bool take(Letter& letter) noexcept {
         if (!full_) {
             return false;
@@ -34,7 +35,7 @@ public:
         return true;
     }
 
-    // How many were ever put in; by anyone, for a statistic.
+    // How many letters were put in so far. Any thread may call it, for statistics.
     std::uint64_t count() const noexcept { return put_; }
 
 private:

@@ -1,5 +1,5 @@
 #include <gtest/gtest.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 
 #include <atomic>
 #include <cstdint>
@@ -41,7 +41,7 @@ TEST(Box, HasRoomForOneLetter) {
     }
 }
 
-// The thread sanitizer judges what each thread may count on, whatever this processor does.
+// The thread sanitizer checks what each thread may rely on, whatever this processor does.
 TEST(Threads, EveryLetterArrivesOnceInOrderAndWhole) {
     constexpr std::uint64_t letters = 200;
     Mailbox box;

@@ -1,11 +1,11 @@
-#pragma once  // TODO(lab-object-pool): keep the memory of what was ended
+#pragma once  // TODO(lab-object-pool): keep the memory of destroyed objects
 
 #include <cstddef>
 #include <utility>
 
 namespace web {
 
-// Makes and ends the objects of one type, for all threads.
+// Creates and destroys the objects of one type, for all threads.
 template <class T>
 class ObjectPool {
 public:
@@ -17,13 +17,13 @@ public:
         return new T(std::forward<Arguments>(arguments)...);
     }
 
-    // By any thread, also one that made none.
+    // May be called by any thread, also by one that created no object.
     static void destroy(T* object) noexcept { delete object; }
 
-    // Free places that this thread has.
+    // The number of free places that this thread has.
     static std::size_t free_local() noexcept { return 0; }
 
-    // Free places that are nobody's.
+    // The number of free places that belong to no thread.
     static std::size_t free_shared() noexcept { return 0; }
 };
 

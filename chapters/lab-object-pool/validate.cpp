@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 #include <sanitizer/asan_interface.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ using web::ObjectPool;
 
 constexpr unsigned char one = 1, two = 2;
 
-// A value of so many bytes, all alike, that counts how many of its kind there are.
+// A value of `size` equal bytes that counts its living objects.
 template <std::size_t size, std::size_t alignment = 1>
 struct alignas(alignment) Value {
     static inline std::atomic<int> alive = 0;
@@ -70,7 +70,7 @@ protected:
 
     static void shuffle(Kept& kept) { std::ranges::shuffle(kept, std::minstd_rand(7)); }
 
-    // Everything free that this thread can see.
+    // All free places that this thread can see.
     static std::size_t free() { return ObjectPool<T>::free_local() + ObjectPool<T>::free_shared(); }
 
     static constexpr std::size_t batch = ObjectPool<T>::batch_size;
@@ -147,7 +147,7 @@ TYPED_TEST(Pool, AnotherThreadMayEndAnObject) {
     }
 }
 
-// Every thread ends what others made, in an order that nobody knows.
+// Every thread destroys objects that others made, in random order.
 TYPED_TEST(Pool, ThreadsMayEndEachOthersObjects) {
     constexpr std::size_t places = 200, turns = 1000;
     std::array<std::atomic<TypeParam*>, places> shared{};
@@ -156,7 +156,7 @@ TYPED_TEST(Pool, ThreadsMayEndEachOthersObjects) {
         for (std::size_t turn = 0; turn < turns; ++turn) {
             auto* fresh = ObjectPool<TypeParam>::create(mark);
             EXPECT_TRUE(fresh->holds(mark));
-            // Whoever takes it out has to see all that its maker wrote.
+            // The thread that takes it out has to see everything that its maker wrote.
             if (auto* old = shared[random() % places].exchange(fresh, std::memory_order_acq_rel)) {
                 EXPECT_TRUE(old->holds(old->bytes[0]));
                 ObjectPool<TypeParam>::destroy(old);
@@ -178,8 +178,8 @@ TYPED_TEST(Pool, ThreadsMayEndEachOthersObjects) {
     EXPECT_EQ(TypeParam::alive, 0);
 }
 
-// Whole batches come back from several threads. They do nothing else and wait for nobody, so that
-// no lock but the pool's can put one's work before the other's, whenever they run.
+// Several threads give back whole batches. They do nothing else and don't wait for each other, so
+// that only the pool's lock can order their work, whenever they run.
 TYPED_TEST(Pool, ThreadsMayEndManyAtOnce) {
     std::array<typename TestFixture::Kept, 4> kept;
     for (auto& each : kept) {
@@ -247,7 +247,8 @@ TYPED_TEST(GoalPool, PlacesComeAndGoInWholeBatches) {
     EXPECT_GE(changes, 4 * this->limit / this->batch - 2);
 }
 
-// Between two batches an object that is made and ended again and again asks the others for nothing.
+// At the border of two batches, repeatedly making and destroying an object must not use the shared
+// list.
 TYPED_TEST(GoalPool, NoPlaceOfTheListIsACliff) {
     this->end(this->made(3 * this->limit));
     for (std::size_t count = 0; count < this->limit; ++count) {

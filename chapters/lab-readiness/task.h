@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-// epoll(7) of Linux, else kqueue(2) of BSD and macOS; or that of the preset kqueue.
+// epoll(7) on Linux, otherwise kqueue(2) of BSD and macOS, or that of the preset kqueue.
 #if !defined(__linux__) || defined(HOTPATH_KQUEUE)
 #include <sys/event.h>
 #else
@@ -25,7 +25,8 @@
 
 namespace web {
 
-// What a call found, if it was not interrupted by a signal; throws std::system_error if it failed.
+// The number that a call returned, or 0 if a signal interrupted it. Throws std::system_error if it
+// failed.
 inline std::size_t found(int count, const char* call) {
     if (count < 0 && errno != EINTR) {
         throw std::system_error(errno, std::generic_category(), call);
@@ -33,21 +34,22 @@ inline std::size_t found(int count, const char* call) {
     return static_cast<std::size_t>(std::max(count, 0));
 }
 
-/// Tells which of many sockets can be read, by asking each. What is said here holds for all of the
-/// classes below: they are for one thread, and the sockets stay their owner's.
+/// Finds out which of many sockets can be read, by trying each. The comments here hold for all of
+/// the classes below: they are for one thread, and do not own the sockets.
 class BusyPolling {
 public:
-    /// An open socket that is not watched yet. Throws std::system_error or std::bad_alloc if it
-    /// cannot be watched.
+    /// Takes an open socket that is not watched yet. Throws std::system_error or std::bad_alloc if
+    /// it cannot be watched.
     void add(int fd) { watched_.push_back(fd); }
 
-    /// A socket that is watched, before it is closed.
+    /// Takes a socket that is watched. Call it before the socket is closed.
     void remove(int fd) noexcept { std::erase(watched_, fd); }
 
-    /// Waits so many milliseconds, 0 or more, for a socket on which recv(2) would not wait: it has
-    /// data, its peer has ended, or it failed. Each is told once a call, and again by the next as
-    /// long as that is so; of very many the rest comes with the next. None if the time is over, or
-    /// a signal came. Valid until the next call. Throws std::system_error if the system refuses.
+    /// Waits at most `timeout`, 0 or more milliseconds, for a socket on which recv(2) would not
+    /// block: it has data, its peer has finished, or it failed. Each is returned at most once per
+    /// call, and again by the next call while that is still so. If there are very many, the others
+    /// come with the next calls. Empty after the timeout or a signal. Valid until the next call.
+    /// Throws std::system_error.
     std::span<const int> wait(std::chrono::milliseconds timeout) {
         const auto end = std::chrono::steady_clock::now() + timeout;
         do {
@@ -58,7 +60,7 @@ public:
     }
 
 private:
-    // recv(2): with MSG_PEEK what there is stays there.
+    // recv(2): with MSG_PEEK the data stays in the socket.
     static bool is_readable(int fd) {
         char byte = 0;
         return ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EWOULDBLOCK;
@@ -68,13 +70,13 @@ private:
     std::vector<int> ready_;
 };
 
-/// The same by select(2).
+/// The same with select(2).
 class Select {
 public:
     Select() noexcept { FD_ZERO(&watched_); }
 
-    /// As above. Throws std::system_error with EINVAL if the number has no place in an fd_set:
-    /// FD_SET with it "will result in undefined behavior", select(2), and writes behind the set.
+    /// As above. Throws std::system_error with EINVAL if the number does not fit into an fd_set:
+    /// FD_SET with it "will result in undefined behavior", select(2), and writes beyond the set.
     void add(int fd) {
         if (fd < 0 || fd >= static_cast<int>(FD_SETSIZE)) {
             throw std::system_error(EINVAL, std::generic_category(), "FD_SET");
@@ -87,7 +89,7 @@ public:
 
     std::span<const int> wait(std::chrono::milliseconds timeout) {
         ready_.clear();
-        fd_set readable = watched_;  // the call leaves in it those that are ready
+        fd_set readable = watched_;  // the call leaves only the ready ones in it
         timeval limit = to_timeval(timeout);
         const std::size_t count =
             found(::select(end_, &readable, nullptr, nullptr, &limit), "select");
@@ -108,14 +110,14 @@ private:
     }
 
     fd_set watched_;
-    int end_ = 0;  // the highest that was ever watched, and one
+    int end_ = 0;  // the highest number that was ever watched, plus one
     std::vector<int> ready_;
 };
 
-// TODO(lab-readiness): the same by poll(2), which takes any number
+// TODO(lab-readiness): the same with poll(2), which accepts any descriptor number
 using Poll = BusyPolling;
 
-// TODO(lab-readiness): the same by epoll(7) or kqueue(2), which remember what is watched
+// TODO(lab-readiness): the same with epoll(7) or kqueue(2), which remember what is watched
 using Poller = BusyPolling;
 
 }  // namespace web

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ using ReportedFields = std::vector<int>;
 
 constexpr rlim_t many_descriptors = 4096;
 
-// A descriptor that is closed once.
+// Owns a descriptor and closes it once.
 class Fd {
 public:
     explicit Fd(int number = -1) : number_(number) {}
@@ -55,7 +55,7 @@ private:
     int number_;
 };
 
-// `near` is watched; what `far` says can be received there.
+// `near` is watched; what is sent to `far` can be received there.
 struct Pair {
     Pair() {
         int ends[2];
@@ -71,7 +71,8 @@ struct Pair {
         EXPECT_EQ(::send(far.number(), said.data(), bytes, 0), static_cast<ssize_t>(bytes));
     }
 
-    // How many bytes came of at most so many; 0 at the end, -1 if there are none.
+    // Receives at most `most` bytes and returns their number: 0 at the end of the stream, -1 if
+    // there are none.
     ssize_t hear(std::size_t limit) const {
         std::vector<char> heard(limit);
         return ::recv(near.number(), heard.data(), limit, MSG_DONTWAIT);
@@ -82,7 +83,7 @@ struct Pair {
     Fd near, far;
 };
 
-// One of the classes of task.h, so that a test is compiled once for all of them.
+// Wraps any class of task.h, so that a test is compiled only once.
 class AnyPoller {
 public:
     virtual ~AnyPoller() = default;
@@ -123,7 +124,7 @@ constexpr Kind by_select{"Select", make<web::Select>};
 constexpr Kind by_poll{"Poll", make<web::Poll>};
 constexpr Kind by_poller{"Poller", make<web::Poller>};
 
-// In the order of their numbers, so that one that is told twice is seen.
+// Sorted by number, so that one that is reported twice is noticed.
 ReportedFields reported(AnyPoller& poller, std::chrono::milliseconds timeout = 0ms) {
     const auto ready = poller.wait(timeout);
     ReportedFields found(ready.begin(), ready.end());
@@ -149,13 +150,13 @@ protected:
     const std::unique_ptr<AnyPoller> poller_ = GetParam().make();
 };
 
-// Whatever number a descriptor has.
+// Must work with any descriptor number.
 class HighNumbers : public Waits {};
 
-// What the limit of select(2) is about.
+// Tests of the limit of select(2).
 class Limit : public Waits {};
 
-// What the starter can't do.
+// Tests that the starter fails.
 class GoalSleeps : public Waits {};
 class GoalRemembers : public Waits {};
 
@@ -189,7 +190,7 @@ TEST_P(Waits, WhatWasThereBeforeIsTold) {
     EXPECT_EQ(reported(*poller_), only(pair));
 }
 
-// Level-triggered: it is the state that is told, not that it changed.
+// Level-triggered: the state is reported, not the change.
 TEST_P(Waits, WhatIsLeftIsToldAgain) {
     const Pair pair;
     poller_->add(pair.fd());
@@ -248,7 +249,7 @@ TEST_P(Waits, ANumberMayBeUsedAgain) {
     }
 }
 
-// recv(2) then says 0: "when a stream socket peer has performed an orderly shutdown".
+// recv(2) then returns 0: "when a stream socket peer has performed an orderly shutdown".
 TEST_P(Waits, AnEndIsTold) {
     std::array<Pair, 3> pairs;
     for (const Pair& pair : pairs) {
@@ -275,8 +276,8 @@ TEST_P(Waits, WhatWasSaidBeforeTheEndIsNotLost) {
     }
 }
 
-// udp(7): "errors received from the network" are passed on, here that nobody has the port. There
-// is nothing to be read then.
+// udp(7): "errors received from the network" are passed on; here, that no socket has the port.
+// There is nothing to read then.
 TEST_P(Waits, AFailureIsTold) {
     Fd closed(::socket(AF_INET, SOCK_DGRAM, 0));
     const Fd sender(::socket(AF_INET, SOCK_DGRAM, 0));
@@ -294,7 +295,7 @@ TEST_P(Waits, AFailureIsTold) {
     EXPECT_EQ(reported(*poller_, 5000ms), ReportedFields{sender.number()});
 }
 
-// Each is told once until it was heard, in so many waits as it takes.
+// Each is reported once until its data is read, in as many waits as necessary.
 TEST_P(Waits, OfManyEachIsTold) {
     constexpr std::size_t count = 480;
     const std::vector<Pair> pairs(count);
@@ -317,7 +318,7 @@ TEST_P(Waits, OfManyEachIsTold) {
     EXPECT_EQ(reported(*poller_), nobody);
 }
 
-// And of those that nobody hears.
+// The same if their data is never read.
 TEST_P(Waits, OfManyNobodyStarves) {
     constexpr std::size_t count = 480;
     const std::vector<Pair> pairs(count);
@@ -352,7 +353,7 @@ TEST_P(Waits, WhoSpeaksMeanwhileIsTold) {
     EXPECT_EQ(reported(*poller_, 60s), only(pair));
 }
 
-// signal(7): these calls fail with EINTR, whatever SA_RESTART says.
+// signal(7): these calls fail with EINTR even with SA_RESTART.
 TEST_P(Waits, ASignalIsNoFailure) {
     const Pair pair;
     poller_->add(pair.fd());
@@ -368,7 +369,7 @@ TEST_P(Waits, ASignalIsNoFailure) {
     EXPECT_EQ(reported(*poller_), only(pair));
 }
 
-// The same socket by that number, if the limit of descriptors allows it.
+// A duplicate of the socket with that number or a higher one, if the descriptor limit allows it.
 Fd numbered(const Pair& pair, int number) {
     return Fd(::fcntl(pair.fd(), F_DUPFD, number));
 }
@@ -411,15 +412,15 @@ TEST_P(Limit, RefusesWhatHasNoPlaceInASet) {
     EXPECT_EQ(reported(*poller_), nobody);
 }
 
-// How often this process gave up the processor because it had to wait for something.
+// How often this process gave up the processor to wait for something.
 long sleeps() {
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);
     return used.ru_nvcsw;
 }
 
-// Who asks again and again sleeps never, or often. Not a matter of time: on a busy machine that too
-// gets little of the processor.
+// Code that polls in a loop sleeps never or often. Time is no measure, because on a busy machine
+// such a loop, too, gets little of the processor.
 TEST_P(GoalSleeps, OnceAWait) {
     const Pair pair;
     poller_->add(pair.fd());
@@ -427,7 +428,7 @@ TEST_P(GoalSleeps, OnceAWait) {
     const std::clock_t begin = std::clock();
     EXPECT_EQ(reported(*poller_, 200ms), nobody);
     EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC / 10);
-#ifdef __linux__  // elsewhere it need not be counted before the process ends
+#ifdef __linux__  // other systems need not count it before the process ends
     EXPECT_GE(sleeps() - before, 1) << "it kept the processor all the time";
 #endif
     EXPECT_LE(sleeps() - before, 5);

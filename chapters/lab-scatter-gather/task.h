@@ -11,28 +11,30 @@
 namespace web {
 
 #ifdef MSG_NOSIGNAL
-/// What a send is told so that a peer that has gone costs an EPIPE and not the process (send(2)).
+/// Flag for send(2): sending to a peer that has disconnected returns EPIPE instead of ending the
+/// process.
 inline constexpr int without_signal = MSG_NOSIGNAL;
 
-/// Once for a socket before its first send: nothing to do here.
+/// Called once for a socket before its first send. Nothing to do here.
 inline void disable_sigpipe(int) noexcept {}
 #else
 inline constexpr int without_signal = 0;
 
-/// Once for a socket before its first send: macOS asks it of the socket, not of the call.
+/// Called once for a socket before its first send: macOS sets this for the socket, not for the
+/// call.
 inline void disable_sigpipe(int socket) noexcept {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 }
 #endif
 
-/// How far a call came.
+/// How much a call transferred, and why it stopped.
 struct Progress {
-    std::size_t bytes = 0;  // that went or came, whether there was an error or not
-    std::error_code error;  // what stopped it: operation_would_block if that is all for now
+    std::size_t bytes = 0;  // bytes transferred, with or without an error
+    std::error_code error;  // why it stopped: operation_would_block if that is all for now
 };
 
-/// Calls with one buffer after the other until none is left, or no more goes or comes.
+/// Calls with one buffer after the other until none is left or no more bytes can be transferred.
 template <class Call>
 Progress transfer(std::span<iovec>& buffers, Call call) {
     Progress progress;
@@ -57,18 +59,18 @@ Progress transfer(std::span<iovec>& buffers, Call call) {
     return progress;
 }
 
-/// Sends the buffers in order, any number of them: all, or as much as a non-blocking socket takes.
-/// `buffers` is then what is left to send, in the same array, whose entries may have changed. The
-/// bytes stay the caller's. Errors are those of send(2) but for EINTR.
+/// Sends the buffers in order, any number of them: all, or as much as a non-blocking socket
+/// accepts. Afterwards `buffers` is what is left to send, in the same array, whose entries may have
+/// changed. The caller keeps the ownership of the bytes. Errors are those of send(2) except EINTR.
 inline Progress send(int socket, std::span<iovec>& buffers) {
     return transfer(buffers, [socket](const iovec& buffer) {
         return ::send(socket, buffer.iov_base, buffer.iov_len, without_signal);
     });
 }
 
-/// Fills the buffers in order, all, or as far as there is something. `buffers` is then what is left
-/// to fill, in the same array; with some left and no error the peer has finished. Errors are those
-/// of recv(2) but for EINTR.
+/// Fills the buffers in order: all, or as far as there are bytes. Afterwards `buffers` is what is
+/// left to fill, in the same array. If some are left and there is no error, the peer has finished.
+/// Errors are those of recv(2) except EINTR.
 inline Progress receive(int socket, std::span<iovec>& buffers) {
     return transfer(buffers, [socket](const iovec& buffer) {
         return ::recv(socket, buffer.iov_base, buffer.iov_len, 0);

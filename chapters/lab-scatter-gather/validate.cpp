@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 using Sizes = std::vector<std::size_t>;
 using Left = std::span<iovec>;
 
-// Buffers of these sizes, each in memory of its own, so that the sanitizer sees where it ends.
+// Buffers of these sizes, each in its own memory, so that the sanitizer detects any access beyond
+// its end.
 class Buffers {
 public:
     explicit Buffers(const Sizes& sizes) {
@@ -36,7 +37,7 @@ public:
         }
     }
 
-    // With bytes that do not repeat.
+    // Filled with bytes that do not repeat.
     static Buffers filled(const Sizes& sizes) {
         Buffers made(sizes);
         std::minstd_rand random(7);
@@ -73,7 +74,7 @@ std::size_t max_per_call() {
     return static_cast<std::size_t>(std::max(::sysconf(_SC_IOV_MAX), 16L));
 }
 
-// Some of them empty, also where a call begins and ends.
+// Some of them are empty, also at the beginning and end of a call.
 Sizes more_than_two_calls_take() {
     Sizes sizes(2 * max_per_call() + 5, 3);
     for (std::size_t i = 0; i < sizes.size(); i += max_per_call() / 16) {
@@ -94,7 +95,7 @@ std::vector<Sizes> cuts() {
             more_than_two_calls_take()};
 }
 
-// Two sockets that are connected. The first has little room to send.
+// Two connected sockets. The first has a small send buffer.
 class Pair {
 public:
     explicit Pair(int type = SOCK_STREAM) {
@@ -150,7 +151,7 @@ std::string read_to_end(int socket) {
     return all;
 }
 
-// So many bytes at a time.
+// Writes `piece` bytes at a time.
 void write_all(int socket, const std::string& bytes, std::size_t piece) {
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
         const std::size_t size = std::min(piece, bytes.size() - at);
@@ -158,16 +159,16 @@ void write_all(int socket, const std::string& bytes, std::size_t piece) {
     }
 }
 
-// Ends with EINTR what a thread waits for, again and again.
+// Interrupts the blocking calls of a thread with EINTR, again and again.
 class Interrupts {
 public:
     Interrupts() {
         struct sigaction action{};
-        action.sa_handler = [](int) { ++handled_; };  // and no SA_RESTART
+        action.sa_handler = [](int) { ++handled_; };  // and without SA_RESTART
         ::sigaction(SIGUSR1, &action, nullptr);
     }
 
-    // Returns when the thread has had so many, each some time after the last.
+    // Returns when the thread has received `count` signals, with some time between them.
     void send(pthread_t thread, int count) const {
         for (; count > 0; --count) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -201,8 +202,8 @@ TEST(Send, AllArrivesInOrder) {
     }
 }
 
-// Its reader takes little at a time, and the socket has little room: most calls end somewhere in a
-// buffer.
+// The reader takes few bytes at a time, and the socket's buffer is small, so most calls end in the
+// middle of a buffer.
 TEST(Send, WhatANonBlockingSocketTakesIsSaid) {
     for (const Sizes& sizes : cuts()) {
         const Pair pair;
@@ -351,7 +352,7 @@ TEST(Receive, AnErrorFillsNothing) {
     EXPECT_EQ(size_of(left), 12u);
 }
 
-// With datagrams every call is a message, so that calls can be counted.
+// With datagrams each call is one message, so calls can be counted.
 Sizes messages(const Sizes& sizes) {
     const Pair pair(SOCK_DGRAM);
     never_wait(pair.far());

@@ -1,4 +1,4 @@
-#pragma once  // TODO(lab-small-recipes): ask once for the address
+#pragma once  // TODO(lab-small-recipes): get the address without a second call
 
 #include <sys/socket.h>
 
@@ -9,13 +9,13 @@
 
 namespace web {
 
-/// A client that has connected, and where from.
+/// A client that has connected, and its address.
 struct Client {
     Fd connection;
     sockaddr_storage address;
 };
 
-/// The next client; waits for one. Throws std::system_error if accept(2) fails.
+/// Waits for the next client and returns it. Throws std::system_error if accept(2) fails.
 inline Client accept_client(const Fd& listener) {
     Fd connection(::accept(listener.number(), nullptr, nullptr));
     if (connection.number() < 0) {

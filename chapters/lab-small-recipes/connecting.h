@@ -11,8 +11,9 @@
 
 namespace web {
 
-/// A socket that is being connected, or the error if that is known at once. Watch it until it can
-/// be written to, and ask connected(). Throws std::system_error if there is no socket to be had.
+/// Returns a socket that is being connected, or the error if it is known at once. Watch the socket
+/// until it can be written to, and then call connected(). Throws std::system_error if no socket can
+/// be created.
 inline std::expected<Fd, std::error_code> begin_connecting(const sockaddr_in& peer) {
     Fd socket = owned(::socket(peer.sin_family, SOCK_STREAM, 0), "socket");
     const auto* address = reinterpret_cast<const sockaddr*>(&peer);
@@ -22,7 +23,8 @@ inline std::expected<Fd, std::error_code> begin_connecting(const sockaddr_in& pe
     return socket;
 }
 
-/// What came of it, once the socket can be written to: no error if it is connected. Ask once.
+/// The result of connecting, once the socket can be written to: no error if it is connected. Call
+/// it only once.
 inline std::error_code connected(const Fd&) {
     return {};
 }

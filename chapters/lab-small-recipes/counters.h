@@ -5,7 +5,7 @@
 
 namespace web {
 
-/// A count that any thread may raise or read.
+/// A counter that any thread may increment or read.
 class SharedCounter {
 public:
     void add() noexcept {
@@ -23,10 +23,10 @@ private:
     std::uint64_t count_ = 0;
 };
 
-/// A count that one thread raises and any thread may read.
+/// A counter that one thread increments and any thread may read.
 class OwnCounter {
 public:
-    /// By its own thread only.
+    /// Called only by the thread that owns the counter.
     void add() noexcept { count_.add(); }
 
     std::uint64_t value() const noexcept { return count_.value(); }

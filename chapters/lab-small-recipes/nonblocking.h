@@ -1,4 +1,4 @@
-#pragma once  // TODO(lab-small-recipes): let the call that makes a socket set its flags
+#pragma once  // TODO(lab-small-recipes): let the call that creates a socket set its flags
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -10,7 +10,8 @@
 
 namespace web {
 
-/// The descriptor that a call made; throws std::system_error naming the call if it made none.
+/// Takes ownership of the descriptor that a call returned. Throws std::system_error naming the call
+/// if it failed.
 inline Fd owned(int descriptor, const char* call) {
     if (descriptor < 0) {
         throw std::system_error(errno, std::generic_category(), call);
@@ -27,13 +28,13 @@ inline Fd made_nonblocking(Fd socket) {
     return socket;
 }
 
-/// A socket for a stream that never waits and that no other program inherits: O_NONBLOCK and
-/// FD_CLOEXEC. Throws std::system_error. See socket(2).
+/// A non-blocking stream socket that other programs do not inherit: O_NONBLOCK and FD_CLOEXEC.
+/// Throws std::system_error. See socket(2).
 inline Fd nonblocking_socket(int family) {
     return made_nonblocking(owned(::socket(family, SOCK_STREAM, 0), "socket"));
 }
 
-/// The next client's socket, such a one as well. Throws std::system_error. See accept4(2).
+/// The next client's socket, with the same two flags. Throws std::system_error. See accept4(2).
 inline Fd accept_nonblocking(const Fd& listener) {
     return made_nonblocking(owned(::accept(listener.number(), nullptr, nullptr), "accept"));
 }

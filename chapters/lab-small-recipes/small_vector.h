@@ -1,4 +1,4 @@
-#pragma once  // TODO(lab-small-recipes): keep the first few elements inside
+#pragma once  // TODO(lab-small-recipes): store the first few elements inside the object
 
 #include <cstddef>
 #include <utility>
@@ -6,8 +6,8 @@
 
 namespace web {
 
-/// Elements in order, the first few within the object itself, all on the heap when they are more.
-/// It stays where it is: its elements may be inside it. One thread at a time.
+/// Elements in order: the first few are stored in the object itself, but if there are more, all are
+/// on the heap. Cannot be moved, because its elements may be inside it. Not thread-safe.
 template <class T, std::size_t inline_capacity>
 class SmallVector {
 public:
@@ -15,7 +15,7 @@ public:
     SmallVector(const SmallVector&) = delete;
     SmallVector& operator=(const SmallVector&) = delete;
 
-    /// Ends what begin() and operator[] gave before. Throws std::bad_alloc.
+    /// Invalidates what begin() and operator[] returned before. Throws std::bad_alloc.
     void push_back(T element) { elements_.push_back(std::move(element)); }
 
     std::size_t size() const noexcept { return elements_.size(); }

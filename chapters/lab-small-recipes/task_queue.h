@@ -1,4 +1,4 @@
-#pragma once  // TODO(lab-small-recipes): wake a sleeper only when there is reason to
+#pragma once  // TODO(lab-small-recipes): wake a sleeping thread only if there is a reason to
 
 #include <atomic>
 #include <condition_variable>
@@ -10,12 +10,12 @@
 
 namespace web {
 
-/// Tasks for threads that sleep while there are none. Any thread may call any function.
+/// Tasks for threads that sleep while there are none. Thread-safe.
 class TaskQueue {
 public:
     using Task = int;
 
-    /// Adds tasks behind those that wait, and sees to it that somebody takes them.
+    /// Adds tasks after those that wait, and makes sure that a thread takes them.
     void push(std::span<const Task> tasks) {
         for (const Task task : tasks) {
             {
@@ -26,7 +26,8 @@ public:
         }
     }
 
-    /// All tasks that wait, the oldest first; sleeps until there are some. None once it is closed.
+    /// Sleeps until there are tasks and returns all of them, the oldest first. Returns none once
+    /// the queue is closed.
     std::vector<Task> take() {
         std::unique_lock lock(mutex_);
         ++sleeping_;
@@ -35,7 +36,7 @@ public:
         return std::exchange(tasks_, {});
     }
 
-    /// No more tasks come: whoever sleeps in take() returns.
+    /// No more tasks will come: threads that sleep in take() return.
     void close() {
         {
             const std::lock_guard lock(mutex_);
@@ -44,7 +45,7 @@ public:
         ready_.notify_all();
     }
 
-    /// Threads in take(); relaxed, for who asks learns nothing else by it.
+    /// The number of threads in take(). Relaxed, because no other read depends on it.
     std::size_t sleeping() const noexcept { return sleeping_.load(std::memory_order_relaxed); }
 
 private:

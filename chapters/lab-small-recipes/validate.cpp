@@ -1,4 +1,4 @@
-// The headers are those of the tree that is validated, not the ones beside this file.
+// The headers are those of the tree that is validated, not the ones next to this file.
 #include <arpa/inet.h>
 #include <busy_wait.h>
 #include <client.h>
@@ -34,7 +34,7 @@ std::atomic<int> yields = 0;
 
 }  // namespace
 
-// In the place of the C library's, which std::this_thread::yield() calls.
+// Replaces the C library's function, which std::this_thread::yield() calls.
 extern "C" int sched_yield() {
     ++yields;
     return 0;
@@ -44,7 +44,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Far longer than anything here takes, and still less than a reader's patience.
+// Far longer than anything here takes, but short enough for a reader to wait.
 constexpr auto patience = 10s;
 
 template <class Ready>
@@ -59,7 +59,8 @@ bool comes(Ready ready) {
     return true;
 }
 
-// Threads that take tasks. Who had one takes no more before `enough` are done by all of them.
+// Threads that take tasks. A thread that has taken one takes no more until `enough` are done in
+// total.
 class Takers {
 public:
     Takers(int threads, int enough) : enough_(enough) {
@@ -69,7 +70,7 @@ public:
         }
     }
 
-    // Whatever the queue does wrong, nobody sleeps for ever.
+    // However wrong the queue is, no thread sleeps for ever.
     ~Takers() {
         while (running_ > 0) {
             rescued_ = true;
@@ -130,8 +131,8 @@ TEST(Queue, AClosedOneGivesWhatItHasAndThenNothing) {
     EXPECT_TRUE(queue.take().empty());
 }
 
-// As many tasks as threads: whoever has one holds it until all are done, so another must take the
-// rest if somebody leaves any.
+// As many tasks as threads. Each thread that has one waits until all are done, so if one thread
+// leaves tasks in the queue, another must take them.
 TEST(Queue, NoTaskIsLeftWhileAThreadSleeps) {
     for (const int threads : {1, 2, 4}) {
         for (const bool at_once : {true, false}) {
@@ -159,7 +160,7 @@ TEST(Queue, EverybodyLeavesAClosedOne) {
     }
 }
 
-// An element that knows where it is, and how many of its kind there are.
+// An element that knows its place, and counts its living objects.
 struct Placed {
     explicit Placed(int mine) : number(mine) { ++alive; }
     Placed(Placed&& other) noexcept : number(std::exchange(other.number, -1)) { ++alive; }
@@ -226,7 +227,7 @@ TEST(GoalVector, TheFirstFewAreInside) {
     EXPECT_FALSE(inside());
 }
 
-// They do nothing else, so that nothing but the counter itself puts one's work before another's.
+// The threads do nothing else, so that only the counter itself can order their work.
 template <class Counter>
 std::uint64_t counted_by(int writers) {
     constexpr int each = 10'000;
@@ -303,7 +304,7 @@ TEST(GoalScratch, TheBufferIsUsedToItsEnd) {
     EXPECT_EQ(scratch.allocate(1, 1), &room[0]);
     EXPECT_EQ(scratch.allocate(8, 8), &room[8]);
     EXPECT_EQ(scratch.allocate(40, 16), &room[16]);
-    scratch.allocate(100, 1);  // which has no room there, and takes none
+    scratch.allocate(100, 1);  // which does not fit there, and uses no space
     EXPECT_EQ(scratch.allocate(8, 1), &room[56]);
 }
 
@@ -351,7 +352,7 @@ TEST(Client, ItsAddressIsWhereItConnectedFrom) {
     }
 }
 
-#ifdef __linux__  // elsewhere accept() may refuse such a client
+#ifdef __linux__  // other systems' accept() may refuse such a client
 TEST(GoalClient, OneThatHasLeftHasItsAddressStill) {
     const web::Fd listening = listener();
     in_port_t port = 0;
@@ -383,7 +384,7 @@ TEST(Nonblocking, AClientsSocketIsThatToo) {
     expect_flags(web::accept_nonblocking(listening));
 }
 
-// Once the poller says that it can be written to.
+// The result, once the poller reports that the socket can be written to.
 std::error_code outcome(const sockaddr_in& peer) {
     const auto client = web::begin_connecting(peer);
     if (!client) {
@@ -400,7 +401,7 @@ TEST(Connecting, APeerIsReached) {
 }
 
 TEST(Connecting, OneThatRefusesIsAnError) {
-    web::Fd socket = plain_socket();  // which has a port and doesn't listen on it
+    web::Fd socket = plain_socket();  // it has a port but doesn't listen on it
     const sockaddr_in address = loopback();
     ASSERT_EQ(::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
               0);
@@ -409,12 +410,13 @@ TEST(Connecting, OneThatRefusesIsAnError) {
 
 TEST(Connecting, OneThatCannotBeReachedIsAnError) {
     sockaddr_in many = loopback();
-    many.sin_addr.s_addr = htonl(0xe0000001);  // 224.0.0.1, a group: no stream goes there
+    many.sin_addr.s_addr = htonl(0xe0000001);  // 224.0.0.1, a multicast group: TCP can't reach it
     many.sin_port = htons(9);
     EXPECT_TRUE(outcome(many));
 }
 
-// The listener's queue is full, so nobody answers. Who waits for that is let go after a while.
+// The listener's queue is full, so the connection is not answered. A thread that waits for it is
+// released after a while.
 TEST(GoalConnecting, TheThreadIsFreeMeanwhile) {
     web::Fd listening = listener(0);
     const sockaddr_in busy = own_address(listening);

@@ -12,7 +12,7 @@
 #include <span>
 #include <system_error>
 
-// epoll(7) of Linux, else kqueue(2) of BSD and macOS; or that of the preset kqueue.
+// epoll(7) on Linux, otherwise kqueue(2) of BSD and macOS, or that of the preset kqueue.
 #if !defined(__linux__) || defined(HOTPATH_KQUEUE)
 #include <sys/event.h>
 #else
@@ -22,29 +22,29 @@
 
 namespace web {
 
-/// Who asks and is answered: a socket on which no call waits, closed by the destructor.
+/// Sends requests and is answered: a socket on which no call blocks, closed by the destructor.
 class Client {
 public:
     virtual ~Client() = default;
 
     virtual int fd() const = 0;
 
-    /// Receives all there is and answers it. False if the client has ended: then this is not called
-    /// again. For one thread at a time.
+    /// Receives everything available and answers it. Returns false if the client has ended; then
+    /// this is not called again. Called by one thread at a time.
     virtual bool serve() noexcept = 0;
 
-    /// A guard's. 0 if nobody serves the client, nor is about to.
+    /// Used by the guard. 0 if no thread serves the client or is about to.
     std::atomic<unsigned> news = 0;
 };
 
-/// How often a client's news are told.
+/// How often a client's events are reported.
 enum class Trigger {
-    level,    // at every wait, as long as there is something to receive: level-triggered
-    edge,     // when something has come: edge-triggered
-    oneshot,  // likewise, and then no more until asked again()
+    level,    // by every wait, as long as there is something to receive: level-triggered
+    edge,     // when something has arrived: edge-triggered
+    oneshot,  // likewise, and then no more until again() is called
 };
 
-// What a call of the system returned; throws if it failed otherwise than by a signal.
+// Returns the result of a system call. Throws if it failed for another reason than a signal.
 inline int checked(int result, const char* call) {
     if (result < 0 && errno != EINTR) {
         throw std::system_error(errno, std::generic_category(), call);
@@ -56,8 +56,8 @@ inline constexpr std::size_t max_events = 256;
 
 #if !defined(__linux__) || defined(HOTPATH_KQUEUE)
 
-/// Tells which of many clients have something to say, or have ended. For any thread. Functions that
-/// are not noexcept throw std::system_error if the system refuses.
+/// Finds out which of many clients have sent something or have ended. Thread-safe. Functions that
+/// are not noexcept throw std::system_error if the system call fails.
 class Events {
 public:
     Events() : Events(checked(::kqueue(), "kqueue")) {
@@ -75,15 +75,17 @@ public:
             "kevent");
     }
 
-    /// Whoever was told once. If there is something to receive already, it is told.
+    /// For a client that was reported once. If there is already something to receive, it is
+    /// reported.
     void rearm(Client& client) noexcept {
         apply(EVFILT_READ, client.fd(), EV_ENABLE | EV_DISPATCH, 0, &client);
     }
 
-    /// A wait() that begins later does not tell of it.
+    /// A wait() that begins later does not report the client.
     void remove(Client& client) noexcept { apply(EVFILT_READ, client.fd(), EV_DELETE); }
 
-    /// Waits for news, of as many as there is room for. None if wake() was called or a signal came.
+    /// Waits for events of as many clients as fit into `room`. Empty if wake() was called or a
+    /// signal came.
     std::span<Client*> wait(std::span<Client*> ready) {
         std::array<Event, max_events> events;
         const auto limit = static_cast<int>(std::min(ready.size(), max_events));
@@ -97,15 +99,16 @@ public:
         return ready.first(ready_count);
     }
 
-    /// The wait() that has begun, or else the next, returns.
+    /// Makes the current wait() return, or else the next one.
     void wake() noexcept { apply(EVFILT_USER, 0, 0, NOTE_TRIGGER); }
 
 private:
-    // Behind this the destructor closes what was opened, even if the other constructor throws.
+    // Once this constructor has finished, the destructor closes what was opened, even if the other
+    // constructor throws.
     explicit Events(int queue) : queue_(queue) {}
 
     using Event = struct kevent;
-    using Filter = decltype(Event::filter);  // systems differ
+    using Filter = decltype(Event::filter);  // the type differs between systems
     using Flags = decltype(Event::flags);
 
     static int flag(Trigger trigger) {
@@ -124,8 +127,8 @@ private:
 
 #else
 
-/// Tells which of many clients have something to say, or have ended. For any thread. Functions that
-/// are not noexcept throw std::system_error if the system refuses.
+/// Finds out which of many clients have sent something or have ended. Thread-safe. Functions that
+/// are not noexcept throw std::system_error if the system call fails.
 class Events {
 public:
     Events()
@@ -147,15 +150,17 @@ public:
         checked(apply(EPOLL_CTL_ADD, client.fd(), EPOLLIN | flag(trigger), &client), "epoll_ctl");
     }
 
-    /// Whoever was told once. If there is something to receive already, it is told.
+    /// For a client that was reported once. If there is already something to receive, it is
+    /// reported.
     void rearm(Client& client) noexcept {
         apply(EPOLL_CTL_MOD, client.fd(), EPOLLIN | EPOLLONESHOT, &client);
     }
 
-    /// A wait() that begins later does not tell of it.
+    /// A wait() that begins later does not report the client.
     void remove(Client& client) noexcept { apply(EPOLL_CTL_DEL, client.fd(), 0, nullptr); }
 
-    /// Waits for news, of as many as there is room for. None if wake() was called or a signal came.
+    /// Waits for events of as many clients as fit into `room`. Empty if wake() was called or a
+    /// signal came.
     std::span<Client*> wait(std::span<Client*> ready) {
         std::array<epoll_event, max_events> events;
         const auto limit = static_cast<int>(std::min(ready.size(), max_events));
@@ -168,11 +173,12 @@ public:
         return ready.first(ready_count);
     }
 
-    /// The wait() that has begun, or else the next, returns.
+    /// Makes the current wait() return, or else the next one.
     void wake() noexcept { ::eventfd_write(waker_, 1); }
 
 private:
-    // Behind this the destructor closes what was opened, even if the other constructor throws.
+    // Once this constructor has finished, the destructor closes what was opened, even if the other
+    // constructor throws.
     Events(int queue, int waker) : queue_(queue), waker_(waker) {}
 
     static std::uint32_t flag(Trigger trigger) {

@@ -16,7 +16,7 @@
 
 namespace web {
 
-/// Owns clients. For any thread.
+/// Owns clients. Thread-safe.
 class Clients {
 public:
     Client& add(std::unique_ptr<Client> client) {
@@ -36,14 +36,15 @@ private:
     std::unordered_map<const Client*, std::unique_ptr<Client>> owned_;
 };
 
-/// Serves many clients, each when it has something to say. This is one thread that waits for all of
-/// them and serves them itself, one after the other.
+/// Serves many clients, each when it has sent something. One thread waits for all of them and
+/// serves them itself, one after the other.
 class Loop {
 public:
-    /// As many threads as a Pool would have to serve; here it is one. Throws std::system_error.
+    /// The parameter is the number of threads that a Pool would serve with; here there is one.
+    /// Throws std::system_error.
     explicit Loop(unsigned = 1) : thread_([this] { run(); }) {}
 
-    /// Waits for who is being served, and serves nobody else. Ends all clients.
+    /// Waits for clients that are being served, serves no others, and destroys all clients.
     ~Loop() {
         stopping_.store(true, std::memory_order_relaxed);
         events_.wake();
@@ -53,8 +54,9 @@ public:
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
 
-    /// Serves the client from now on, in the order in which news come, until it has ended; then
-    /// ends it. For any thread. Throws std::system_error if it cannot be watched: then it is ended.
+    /// Serves the client from now on, in the order of the events, until it has ended, and then
+    /// destroys it. Thread-safe. Throws std::system_error if it cannot be watched; then it is
+    /// destroyed.
     void add(std::unique_ptr<Client> client) {
         Client& added = clients_.add(std::move(client));
         try {
@@ -66,7 +68,7 @@ public:
     }
 
 private:
-    // Relaxed: what the loop reads when it stops is its own.
+    // Relaxed: what the loop reads when it stops is its own data.
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run() {
@@ -82,40 +84,42 @@ private:
     Events events_;
     Clients clients_;
     std::atomic<bool> stopping_ = false;
-    std::thread thread_;  // last: it uses the others
+    std::thread thread_;  // last, because it uses the others
 };
 
-/// A guard sees to it that a client is served by one thread at a time. This is the published one: a
-/// mark on the client, set by compare-and-swap. Who is served already is not handed over again.
+/// A guard makes sure that a client is served by one thread at a time. This is the published one: a
+/// mark on the client, set by compare-and-swap. A client that is being served is not handed over
+/// again.
 struct Forgetful {
     static constexpr Trigger trigger = Trigger::edge;
 
-    /// There are news. Whether a thread has to be told to serve the client. For the thread that
-    /// waits.
+    /// Called by the waiting thread for an event. Returns whether a thread has to be woken to serve
+    /// the client.
     static bool hand_over(Client& client) {
         unsigned nobody = 0;
         return client.news.compare_exchange_strong(nobody, 1);
     }
 
-    /// Before the client is served, by the thread that does it: what after() has to know.
+    /// Called before the client is served, by the thread that serves it. Returns what after() has
+    /// to know.
     static unsigned before(Client&) { return 0; }
 
-    /// After it. Whether that was all; else it has to be served again.
+    /// Called after the client is served. Returns false if it has to be served again.
     static bool after(Client& client, unsigned, Events&) {
         client.news.store(0);
         return true;
     }
 };
 
-// TODO(lab-thread-pool): the kernel is the guard: it tells of the client once, and then no more
+// TODO(lab-thread-pool): the kernel is the guard: it reports the client once, and then no more
 // until it is asked again
 struct OneShot;
 
-// TODO(lab-thread-pool): counts the news; if others came while the client was served, it is served
+// TODO(lab-thread-pool): counts the events; if more arrive while the client is served, it is served
 // again
 struct Counting;
 
-// TODO(lab-thread-pool): the same as a Loop, by one thread that waits and others that serve
+// TODO(lab-thread-pool): the same as a Loop, with one thread that waits and others that serve
 template <class Guard>
 using Pool = Loop;
 

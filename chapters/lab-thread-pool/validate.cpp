@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <task.h>  // of the tree that is validated, not the one beside this file
+#include <task.h>  // from the tree that is validated, not the one next to this file
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,9 +33,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto patience = 5s;
-constexpr char last = '.';  // who has said it has ended
+constexpr char last = '.';  // a client that has sent this has ended
 
-// Loop, or one of the pools.
+// Wraps Loop or any of the pools.
 class AnyServer {
 public:
     virtual ~AnyServer() = default;
@@ -80,7 +80,7 @@ public:
         changed_.notify_all();
     }
 
-    // False if it was not set for long.
+    // Returns false if it was not set within the limit.
     bool wait(std::chrono::milliseconds limit = patience) {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, limit, [this] { return set_; });
@@ -92,9 +92,10 @@ private:
     bool set_ = false;
 };
 
-// What becomes of a client. Outlives it. Its atomics order nothing that a server doesn't.
+// What happens to a client. Outlives the client. Its atomics add no order between threads that the
+// server lacks.
 struct Story {
-    // What is done while the client is served next, once: all is answered then.
+    // Runs `act` once, the next time the client is served, when everything has been answered.
     void meanwhile(std::function<void()> act) {
         act_ = std::move(act);
         is_told_.store(true, std::memory_order_release);
@@ -106,8 +107,8 @@ struct Story {
         std::exchange(act_, nullptr)();
     }
 
-    std::atomic<int> served = 0;  // how often something was received
-    std::atomic<int> inside = 0;  // threads
+    std::atomic<int> served = 0;  // how often it received something
+    std::atomic<int> inside = 0;  // number of threads that serve it now
     std::atomic<bool> by_two = false;
 
 private:
@@ -145,8 +146,9 @@ private:
         ssize_t count;
         while ((count = ::recv(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0) {
             const auto size = static_cast<std::size_t>(count);
-            // Not atomic: threads take turns. Before the send: the thread sanitizer takes a socket
-            // for what orders threads, and doesn't know a kernel that tells of a client once.
+            // Not atomic, because only one thread at a time serves a client. Before the send,
+            // because the thread sanitizer assumes that a socket orders threads, and doesn't know
+            // of a kernel that reports a client once.
             total_ += size;
             EXPECT_EQ(::send(fd_, bytes.data(), size, MSG_NOSIGNAL | MSG_DONTWAIT), count);
             stays = stays && bytes[size - 1] != last;
@@ -164,7 +166,7 @@ private:
     std::size_t total_ = 0;
 };
 
-// Two sockets that are connected.
+// Two connected sockets.
 std::array<int, 2> pair() {
     std::array<int, 2> ends;
     if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) {
@@ -200,7 +202,7 @@ public:
                   static_cast<ssize_t>(words.size()));
     }
 
-    // So many bytes; fewer if no more came for long, or at the end.
+    // Returns `count` bytes; fewer if no more arrive for a long time, or at the end of the stream.
     std::string hear(std::size_t count) const {
         std::string heard;
         while (heard.size() < count) {
@@ -226,7 +228,7 @@ public:
     Story story;
 
 private:
-    int near_ = -1;  // the client's
+    int near_ = -1;  // the client's end
     int far_ = -1;
 };
 
@@ -241,7 +243,8 @@ bool comes_true(const std::function<bool()>& condition) {
     return true;
 }
 
-// A server that ends in time, or everything does: a thread that hangs can't be ended.
+// A server that has to end in time; otherwise the whole process ends, because a thread that hangs
+// can't be ended.
 class Running {
 public:
     Running(const Kind& kind, unsigned threads) : server_(kind.make(threads)) {}
@@ -254,7 +257,7 @@ public:
 
     AnyServer& operator*() { return *server_; }
 
-    // Ends it, in another thread.
+    // Destroys the server in another thread.
     std::future<void> stop() {
         auto ended = std::async(std::launch::async, [server = std::move(server_)]() mutable {
             const auto over = std::make_shared<Signal>();
@@ -283,7 +286,7 @@ protected:
         }
     }
 
-    // A client of this server.
+    // Adds a client to this server.
     Peer& peer(Running& server) {
         Peer& added = *peers_.emplace_back(std::make_unique<Peer>());
         server.add(added);
@@ -293,7 +296,7 @@ protected:
     Peers peers_;
 };
 
-// What the starter can't do.
+// Tests that the starter fails.
 class GoalBlocks : public Serves {};
 class GoalGuard : public Serves {};
 class GoalForgets : public Serves {};
@@ -325,7 +328,8 @@ TEST_P(Serves, WhatWasSaidBeforeIsAnswered) {
     early.ask("later");
 }
 
-// Each asks again as soon as it has its answer, while the thread that answered is about to leave.
+// Each client sends again as soon as it has its answer, while the thread that answered is about to
+// leave.
 TEST_P(Serves, NobodyOfManyIsLost) {
     Running server(GetParam(), 4);
     for (int i = 0; i < 50; ++i) {
@@ -398,7 +402,7 @@ TEST_P(Serves, WhoHasEndedIsEnded) {
     stays.ask("b");
 }
 
-// The thread that waits may have the client's last news in hand when another one ends it.
+// The waiting thread may hold the client's last event while another thread destroys the client.
 TEST_P(Serves, WhoSpeaksWhileItEndsIsEnded) {
     Running server(GetParam(), 2);
     for (int turn = 0; turn < 20; ++turn) {
@@ -441,7 +445,7 @@ TEST_P(Serves, ClientsOfSeveralThreads) {
     }
 }
 
-// Who is being served is waited for, who is not yet never will be, and all are ended.
+// Clients that are being served are waited for, the others are never served, and all are destroyed.
 TEST_P(Serves, AnEndWithTasksLeft) {
     Signal begun, released;
     Running server(GetParam(), 1);
@@ -489,14 +493,15 @@ TEST_P(Serves, NoDescriptorIsLeft) {
     EXPECT_EQ(lowest_free(), before);
 }
 
-// How often this process gave up the processor because it had to wait for something.
+// How often this process gave up the processor to wait for something.
 long sleeps() {
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);
     return used.ru_nvcsw;
 }
 
-// Not a matter of time: on a busy machine who asks again and again too gets little of it.
+// Not a measurement of time: on a busy machine a thread that polls in a loop, too, gets little of
+// the processor.
 TEST_P(Serves, NothingIsDoneWhileNobodySpeaks) {
     Running server(GetParam(), 4);
     Peer& one = peer(server);
@@ -526,7 +531,8 @@ TEST_P(GoalBlocks, AnotherThreadServesTheOthers) {
     released.set();
 }
 
-// Each waits for all of them, so each needs a thread of its own; and those have to be woken.
+// Each client waits for all of them, so each needs its own thread, and these threads have to be
+// woken.
 TEST_P(GoalBlocks, AsManyAsThereAreThreads) {
     constexpr int threads = 4;
     std::atomic<int> begun = 0;
@@ -550,12 +556,12 @@ TEST_P(GoalBlocks, AsManyAsThereAreThreads) {
         for (const auto& each : peers_) {
             EXPECT_EQ(each->hear(1), "a");
         }
-        std::this_thread::sleep_for(5ms);  // until all have gone back to sleep
+        std::this_thread::sleep_for(5ms);  // until all threads sleep again
     }
 }
 
-// When `one` has received all there is, it is spoken to again; and then, to be sure that this was
-// noticed, so is `other`, which the second thread has to answer first.
+// When `one` has received everything, it is sent more. Then, to be sure that this was noticed, so
+// is `other`, which the second thread has to answer first.
 void speaks_again(Peer& one, Peer& other) {
     one.story.meanwhile([&] {
         one.say("b");
@@ -574,7 +580,7 @@ TEST_P(GoalGuard, WhatComesWhileAClientIsServedIsServed) {
     }
 }
 
-// The same with the guard as it was published.
+// The same with the published guard.
 TEST_P(GoalForgets, WhatComesWhileAClientIsServed) {
     Running server(GetParam(), 2);
     Peer &one = peer(server), &other = peer(server);

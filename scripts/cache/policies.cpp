@@ -1,6 +1,6 @@
-// How often a cache has what it is asked for, by who goes when there is no more room: the server's
-// own SIEVE beside others, all asked for the same files. Prints a line for each: its name, then the
-// hits of a hundred requests, without and with crawlers.
+// The hit rates of cache policies, which differ in what they evict when the cache is full: the
+// server's own SIEVE against others, all with the same requests. Prints a line for each: its name,
+// then the hits per hundred requests, without and with crawlers.
 
 #include <algorithm>
 #include <cmath>
@@ -20,9 +20,10 @@ constexpr int files = 10'000;
 constexpr std::size_t capacity = 100;
 constexpr int requests = 2'000'000;
 constexpr double skew = 0.9;
-constexpr int crawled = 3;  // of so many requests one is a crawler's
+constexpr int crawled = 3;  // one request in `crawled` is a crawler's
 
-/// What people ask for (Zipf), and crawlers in between, who ask for every file in turn.
+/// The requests of people (Zipf), and between them those of crawlers, which request every file in
+/// turn.
 std::vector<int> trace(bool with_crawlers) {
     std::vector<double> up_to(files);
     double sum = 0;
@@ -43,7 +44,7 @@ std::vector<int> trace(bool with_crawlers) {
     return asked;
 }
 
-/// Who came first goes first; with `moves`, who was asked for last goes last.
+/// The first in is the first evicted; with `moves`, a hit moves a file to the end.
 template <bool moves>
 class Queue {
 public:
@@ -92,8 +93,9 @@ private:
     std::unordered_map<int, std::unique_ptr<Node>> nodes_;
 };
 
-/// Yang and others, SOSP 2023: newcomers pass through a small queue; of those that leave it without
-/// having been asked for again only the name is remembered, for who comes back has a place.
+/// Yang and others, SOSP 2023: new files pass through a small queue. If a file leaves it with fewer
+/// than two hits, only its name is remembered, and if it is requested again it enters the main
+/// queue.
 class S3Fifo {
 public:
     bool ask(int file) {
@@ -129,7 +131,7 @@ private:
     std::deque<int> small_;
     std::deque<int> main_;
     std::deque<int> ghosts_;
-    std::unordered_map<int, int> asked_;  // how often since it came
+    std::unordered_map<int, int> asked_;  // number of hits since it was added
 };
 
 template <typename Policy>

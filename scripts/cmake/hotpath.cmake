@@ -1,6 +1,6 @@
-# Included before project(): picks a compiler that has the C++23 the workbook needs, and offers
-# hotpath_server(), which turns a checkpoint's sources into build/<preset>/<checkpoint>/server, and
-# hotpath_program(), the same for a program of another name.
+# Included before project(). Picks a compiler that has the C++23 that the workbook needs, and
+# provides hotpath_server(), which builds a checkpoint's sources into
+# build/<preset>/<checkpoint>/server, and hotpath_program(), the same for a program of another name.
 include_guard(GLOBAL)
 
 set(CMAKE_CXX_STANDARD 23)
@@ -13,7 +13,8 @@ if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
 
-# The floor: a library with <expected> and <print>, which older ones lack. A compiler named by the user is taken at their word.
+# The minimum is a library with <expected> and <print>, which older ones lack. A compiler that the
+# user chose is not checked.
 function(hotpath_find_compiler)
     set(probe ${CMAKE_BINARY_DIR}/hotpath_probe.cpp)
     file(WRITE ${probe} "#include <expected>\n#include <print>\nstd::expected<int, int> x = 1;\n")
@@ -46,8 +47,8 @@ if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
     hotpath_find_compiler()
 endif()
 
-# Warnings are errors, sanitizers are a preset's choice (HOTPATH_SANITIZE), and what is built for
-# counting keeps to instructions and debug information that valgrind 3.19 can read.
+# Warnings are errors, and sanitizers are chosen by a preset (HOTPATH_SANITIZE). A build for
+# counting instructions uses only instructions and debug information that valgrind 3.19 can read.
 set(CMAKE_CXX_FLAGS_MEASURE "-O2 -DNDEBUG -gdwarf-4")
 function(hotpath_options target)
     target_compile_options(${target} PRIVATE
@@ -59,8 +60,8 @@ function(hotpath_options target)
     if(HOTPATH_SANITIZE)
         set(sanitize -fsanitize=${HOTPATH_SANITIZE} -fno-sanitize-recover=all)
         if(HOTPATH_SANITIZE MATCHES "undefined")
-            # It opens a pipe to see whether an object is there, and takes a server that is out of
-            # descriptors for one that has none.
+            # The vptr check opens a pipe to see whether an object is readable, so it reports a
+            # false error in a server that has run out of descriptors.
             list(APPEND sanitize -fno-sanitize=vptr)
         endif()
         target_compile_options(${target} PRIVATE ${sanitize} -fno-omit-frame-pointer)
@@ -70,13 +71,13 @@ function(hotpath_options target)
     target_link_libraries(${target} PRIVATE Threads::Threads)
 endfunction()
 
-# A system may say which poller is its own, as that of docker/bsd.Dockerfile does.
+# A system may set its default poller, as that of docker/bsd.Dockerfile does.
 if(DEFINED ENV{HOTPATH_POLLER})
     set(HOTPATH_POLLER $ENV{HOTPATH_POLLER} CACHE STRING "epoll or kqueue")
 endif()
 
-# Linux has no kqueue of its own: ours stands in front of epoll. Where it is installed it is a
-# library like others.
+# Linux has no kqueue, so ours is used, on top of epoll. If it is installed, it is a library like
+# any other.
 function(hotpath_link_kqueue target)
     find_library(HOTPATH_KQUEUE hotpath_kqueue)
     if(HOTPATH_KQUEUE)
@@ -90,8 +91,8 @@ function(hotpath_link_kqueue target)
     target_link_libraries(${target} PRIVATE hotpath_kqueue)
 endfunction()
 
-# The folder names the target of a checkpoint's program (solutions-01-naive-server), so that a starter
-# and a solution share one CMakeLists.txt.
+# The target of a checkpoint's program is named after its folder (solutions-01-naive-server), so
+# that a starter and a solution share one CMakeLists.txt.
 function(hotpath_target name result)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME checkpoint)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
@@ -120,8 +121,8 @@ function(hotpath_server)
     endif()
 endfunction()
 
-# Its sources may include the headers of this folder, in quotes: a reader's limits.h must not be taken
-# for the system's, as with -I.
+# Lets its sources include the headers of this folder, in quotes only: with -I, a reader's limits.h
+# would replace the system's.
 function(hotpath_quoted target)
     target_compile_options(${target} PRIVATE -iquote${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
@@ -157,9 +158,9 @@ function(hotpath_poller)
     target_link_options(${poller} PRIVATE -Wl,--wrap=kevent)
 endfunction()
 
-# A lab's programs, build/<preset>/<lab>/bench or, under a sanitizer, validate: the lab's validate.cpp
-# and bench.cpp with the task.h of this folder. Where their libraries are missing there is neither.
-# One that waits (WAITS) takes our kqueue on Linux too, if the preset says so.
+# A lab's programs, build/<preset>/<lab>/bench or, under a sanitizer, validate: the lab's
+# validate.cpp and bench.cpp with the task.h of this folder. If the libraries are missing, neither
+# is built. A lab with WAITS uses our kqueue on Linux too if the preset says so.
 function(hotpath_lab lab)
     hotpath_find_lab_libraries()
     if(NOT HOTPATH_LAB_LIBRARIES)
@@ -181,7 +182,8 @@ function(hotpath_lab lab)
     target_link_options(${target} PRIVATE ${HOTPATH_LAB_OPTIONS})
     target_link_libraries(${target} PRIVATE ${libraries})
     if(LINUX AND HOTPATH_POLLER STREQUAL "kqueue" AND "WAITS" IN_LIST ARGN)
-        # Its sources, for the library may be built with another C++ library.
+        # The sources of kqueue, because the library may have been built with another C++ standard
+        # library.
         set(kqueue ${scripts}/../docker/bsd/kqueue)
         target_sources(${target} PRIVATE
             ${kqueue}/filter.cpp
@@ -194,8 +196,9 @@ function(hotpath_lab lab)
     endif()
 endfunction()
 
-# They come as binaries, so a lab is built with the C++ library that they were built with, which may
-# be another than the servers'. A function of GoogleTest's that returns a string tells which.
+# GoogleTest and Google Benchmark are binary packages, so a lab is built with the C++ standard
+# library that they were built with, which may differ from the servers'. A GoogleTest function that
+# returns a string shows which one it is.
 macro(hotpath_find_lab_libraries)
     find_package(GTest QUIET)
     find_package(benchmark QUIET)

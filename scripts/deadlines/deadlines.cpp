@@ -1,9 +1,9 @@
-// Five ways to know which of many clients are late, tried and timed.
+// Five ways to find out which of many clients are late, checked and timed.
 //
-//     deadlines check SEED          tries them with a history; says on stderr who is wrong, and how
-//     deadlines refresh WAY COUNT   so many refreshes, for a tool that counts
-//     deadlines time CLIENTS        a line for each way: its name, µs a tick, ns a refresh,
-//                                   µs of the longest tick when all have come at once
+//     deadlines check SEED          checks them with random events; errors go to stderr
+//     deadlines refresh WAY COUNT   does COUNT refreshes, for a tool that counts instructions
+//     deadlines time CLIENTS        a line for each way: its name, µs per tick, ns per refresh,
+//                                   µs of the longest tick when all clients came at once
 
 #include <time.h>
 
@@ -25,7 +25,7 @@ namespace {
 using namespace deadlines;
 
 constexpr std::size_t few = 1000;
-constexpr int served_share = 10;  // of the clients one in so many is served in a second
+constexpr int served_share = 10;  // one client in `served_share` is served in a second
 constexpr std::size_t minute = 60;
 
 std::chrono::nanoseconds processor_time() {
@@ -38,7 +38,8 @@ double us_since(std::chrono::nanoseconds begin) {
     return static_cast<double>((processor_time() - begin).count()) / 1000;
 }
 
-/// Whom a way finds late must be so; and whoever is late longer than it may miss must be found.
+/// The clients that a way reports must be late, and one that is late by more than the permitted
+/// lateness must be reported.
 template <typename Way>
 bool agrees(const char* name, unsigned seed) {
     Way way;
@@ -79,9 +80,9 @@ bool agrees(const char* name, unsigned seed) {
     return true;
 }
 
-/// Clients of whom some are served in each second; all have the same time from one request to the
-/// next. Their numbers and their places in memory have nothing to do with each other, as after an
-/// hour of coming and going.
+/// Clients of which some are served in each second, all with the same time between requests. Their
+/// numbers are unrelated to their places in memory, as after an hour of connecting and
+/// disconnecting.
 template <typename Way>
 class Crowd {
 public:
@@ -95,13 +96,14 @@ public:
             way_.add(numbers_[first], Limit::idle, now_);
     }
 
-    /// One after another, as in a server: who is next depends on what this one holds.
+    /// One after another, as in a server: which client is next depends on the contents of this one.
     void serve(std::size_t count) { each<true>(count); }
 
     /// The same without a refresh.
     void visit(std::size_t count) { each<false>(count); }
 
-    /// A second later. Who was late comes again, which is not the tick's.
+    /// Advances by a second and returns the duration of the tick. Late clients are added again,
+    /// which is not part of that duration.
     double tick_us() {
         now_ += 1s;
         found_.clear();
@@ -125,7 +127,7 @@ private:
         }
     }
 
-    // A call for each way, or of some a part would be done once for all clients.
+    // Not inlined: otherwise, for some ways, part of the work would be done once for all clients.
     [[gnu::noinline]] void refresh(std::size_t client, Limit limit, Time now) {
         way_.refresh(client, limit, now);
     }
@@ -150,7 +152,8 @@ T median(std::vector<T> values) {
     return values[values.size() / 2];
 }
 
-/// Of a second in which some are served: the tick, and what each refresh takes beyond a visit.
+/// For a second in which some clients are served: the tick, and what each refresh takes in addition
+/// to a visit.
 template <typename Way>
 std::pair<double, double> usual_tick_us_and_refresh_ns(std::size_t clients) {
     Crowd<Way> crowd(clients);
@@ -170,7 +173,7 @@ std::pair<double, double> usual_tick_us_and_refresh_ns(std::size_t clients) {
         return us_since(begin) * 1000 / static_cast<double>(served);
     };
     for (int second = 0; second < 30; ++second) {
-        // In turn: who comes second finds some of what it needs in the cache.
+        // In alternating order, because the second one finds some of its data in the cache.
         for (const bool refreshing : {second % 2 == 0, second % 2 != 0}) {
             if (refreshing) {
                 refreshes.push_back(ns_each([&](std::size_t count) { crowd.serve(count); }));
@@ -183,7 +186,7 @@ std::pair<double, double> usual_tick_us_and_refresh_ns(std::size_t clients) {
     return {median(std::move(ticks)), median(std::move(refreshes)) - median(std::move(visits))};
 }
 
-/// All have come in the same second. All are served, so that none is ever late.
+/// All clients came in the same second. All are served, so that none is ever late.
 template <typename Way>
 double longest_tick_us(std::size_t clients) {
     Crowd<Way> crowd(clients);

@@ -7,21 +7,21 @@
 #include <utility>
 #include <vector>
 
-/// Five ways to know whose time is over. Each has the clients by number, as the server has them by
-/// descriptor, and what is needed besides:
+/// Five ways to find out which clients are late. Each has the clients by number, as the server has
+/// them by descriptor, and whatever else it needs:
 ///
-///     add(client, limit, now)       comes, and has until now + the limit's length
-///     refresh(client, limit, now)   has done something
-///     erase(client)                 goes by itself
-///     tick(now, found)              adds to `found` those who are late, and erases them
+///     add(client, limit, now)       adds a client, which has until now + the limit's length
+///     refresh(client, limit, now)   the client has done something
+///     erase(client)                 the client has disconnected
+///     tick(now, found)              adds the late clients to `found`, and erases them
 ///
-/// None of them finds anybody too early; `lateness` is how long a way may miss somebody.
+/// None of them reports a client too early; `lateness` is how much later a way may report it.
 namespace deadlines {
 
 using namespace std::chrono_literals;
 using Time = std::chrono::steady_clock::time_point;
 
-inline constexpr Time start{std::chrono::hours(1)};  // before it nobody comes
+inline constexpr Time start{std::chrono::hours(1)};  // no client is added earlier
 
 enum class Limit { idle, head, progress };
 
@@ -31,14 +31,14 @@ inline constexpr Time after(Limit limit, Time now) {
     return now + lengths[static_cast<std::size_t>(limit)];
 }
 
-/// What a client of the server's is made of besides, and what it touches when it is served.
+/// What else a client of the server consists of, and what is accessed when it is served.
 struct Served {
     std::array<std::byte, 328> connection{};
     unsigned requests = 0;
     unsigned nothing = 0;
 };
 
-/// The clients, each with what a way notes in it.
+/// The clients, each with the data that a way keeps for it.
 template <typename Notes>
 class Clients {
 public:
@@ -64,7 +64,7 @@ struct Deadline {
     Time deadline{};
 };
 
-/// Looks at every client.
+/// Checks every client.
 class Sweep {
 public:
     static constexpr auto lateness = 0s;
@@ -94,7 +94,7 @@ private:
     Clients<Deadline> clients_;
 };
 
-/// Looks at every deadline; they lie side by side.
+/// Checks every deadline; the deadlines are next to each other in memory.
 class DenseSweep {
 public:
     static constexpr auto lateness = 0s;
@@ -132,7 +132,7 @@ private:
     std::vector<Time> deadlines_;
 };
 
-/// A ring of links in which one that is no client's stands for the list.
+/// A ring of links, in which one link that belongs to no client represents the list.
 struct Link : Deadline {
     Link* before = this;
     Link* behind = this;
@@ -156,15 +156,15 @@ struct Link : Deadline {
         link.before->behind = &link;
     }
 
-    /// This one stands for all that are in `list` from now on, and that for none.
+    /// Takes over all elements of `list`, which is empty afterwards.
     void take_place_of(Link& list) {
         list.push_back(*this);
         list.unlink();
     }
 };
 
-/// A list for each limit. Everybody in it has the same time, so whoever is refreshed is the last
-/// of it: it stays in order, and only its front is looked at.
+/// A list for each limit. All clients in a list have the same limit, so a refreshed client moves to
+/// the end: the list stays sorted, and only its front is checked.
 class Lists {
 public:
     static constexpr auto lateness = 0s;
@@ -195,12 +195,13 @@ public:
     }
 
 private:
-    std::array<Link, lengths.size()> lists_;  // longer than their clients
+    std::array<Link, lengths.size()> lists_;  // destroyed after their clients
     Clients<Link> clients_;
 };
 
-/// A list for each second to come, round and round. A refresh only notes the new time, if that is
-/// not before the second that the client is filed under: when that comes it is filed anew.
+/// A list for each second to come, in a ring. A refresh only stores the new deadline unless it is
+/// before the second that the client is filed under; when that second comes, the client is filed
+/// again.
 class Wheel {
 public:
     static constexpr auto lateness = 1s;
@@ -232,20 +233,22 @@ private:
         Time due{};
     };
 
-    static constexpr std::size_t slots = 64;  // or who is idle is filed more than once
+    static constexpr std::size_t slots = 64;  // otherwise idle clients are filed more than once
 
     Link& slot(Time due) {
         return slots_[static_cast<std::size_t>(due.time_since_epoch() / 1s) % slots];
     }
 
-    // Rounded up: when its second has come it is late, or was refreshed and goes further.
+    // Rounded up: when its second has come, the client is late or has been refreshed and is filed
+    // again.
     void file(Filed& one) {
         one.unlink();
         one.due = std::chrono::ceil<std::chrono::seconds>(one.deadline);
         slot(one.due).push_back(one);
     }
 
-    // Out of a list of its own: filed into the slot being emptied, it would be there again.
+    // Uses a list of its own: a client that is filed into the slot being emptied would otherwise be
+    // found there again.
     void empty(Link& slot, Time now, std::vector<std::size_t>& found) {
         Link due;
         due.take_place_of(slot);
@@ -260,12 +263,12 @@ private:
         }
     }
 
-    std::array<Link, slots> slots_;  // longer than their clients
+    std::array<Link, slots> slots_;  // destroyed after their clients
     Clients<Filed> clients_;
     Time done_ = start;  // the last second whose slot is empty
 };
 
-/// The earliest on top; each client knows where it is.
+/// A heap with the earliest deadline on top; each client knows its index.
 class Heap {
 public:
     static constexpr auto lateness = 0s;
@@ -328,12 +331,12 @@ private:
     std::vector<Entry> heap_;
 };
 
-/// Keeps no deadlines: what the others cost besides.
+/// Keeps no deadlines, and so measures the remaining costs.
 class NoDeadlines {
 public:
     Served& served(std::size_t client) { return clients_.served(client); }
     void add(std::size_t client, Limit, Time) { clients_.add(client); }
-    void refresh(std::size_t, Limit, Time) { asm volatile(""); }  // is called, too
+    void refresh(std::size_t, Limit, Time) { asm volatile(""); }  // not inlined away either
     void tick(Time, std::vector<std::size_t>&) {}
 
 private:

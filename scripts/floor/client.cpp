@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view blank_line = "\r\n\r\n";
 constexpr std::string_view length_field = "content-length:";
 
-/// The value of a Content-Length line; nothing for any other line (RFC 9110 §8.6).
+/// Returns the value of a Content-Length line, or nothing for any other line (RFC 9110 §8.6).
 std::optional<std::size_t> length_in(std::string_view line) {
     const std::size_t name = length_field.size();
     if (line.size() < name || ::strncasecmp(line.data(), length_field.data(), name) != 0) {

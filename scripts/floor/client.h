@@ -7,15 +7,15 @@
 
 namespace web {
 
-/// What the floor knows of one client: where in a request its bytes stand, and what it is owed.
-/// Makes no system call.
+/// The baseline's data for one client: where in a request its bytes end, and how much of its
+/// answers is unsent. Makes no system call.
 class Client {
 public:
-    /// How many requests end within these bytes, which may start and stop anywhere in a request.
-    /// Nothing when a head grows past `head_limit`: the client is then to be closed.
+    /// Returns how many requests end within these bytes, which may start and stop anywhere in a
+    /// request. Returns nothing if a head exceeds `head_limit`; the client must then be closed.
     std::optional<std::size_t> count_ends(std::string_view bytes);
 
-    /// Bytes of answers that the socket has not taken yet.
+    /// Bytes of answers that the socket has not accepted yet.
     std::size_t unsent = 0;
 
     static constexpr std::size_t head_limit = 128 * 1024;

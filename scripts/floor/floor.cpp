@@ -27,7 +27,7 @@ constexpr std::string_view opening =
     "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
     "X-Content-Type-Options: nosniff\r\n";
 
-/// Of every checkpoint to GET / on a connection that is kept; from chapter 9 on it is `dated`.
+/// Every checkpoint's answer to GET / on a kept-alive connection; from chapter 9 on it is `dated`.
 std::string answer(bool dated) {
     return std::format(
         "HTTP/1.1 200 OK\r\n"
@@ -39,7 +39,7 @@ std::string answer(bool dated) {
         dated ? opening : std::string_view(), page.size(), page);
 }
 
-/// So that one send covers all that one read has asked for.
+/// Repeated so that one send can answer all requests of one read.
 std::string repeated(std::string_view text) {
     std::string all;
     for (std::size_t i = 0; i < answers_at_once; ++i)
@@ -90,7 +90,7 @@ void Floor::accept_clients() {
     }
 }
 
-/// While answers are unsent nothing more is read: a client that does not listen waits.
+/// While answers are unsent nothing more is read, so a client that does not receive has to wait.
 void Floor::serve(int descriptor) {
     Client& client = clients_[static_cast<std::size_t>(descriptor)];
     const bool waited = client.unsent > 0;
@@ -102,7 +102,7 @@ void Floor::serve(int descriptor) {
     }
 }
 
-/// False when the client is gone or not worth keeping.
+/// Returns false if the client has disconnected or has to be closed.
 bool Floor::take_input(int descriptor, Client& client) {
     const auto count = receive(descriptor, buffer_);
     if (!count) return count.error() == IoError::would_block;
@@ -113,13 +113,13 @@ bool Floor::take_input(int descriptor, Client& client) {
     return true;
 }
 
-/// What the client is owed, which ends on a whole answer.
+/// The client's unsent bytes, which end with a whole answer.
 std::string_view Floor::next_bytes(const Client& client) const {
     const std::size_t begun = (answer_.size() - client.unsent % answer_.size()) % answer_.size();
     return std::string_view(answers_).substr(begun, client.unsent);
 }
 
-/// False when the client is gone.
+/// Returns false if the client has disconnected.
 bool Floor::send_unsent(int descriptor, Client& client) {
     while (client.unsent > 0) {
         const auto count = send(descriptor, next_bytes(client));

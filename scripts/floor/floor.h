@@ -10,12 +10,13 @@
 
 namespace web {
 
-/// No server, and next to nothing: reads, counts the requests that end, and writes the same answer
-/// for each. One thread. Answers are right for GET / alone; what matters is that they cost nothing.
+/// The baseline, not a real server: reads, counts the requests that end, and writes the same answer
+/// for each, in one thread. The answers are correct for GET / only; what matters is that they cost
+/// nothing.
 class Floor {
 public:
-    /// Its answers are those of chapters 1 to 8, or, `dated`, as long as they are from chapter 9
-    /// on. Throws std::system_error or std::invalid_argument when it cannot listen.
+    /// Its answers are those of chapters 1 to 8 or, if `dated`, as long as those from chapter 9 on.
+    /// Throws std::system_error or std::invalid_argument if it cannot listen.
     Floor(const std::string& host, std::uint16_t port, bool dated);
 
     std::uint16_t port() const;

@@ -4,8 +4,8 @@
 
 namespace web {
 
-/// The kernel's list of descriptors that are ready, level-triggered; one file per interface.
-/// Every call throws std::system_error when it fails.
+/// The kernel's list of ready descriptors, level-triggered; one source file per interface. Every
+/// function throws std::system_error on failure.
 class Poller {
 public:
     enum class Interest { input, output };
@@ -17,7 +17,7 @@ public:
     void change(int descriptor, Interest interest);
     void remove(int descriptor);
 
-    /// Waits; gives the descriptors that are ready, none once a signal asked for the end.
+    /// Waits and returns the ready descriptors; returns none once a signal has asked for the end.
     std::span<const int> wait();
 
 private:

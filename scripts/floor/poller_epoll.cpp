@@ -27,7 +27,7 @@ int open_signals() {
 
 constexpr int a_signal = -1;
 
-/// `name` is what a wait gives back for the descriptor.
+/// `name` is what a wait returns for the descriptor.
 void control(int queue, int operation, int descriptor, std::uint32_t events, int name) {
     epoll_event event{};
     event.events = events;
@@ -57,7 +57,7 @@ void Poller::remove(int descriptor) {
 std::span<const int> Poller::wait() {
     epoll_event events[batch];
     int count;
-    do {  // again after SIGSTOP and SIGCONT (signal(7))
+    do {  // repeated after SIGSTOP and SIGCONT (signal(7))
         count = ::epoll_wait(queue_, events, batch, -1);
     } while (count < 0 && errno == EINTR);
     check(count, "epoll_wait");

@@ -50,7 +50,7 @@ void Poller::remove(int descriptor) {
 std::span<const int> Poller::wait() {
     struct kevent events[batch];
     int count;
-    do {  // again after SIGSTOP and SIGCONT (signal(7))
+    do {  // repeated after SIGSTOP and SIGCONT (signal(7))
         count = ::kevent(queue_, nullptr, 0, events, batch, nullptr);
     } while (count < 0 && errno == EINTR);
     check(count, "kevent");

@@ -70,7 +70,7 @@ std::uint16_t local_port(int socket) {
     if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) < 0) {
         fail("getsockname");
     }
-    // The port stands at the same place in IPv4's and IPv6's address (RFC 3493 §3.3).
+    // The port has the same offset in IPv4 and IPv6 addresses (RFC 3493 §3.3).
     return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 

@@ -11,16 +11,16 @@ namespace web {
 
 enum class IoError { would_block, exhausted, failed };
 
-/// What errno says after a call that failed; `exhausted`: no descriptor or memory left.
+/// The error that errno means after a failed call; `exhausted`: no descriptor or memory left.
 IoError last_error();
 
-/// A non-blocking socket that listens on a numeric address; port 0 lets the system choose.
+/// Returns a non-blocking socket that listens on a numeric address; port 0 lets the system choose.
 /// Throws std::system_error naming the call that failed.
 int listen_on(const std::string& host, std::uint16_t port);
 
 std::uint16_t local_port(int socket);
 
-/// The next waiting client, non-blocking.
+/// Returns the next waiting client's socket, non-blocking.
 std::expected<int, IoError> accept_client(int listener);
 
 /// Returns the number of bytes received; 0 when the peer has finished sending.

@@ -1,5 +1,5 @@
-// Whatever the fields of a request for a file say: a part of it lies within it, a coding is one
-// that there is, and the case of names changes nothing.
+// For any header fields of a request for a file: the range is within the file, the coding is one
+// that exists, and the case of field names changes nothing.
 
 #include "conditions.h"
 
@@ -30,7 +30,7 @@ void must_lie_within(const web::ByteRange& part, std::uint64_t size) {
     if (part.size == 0 || part.first >= size || part.size > size - part.first) std::abort();
 }
 
-/// In memory of just its size, so that the address sanitizer sees who reads beyond.
+/// In memory of exactly its size, so that the address sanitizer detects reads beyond it.
 fuzz::Verdict evaluate(std::string_view text, bool is_get) {
     const auto fields = std::make_unique_for_overwrite<char[]>(text.size());
     std::ranges::copy(text, fields.get());

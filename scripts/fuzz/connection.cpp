@@ -27,7 +27,7 @@ namespace {
 using Connection = web::Connection;
 using fuzz::PieceSize;
 
-/// From chapter 12 on an answer may begin before its request has ended.
+/// From chapter 12 on a response may begin before its request has ended.
 template <typename R>
 constexpr bool may_answer_early = requires(const R& request) { request.chunked; };
 
@@ -42,7 +42,7 @@ struct OnItsOwn {
     C connection{*handler};
 };
 
-/// From chapter 6 on buffers are lent.
+/// From chapter 6 on a connection borrows its buffers from a pool.
 template <typename Pool>
 struct OfAPool {
     Pool pool;
@@ -50,7 +50,7 @@ struct OfAPool {
     Connection connection{*handler, pool};
 };
 
-/// From chapter 9 on every answer has the time.
+/// From chapter 9 on every response contains the time.
 template <typename Pool, typename Time>
 struct AtATime {
     Pool pool;
@@ -133,7 +133,7 @@ std::string with_joined_chunks(std::string answers) {
     constexpr std::string_view head_end = "\r\n\r\n";
     for (std::size_t at = 0; (at = answers.find(coded, at)) != std::string::npos;) {
         at = answers.find(head_end, at);
-        if (at == std::string::npos) break;  // an echo that only looks like such a head
+        if (at == std::string::npos) break;  // an echoed body that only looks like such a head
         at += head_end.size();
         for (std::size_t size = 1; size > 0; at += size) {
             const char* const last = answers.data() + answers.size();

@@ -1,4 +1,5 @@
-// The server's stands with what opens files, and here nothing does.
+// Replaces the server's function, which is in the same file as the code that opens files; the
+// fuzzer opens none.
 
 #include "file.h"
 

@@ -1,5 +1,5 @@
-// Whatever a path says, it names something beneath the root, or nothing; and writing a byte of it
-// as an escape changes nothing.
+// Whatever a path contains, it names something beneath the root or nothing, and writing one of its
+// bytes as an escape changes nothing.
 
 #include "path.h"
 
@@ -15,14 +15,15 @@
 
 namespace {
 
-/// The target of a request, or all of the bytes: so the requests of the table are a corpus too.
+/// The target of a request, or all of the bytes, so that the requests of the table can be used as a
+/// corpus.
 std::string_view path_in(std::string_view text) {
     const std::size_t begin = std::min(text.find(' '), text.size() - 1) + 1;
     const std::string_view rest = text.substr(begin);
     return text.starts_with("GET ") ? rest.substr(0, rest.find_first_of(" ?\r\n")) : text;
 }
 
-/// In memory of just its size, so that the address sanitizer sees who reads or writes beyond.
+/// In memory of exactly its size, so that the address sanitizer detects reads and writes beyond it.
 fuzz::Verdict resolve(std::string_view text) {
     const auto path = std::make_unique_for_overwrite<char[]>(text.size());
     const auto name = std::make_unique_for_overwrite<char[]>(text.size());
@@ -46,7 +47,7 @@ void must_stay_beneath(std::string_view path, std::string_view name) {
     fuzz::must_be_same(path, "beneath", fuzz::Verdict(good ? "beneath" : name));
 }
 
-/// Every byte that stands for itself written as an escape.
+/// The path with every unescaped byte written as an escape.
 std::string escaped(std::string_view path) {
     std::string text;
     for (std::size_t at = 0; at < path.size(); ++at) {

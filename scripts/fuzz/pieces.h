@@ -11,7 +11,8 @@
 
 namespace fuzz {
 
-/// How many bytes the next piece should have; at least 1 is taken, and at most what is left.
+/// How many bytes the next piece should have. The value is limited to 1 at least and to what is
+/// left at most.
 using PieceSize = std::function<std::size_t()>;
 
 inline void must_be_same(std::string_view how, const Verdict& whole, const Verdict& pieces) {
@@ -21,7 +22,8 @@ inline void must_be_same(std::string_view how, const Verdict& whole, const Verdi
     std::abort();
 }
 
-/// Reports the verdict about the bytes in one piece, and aborts if another cutting changes it.
+/// Reports the verdict about the bytes in one piece, and aborts if cutting them into other pieces
+/// changes it.
 template <typename Judge>
 void cut(std::string_view text, Judge verdict_of) {
     constexpr std::size_t bytewise_limit = 1024;  // more would take too long

@@ -1,4 +1,4 @@
-// However a request is cut into pieces, the verdict about it is the one about the whole.
+// However a request is cut into pieces, the verdict must be the same as for the whole.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace {
 
-/// Each piece moves everything to new memory of just its size, and the old is freed: a view of it
-/// that is still used is an error that the address sanitizer sees.
+/// Each piece moves everything to new memory of exactly its size and frees the old memory, so that
+/// the address sanitizer detects any use of an old view.
 fuzz::Verdict parse(std::string_view text, const fuzz::PieceSize& next_size) {
     web::HttpParser parser;
     web::Request request;

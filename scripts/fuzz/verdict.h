@@ -16,7 +16,7 @@
 
 namespace fuzz {
 
-/// What a parser made of some bytes, as text: two verdicts are the same if their texts are.
+/// The result of parsing some bytes, as text: two verdicts are the same if their texts are.
 using Verdict = std::string;
 
 inline Verdict incomplete() {
@@ -52,7 +52,7 @@ std::vector<Field> fields_of(const KeepsHeaders auto& request) {
     return fields;
 }
 
-/// From a request that keeps its field lines as they came.
+/// From a request that keeps its field lines as they were received.
 std::vector<Field> fields_of(const auto& request) {
     std::vector<Field> fields;
     for (std::string_view rest = request.fields; !rest.empty();) {
@@ -78,7 +78,7 @@ inline Verdict complete(const web::Request& request, std::size_t head_size) {
     return text;
 }
 
-/// FNV-1a: names some bytes in what is printed, and seeds how they are cut.
+/// FNV-1a: identifies the bytes in the output, and seeds the choice of the pieces.
 inline std::uint64_t hash_of(std::string_view text) {
     std::uint64_t hash = 14695981039346656037u;
     for (const char c : text)
@@ -86,8 +86,8 @@ inline std::uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
-/// With HOTPATH_VERDICTS set, prints what is to be the same for every checkpoint. Chunks are not:
-/// from chapter 12 on they are read.
+/// With HOTPATH_VERDICTS set, prints what has to be the same for every checkpoint. Requests with
+/// chunks are left out: only from chapter 12 on are they read.
 inline void report(std::string_view text, const Verdict& verdict) {
     static const bool wanted = std::getenv("HOTPATH_VERDICTS") != nullptr;
     if (!wanted || lower_case(text).contains("chunked")) return;

@@ -1,4 +1,4 @@
-// A parser that is given whole lines, and around it what the connection does before: find them.
+// Wraps a parser that expects whole lines in what the connection does before: finding them.
 
 #include <cstddef>
 #include <cstdint>

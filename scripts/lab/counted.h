@@ -8,9 +8,10 @@
 
 namespace lab {
 
-// For BENCHMARK(…)->Apply(): exactly as many iterations as HOTPATH_ITERATIONS names, so that the
-// difference of two runs under a tool that counts is what an iteration costs. Another thread sleeps
-// meanwhile, as in a server: in a process of one thread a mutex of glibc locks no line of memory.
+// For BENCHMARK(…)->Apply(): runs exactly HOTPATH_ITERATIONS iterations, so that the difference of
+// two runs under a counting tool is the cost of the additional iterations. Another thread sleeps
+// meanwhile, as in a server, because in a process with one thread glibc's mutex uses no locked
+// instructions.
 inline void counted(benchmark::internal::Benchmark* bench) {
     if (const char* iterations = std::getenv("HOTPATH_ITERATIONS")) {
         [[maybe_unused]] static const bool accompanied = [] {

@@ -13,18 +13,18 @@
 
 namespace web {
 
-/// The published server's way to write a log: whoever has a line hands it over, and a thread that
-/// waits for lines writes them. For an experiment, in the place of a buffer that its owner writes.
+/// The published server's way to write a log: any thread hands over a line, and a thread that waits
+/// for lines writes them. For an experiment, instead of a buffer that its owner writes.
 class LogQueue {
 public:
-    /// Called on the thread of the queue, with lines and how many were lost before them.
+    /// Called on the queue's thread, with lines and the number of lines that were lost before them.
     using Write = std::function<void(std::string_view lines, std::size_t lost)>;
 
     explicit LogQueue(Write write) : write_(std::move(write)), thread_([this] { run(); }) {}
     LogQueue(const LogQueue&) = delete;
     LogQueue& operator=(const LogQueue&) = delete;
 
-    /// What waits is written first.
+    /// Writes the waiting lines first.
     ~LogQueue() {
         {
             const std::lock_guard lock(mutex_);
@@ -34,7 +34,7 @@ public:
         thread_.join();
     }
 
-    /// A line that there is no room for is lost, and counted.
+    /// If there is no space for the line, it is lost and counted.
     void push(std::string_view line) {
         {
             const std::lock_guard lock(mutex_);
@@ -61,7 +61,7 @@ private:
         }
     }
 
-    /// All that there are, and how many were lost before; nothing at the end.
+    /// Takes all lines and returns how many were lost before them. Returns nothing at the end.
     std::optional<std::size_t> wait_for_lines(std::deque<std::string>& taken) {
         std::unique_lock lock(mutex_);
         ready_.wait(lock, [this] { return ended_ || !lines_.empty(); });
@@ -76,7 +76,7 @@ private:
     std::deque<std::string> lines_;
     std::size_t lost_ = 0;
     bool ended_ = false;
-    std::thread thread_;  // last: it uses the others
+    std::thread thread_;  // last, because it uses the others
 };
 
 }  // namespace web

@@ -1,4 +1,5 @@
-// As many tasks as its argument says, one after another, in a process that has no other thread.
+// Runs as many tasks as its argument says, one after another, in a process that has no other
+// thread.
 
 #include <cstdlib>
 #include <future>

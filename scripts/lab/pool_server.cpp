@@ -1,6 +1,6 @@
-// The main.cpp of a server that differs from 08's by its threads: the clients of the lab's pool,
-// with 08's connections, application and sockets. Its options are for experiments: there are no
-// deadlines.
+// The main.cpp of a server that differs from 08's only in its threads: the clients are those of the
+// lab's pool, with 08's connections, application and sockets. Its options are for experiments, and
+// it has no deadlines.
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,8 +29,8 @@ namespace {
 
 using Add = std::function<void(std::unique_ptr<Client>)>;
 
-// A client of 08's. Where the kernel tells each change once, it receives until there is nothing;
-// else once, as a loop does. Then it answers.
+// A client of 08's server. Where the kernel reports each change once, it receives until there is
+// nothing left; otherwise once, as a loop does. Then it answers.
 class ClientSession final : public Client {
 public:
     ClientSession(Fd socket, Handler& handler, BufferPool& pool, Trigger trigger)
@@ -45,7 +45,7 @@ public:
     }
 
 private:
-    // False if the socket failed.
+    // Returns false if the socket failed.
     bool take() {
         do {
             const auto got = receive(socket_, connection_.receive_buffer());
@@ -59,7 +59,7 @@ private:
         return true;
     }
 
-    // Sends all there is; the thread may wait. Whether more is to come.
+    // Sends everything; the thread may block. Returns whether the connection continues.
     bool answer() {
         while (connection_.has_output()) {
             const auto took = send(socket_, connection_.output().bytes);
@@ -83,7 +83,7 @@ private:
     bool half_closed_ = false;
 };
 
-// Accepts all who are there.
+// Accepts all waiting clients.
 class ListenerEntry final : public Client {
 public:
     ListenerEntry(Fd listener, Trigger trigger, Add add)
@@ -102,11 +102,11 @@ private:
     Fd listener_;
     const Trigger trigger_;
     const Add add_;
-    const std::unique_ptr<Handler> handler_ = make_app();  // keeps nothing from request to request
-    BufferPool pool_;                                      // one a thread, whoever asks
+    const std::unique_ptr<Handler> handler_ = make_app();  // keeps no state between requests
+    BufferPool pool_;                                      // one per thread, for all of its clients
 };
 
-// Another way: threads that all wait for the same events, and serve what they are told themselves.
+// An alternative: all threads wait for the same events and serve the clients that they receive.
 class Shared {
 public:
     explicit Shared(unsigned threads) {
@@ -139,7 +139,7 @@ private:
                 }
             }
         }
-        events_.wake();  // the next one, too
+        events_.wake();  // wakes the next thread too
     }
 
     Events events_;
@@ -185,7 +185,7 @@ void serve(const Options& options, Trigger trigger, const sigset_t& stop) {
 }
 
 void run(const Options& options) {
-    sigset_t stop;  // for the thread that waits for it here
+    sigset_t stop;  // for this thread, which waits for it here
     ::sigemptyset(&stop);
     ::sigaddset(&stop, SIGTERM);
     ::sigaddset(&stop, SIGINT);

@@ -1,4 +1,4 @@
-// What a mirror tells of a request, all that an application could look at.
+// Formats everything of a request that an application could look at.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline std::string line(std::string_view name, std::string_view value) {
     return text.append(": ").append(value).append("\n");
 }
 
-/// Sorted: a table of headers does not keep their order.
+/// Sorted, because a table of headers does not keep their order.
 std::vector<std::string> lines_of(const auto& request) {
     std::vector<std::string> lines;
     if constexpr (requires { request.headers; }) {
@@ -46,7 +46,7 @@ std::vector<std::string> lines_of(const auto& request) {
     return lines;
 }
 
-/// All but the body, which belongs between the two.
+/// Everything but the body, which belongs between the two parts.
 struct ReportedFields {
     explicit ReportedFields(const Request& request)
         : before(std::format("{} path {} query {} version {} length {} body ",
@@ -60,7 +60,7 @@ struct ReportedFields {
     std::string after = "\n";
 };
 
-/// An answer of text.
+/// Makes a plain-text response.
 inline void answer(Response& response, std::string text) {
     response.content_type("text/plain; charset=utf-8");
     response.body(std::move(text));

@@ -1,4 +1,5 @@
-// What a poller on kqueue owes its worker when it tells the kernel of changes with the next wait.
+// What a poller on kqueue guarantees its worker when it passes changes to the kernel only with the
+// next wait.
 //
 //   poller           every check
 //   poller list      those whose names contain "list"
@@ -22,7 +23,7 @@ namespace {
 int calls = 0;
 }
 
-// The linker's --wrap=kevent has our calls go through here.
+// The linker's --wrap=kevent redirects our calls here.
 extern "C" int __real_kevent(int, const struct kevent*, int, struct kevent*, int, const timespec*);
 extern "C" int __wrap_kevent(int queue, const struct kevent* changes, int change_count,
                              struct kevent* events, int event_count, const timespec* timeout) {
@@ -47,7 +48,7 @@ bool has(std::span<const int> all, int one) {
     return std::ranges::find(all, one) != all.end();
 }
 
-/// `near` is watched. It can be sent to at once, and read when `far` has said something.
+/// `near` is watched. It can be written to at once, and read once `far` has sent something.
 struct Pair {
     Fd near;
     Fd far;
@@ -90,7 +91,7 @@ void one_call() {
     equal("ready", poller.wait(0ms).size(), 99);
 }
 
-// Two changes each make more than one list of 256.
+// With two changes each, they need more than one list of 256.
 void full_list() {
     Poller poller;
     const auto pairs = add_pairs(poller, 250);
@@ -113,7 +114,7 @@ void failed() {
     equal("unwatched by a later wait", poller.failed().size(), 0);
 }
 
-// The errors alone are more than one call has room for.
+// The errors alone do not fit into one call.
 void unwatched_all() {
     Poller poller;
     std::vector<Fd> files(300);

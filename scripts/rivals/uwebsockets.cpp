@@ -1,5 +1,5 @@
-// The page of the file that is named, from uWebSockets through its C interface, whose library
-// Python's socketify brings (scripts/requirements-rivals.txt).
+// Serves the given file with uWebSockets, through the C interface of the library that Python's
+// socketify contains (scripts/requirements-rivals.txt).
 
 #include <signal.h>
 #include <unistd.h>

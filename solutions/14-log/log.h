@@ -53,7 +53,7 @@ public:
     /// error.
     void write(LogLevel level, std::string_view message);
 
-    /// To be called about once a second.
+    /// Must be called about once a second.
     void reopen_if_asked();
 
 private:

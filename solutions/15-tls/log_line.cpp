@@ -25,7 +25,7 @@ struct Words {
     std::string_view escape;  // before the two hexadecimal digits of a byte
 };
 
-// As nginx writes and escapes it (ngx_http_log_module, log_format combined).
+// The format and escapes of nginx (ngx_http_log_module, log_format combined).
 constexpr Words combined = {
     .address = "",
     .time = " - - [",
@@ -40,8 +40,8 @@ constexpr Words combined = {
     .escape = "\\x",
 };
 
-// RFC 8259 §7: any character may be escaped so. A byte becomes the character of its number: JSON
-// must be UTF-8, and what a client sends need not be.
+// RFC 8259 §7: any character may be escaped like this. Each byte is written as the character with
+// its number, because JSON must be UTF-8 and the bytes from a client need not be.
 constexpr Words json = {
     .address = "{\"address\":\"",
     .time = "\",\"time\":\"",

@@ -28,7 +28,7 @@ int write_to_span(BIO* bio, const char* bytes, int size) {
     return -1;
 }
 
-// Only flushing has to succeed.
+// Only a flush has to succeed.
 long control(BIO*, int command, long, void*) {
     return command == BIO_CTRL_FLUSH ? 1 : 0;
 }

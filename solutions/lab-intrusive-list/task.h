@@ -7,7 +7,8 @@ namespace web {
 template <class T>
 class List;
 
-// The base of what can be in a list: at most in one at a time. An element that dies leaves it.
+// The base of every list element. An element is in at most one list at a time, and its destructor
+// removes it.
 class Link {
 public:
     Link() = default;
@@ -30,13 +31,13 @@ private:
     Link* next_ = this;
 };
 
-// Elements that belong to others, in the order in which they came. Not for several threads.
+// Elements in the order in which they were added. The list does not own them. Not thread-safe.
 template <class T>
 class List {
 public:
     List() = default;
 
-    // The elements live on, in no list.
+    // The elements survive and are then in no list.
     ~List() {
         while (!is_empty()) {
             ends_.next_->unlink();
@@ -48,10 +49,10 @@ public:
 
     bool is_empty() const noexcept { return ends_.next_ == &ends_; }
 
-    // Null if there is none.
+    // Null if the list is empty.
     T* front() const noexcept { return is_empty() ? nullptr : static_cast<T*>(ends_.next_); }
 
-    // It must be in no list.
+    // The element must not be in a list.
     void push_back(T& element) noexcept {
         Link& link = element;
         link.next_ = &ends_;
@@ -59,10 +60,10 @@ public:
         link.previous_->next_ = &link;
     }
 
-    // It must be in this list.
+    // The element must be in this list.
     void remove(T& element) noexcept { static_cast<Link&>(element).unlink(); }
 
-    // Calls visit with each; that may remove or end the one it is called with.
+    // Calls visit with each element. The call may remove or destroy the element it is given.
     template <class Visit>
     void for_each(Visit visit) const {
         for (Link* link = ends_.next_; link != &ends_;) {
@@ -71,7 +72,8 @@ public:
     }
 
 private:
-    Link ends_;  // the last one's next and the first one's previous, so no case is special
+    // next of the last element and previous of the first, so there are no special cases
+    Link ends_;
 };
 
 }  // namespace web

@@ -10,46 +10,49 @@
 
 namespace web {
 
-// What one processor takes from another at a time, in bytes.
+// The unit, in bytes, in which processors take memory from each other.
 #if defined(__APPLE__) && defined(__aarch64__)
 inline constexpr std::size_t cache_line = 128;
 #else
 inline constexpr std::size_t cache_line = 64;
 #endif
 
-// First in, first out, from one thread to one other, with room for `capacity` elements, 1 or more.
+// First in, first out, from one thread to one other. Holds up to `capacity` elements, 1 or more.
 // push() and pop() are wait-free: neither has a loop, and neither waits for the other thread.
 template <class T>
 class SpscQueue {
 public:
-    // Allocates all that it will ever need; std::bad_alloc if it cannot.
+    // Allocates all memory that it will ever need. Throws std::bad_alloc.
     explicit SpscQueue(std::size_t capacity) : places_(capacity + 1), ring_(places_) {}
 
-    // By the producer only. False while the queue is full, and then the value is not moved from.
+    // Called by the producer only. Returns false if the queue is full; the value is then not moved
+    // from.
     bool push(T&& value) noexcept {
         static_assert(std::is_nothrow_move_constructible_v<T>);
-        // Relaxed: this thread alone stores it.
+        // Relaxed: only this thread stores it.
         const std::size_t at = in_.at.load(std::memory_order_relaxed);
         const std::size_t after = behind(at);
         if (after == in_.seen) {
-            // Acquire, the partner of pop()'s store: what stood there has been moved out.
+            // Acquire, paired with the store in pop(): the previous element has been moved out of
+            // the place.
             in_.seen = out_.at.load(std::memory_order_acquire);
             if (after == in_.seen) {
                 return false;
             }
         }
         ring_[at].emplace(std::move(value));
-        // Release, for pop()'s load: who sees that it is there sees the whole element.
+        // Release, paired with the load in pop(): a consumer that sees the new index sees the whole
+        // element.
         in_.at.store(after, std::memory_order_release);
         return true;
     }
 
-    // By the consumer only. Nothing while the queue is empty.
+    // Called by the consumer only. Returns nothing if the queue is empty.
     std::optional<T> pop() noexcept {
-        // Relaxed: this thread alone stores it.
+        // Relaxed: only this thread stores it.
         const std::size_t at = out_.at.load(std::memory_order_relaxed);
         if (at == out_.seen) {
-            // Acquire, the partner of push()'s store.
+            // Acquire, paired with the store in push().
             out_.seen = in_.at.load(std::memory_order_acquire);
             if (at == out_.seen) {
                 return std::nullopt;
@@ -57,13 +60,15 @@ public:
         }
         std::optional<T> value = std::move(ring_[at]);
         ring_[at].reset();
-        // Release, for push()'s load: who sees the place free may write there.
+        // Release, paired with the load in push(): a producer that sees the place free may write to
+        // it.
         out_.at.store(behind(at), std::memory_order_release);
         return value;
     }
 
 private:
-    // One thread writes it, on a line of its own: where it is, and where it last saw the other.
+    // Written by one thread only, so on its own cache line: its own index, and the last one it saw
+    // of the other end.
     struct alignas(cache_line) End {
         std::atomic<std::size_t> at = 0;
         std::size_t seen = 0;
@@ -72,32 +77,34 @@ private:
 
     std::size_t behind(std::size_t at) const noexcept { return at + 1 == places_ ? 0 : at + 1; }
 
-    const std::size_t places_;  // one is always free, so that full is not empty
+    const std::size_t places_;  // one place is always free, so that full and empty differ
     std::vector<std::optional<T>> ring_;
     End in_;
     End out_;
 };
 
-// How many threads there are at an end of a queue.
+// The number of threads at one end of a queue.
 enum class Threads { one, many };
 
-// First in, first out, for several threads at one end or at both, with room for `capacity`
-// elements, 1 or more. Who comes to an end draws a ticket, which names a cell. A thread that is
-// alone there is wait-free; of many, one always gets a ticket. But the queue is not lock-free:
-// between a ticket and the end of its move a thread holds the cell, and if it is suspended there,
-// pop() finds nothing behind it, and push() no room, until it goes on.
+// First in, first out, for several threads at one end or at both. Holds up to `capacity` elements,
+// 1 or more. A thread draws a ticket, which names a cell. A thread that is alone at its end is
+// wait-free; of many threads, one always gets a ticket. But the queue is not lock-free: from
+// drawing its ticket until it has moved the element, a thread holds the cell. If it is suspended
+// there, pop() finds nothing after that cell, and push() finds no free cell, until the thread
+// continues.
 template <class T, Threads producers, Threads consumers>
 class TicketQueue {
 public:
-    // Allocates all that it will ever need; std::bad_alloc if it cannot.
+    // Allocates all memory that it will ever need. Throws std::bad_alloc.
     explicit TicketQueue(std::size_t capacity) : capacity_(capacity), cells_(capacity) {
         for (std::uint64_t ticket = 0; ticket < capacity; ++ticket) {
-            // Relaxed: who hands the queue to a thread orders this before all that thread does.
+            // Relaxed: handing the queue to another thread orders this before everything that
+            // thread does.
             cells_[ticket].turn.store(free_for(ticket), std::memory_order_relaxed);
         }
     }
 
-    // False while its cell is not free, and then the value is not moved from.
+    // Returns false if its cell is not free; the value is then not moved from.
     bool push(T&& value) noexcept {
         static_assert(std::is_nothrow_move_constructible_v<T>);
         std::uint64_t ticket;
@@ -106,12 +113,13 @@ public:
             return false;
         }
         cell->value.emplace(std::move(value));
-        // Release, for draw()'s load in pop(): who sees it full sees the whole element.
+        // Release, paired with the load of draw() in pop(): a consumer that sees the cell full sees
+        // the whole element.
         cell->turn.store(full_for(ticket), std::memory_order_release);
         return true;
     }
 
-    // Nothing while its cell is not full.
+    // Returns nothing if its cell is not full.
     std::optional<T> pop() noexcept {
         std::uint64_t ticket;
         Cell* const cell = draw<consumers>(popped_, ticket, full_for);
@@ -120,7 +128,8 @@ public:
         }
         std::optional<T> value = std::move(cell->value);
         cell->value.reset();
-        // Release, for draw()'s load in push(): who sees it free may write there.
+        // Release, paired with the load of draw() in push(): a producer that sees the cell free may
+        // write to it.
         cell->turn.store(free_for(ticket + capacity_), std::memory_order_release);
         return value;
     }
@@ -131,7 +140,7 @@ private:
         std::optional<T> value;
     };
 
-    // A line for each end: both are written at every element, by different threads.
+    // A cache line for each end: both counters are written for every element, by different threads.
     struct alignas(cache_line) Tickets {
         std::atomic<std::uint64_t> next = 0;
     };
@@ -140,14 +149,15 @@ private:
     static std::uint64_t free_for(std::uint64_t ticket) noexcept { return 2 * ticket; }
     static std::uint64_t full_for(std::uint64_t ticket) noexcept { return 2 * ticket + 1; }
 
-    // The next ticket's cell, which is this thread's from now on; null if it is not its turn yet.
+    // The cell of the next ticket, which belongs to this thread from now on, or null if the cell is
+    // not ready for that ticket yet.
     template <Threads threads, class Turn>
     Cell* draw(Tickets& tickets, std::uint64_t& ticket, Turn turn_of) noexcept {
-        // Relaxed, here and below: only the number counts, all else is ordered by the turns.
+        // Relaxed, here and below: only the number matters; `turn` orders everything else.
         ticket = tickets.next.load(std::memory_order_relaxed);
         while (true) {
             Cell& cell = cells_[ticket % capacity_];
-            // Acquire, the partner of the last store to it, by pop() for push() and vice versa.
+            // Acquire, paired with the last store to it: that of pop() for push() and vice versa.
             const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
             const auto ahead = static_cast<std::int64_t>(turn - turn_of(ticket));
             if (ahead < 0) {

@@ -10,9 +10,10 @@
 
 namespace web {
 
-// Makes and ends the objects of one type, for all threads, in memory that it keeps. A thread has
-// free places of its own and shares nothing while they last. What it has too many of goes to all, a
-// whole batch at a time; when it ends, it leaves them all that it had.
+// Creates and destroys the objects of one type, for all threads, in memory that it keeps. Each
+// thread has free places of its own and shares nothing until they run out. Places that it has in
+// excess go to the shared list, a whole batch at a time. A thread that ends leaves all of its
+// places there.
 template <class T>
 class ObjectPool {
 public:
@@ -30,30 +31,30 @@ public:
         }
     }
 
-    // By any thread, also one that made none.
+    // May be called by any thread, also by one that created no object.
     static void destroy(T* object) noexcept {
         object->~T();
         give(object);
     }
 
-    // Free places that this thread has.
+    // The number of free places that this thread has.
     static std::size_t free_local() noexcept { return local_.now.size + local_.full.size; }
 
-    // Free places that are nobody's.
+    // The number of free places that belong to no thread.
     static std::size_t free_shared() noexcept { return shared().size(); }
 
 private:
-    // What stands in a place while no object does.
+    // The contents of a place that holds no object.
     struct Place {
         Place* next;
-        Place* next_batch;  // of the first place of a batch that is nobody's
+        Place* next_batch;  // in the first place of a batch that belongs to no thread
     };
 
     struct alignas(std::max(alignof(T), alignof(Place))) Slot {
         std::byte bytes[std::max(sizeof(T), sizeof(Place))];
     };
 
-    // To the address sanitizer a free place is no memory: whoever uses it is found out.
+    // Free places are poisoned for the address sanitizer, so that any use of them is reported.
     struct Batch {
         Place* first = nullptr;
         std::size_t size = 0;
@@ -71,8 +72,9 @@ private:
         }
     };
 
-    // One that is being filled or emptied, and one that is full or empty: a thread that makes and
-    // ends an object in turn where one batch ends asks the others for nothing.
+    // One batch that is being filled or emptied, and one that is full or empty. So a thread that
+    // alternately creates and destroys an object at the border of a batch need not access the
+    // shared list.
     struct ThreadCache {
         Batch now;
         Batch full;
@@ -140,10 +142,10 @@ private:
         }
 
         std::mutex mutex_;
-        Place* batches_ = nullptr;  // the first batch of those that are full
-        std::size_t count_ = 0;     // of them
-        Batch partial_;             // what threads that ended left besides
-        Block* blocks_ = nullptr;   // all there are: they are never given back
+        Place* batches_ = nullptr;  // the first of the full batches
+        std::size_t count_ = 0;     // number of full batches
+        Batch partial_;             // incomplete batches left by threads that ended
+        Block* blocks_ = nullptr;   // all blocks, which are never freed
     };
 
     // Never destroyed, so that a thread may end at any time.

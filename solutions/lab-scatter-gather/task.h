@@ -13,35 +13,37 @@
 namespace web {
 
 #ifdef MSG_NOSIGNAL
-/// What a send is told so that a peer that has gone costs an EPIPE and not the process (send(2)).
+/// Flag for send(2): sending to a peer that has disconnected returns EPIPE instead of ending the
+/// process.
 inline constexpr int without_signal = MSG_NOSIGNAL;
 
-/// Once for a socket before its first send: nothing to do here.
+/// Called once for a socket before its first send. Nothing to do here.
 inline void disable_sigpipe(int) noexcept {}
 #else
 inline constexpr int without_signal = 0;
 
-/// Once for a socket before its first send: macOS asks it of the socket, not of the call.
+/// Called once for a socket before its first send: macOS sets this for the socket, not for the
+/// call.
 inline void disable_sigpipe(int socket) noexcept {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
 }
 #endif
 
-/// How far a call came.
+/// How much a call transferred, and why it stopped.
 struct Progress {
-    std::size_t bytes = 0;  // that went or came, whether there was an error or not
-    std::error_code error;  // what stopped it: operation_would_block if that is all for now
+    std::size_t bytes = 0;  // bytes transferred, with or without an error
+    std::error_code error;  // why it stopped: operation_would_block if that is all for now
 };
 
-/// How many buffers a system call takes (sysconf(3)). POSIX lets no system take fewer than 16.
+/// How many buffers one system call accepts (sysconf(3)). POSIX guarantees at least 16.
 inline std::size_t max_per_call() noexcept {
     static const long limit = ::sysconf(_SC_IOV_MAX);
     return limit > 0 ? static_cast<std::size_t>(limit) : 16;
 }
 
-/// What is left when so many bytes of the buffers are dealt with. It never begins with an empty
-/// buffer: a call that is asked for nothing answers 0, as one does that has met the end.
+/// The buffers left after `count` bytes. The result never begins with an empty buffer, because a
+/// call for zero bytes returns 0, as at the end of the stream.
 inline std::span<iovec> left_after(std::span<iovec> buffers, std::size_t count) noexcept {
     while (!buffers.empty() && count >= buffers.front().iov_len) {
         count -= buffers.front().iov_len;
@@ -54,7 +56,8 @@ inline std::span<iovec> left_after(std::span<iovec> buffers, std::size_t count) 
     return buffers;
 }
 
-/// Calls with as many buffers as a call takes until none is left, or no more goes or comes.
+/// Calls with as many buffers as one call accepts until none is left or no more bytes can be
+/// transferred.
 template <class Call>
 Progress transfer(std::span<iovec>& buffers, Call call) {
     Progress progress;
@@ -78,18 +81,19 @@ Progress transfer(std::span<iovec>& buffers, Call call) {
     return progress;
 }
 
-/// Sends the buffers in order, any number of them: all, or as much as a non-blocking socket takes.
-/// `buffers` is then what is left to send, in the same array, whose entries may have changed. The
-/// bytes stay the caller's. Errors are those of sendmsg(2) but for EINTR.
+/// Sends the buffers in order, any number of them: all, or as much as a non-blocking socket
+/// accepts. Afterwards `buffers` is what is left to send, in the same array, whose entries may have
+/// changed. The caller keeps the ownership of the bytes. Errors are those of sendmsg(2) except
+/// EINTR.
 inline Progress send(int socket, std::span<iovec>& buffers) {
     return transfer(buffers, [socket](const msghdr& message) {
         return ::sendmsg(socket, &message, without_signal);
     });
 }
 
-/// Fills the buffers in order, all, or as far as there is something. `buffers` is then what is left
-/// to fill, in the same array; with some left and no error the peer has finished. Errors are those
-/// of recvmsg(2) but for EINTR.
+/// Fills the buffers in order: all, or as far as there are bytes. Afterwards `buffers` is what is
+/// left to fill, in the same array. If some are left and there is no error, the peer has finished.
+/// Errors are those of recvmsg(2) except EINTR.
 inline Progress receive(int socket, std::span<iovec>& buffers) {
     return transfer(buffers, [socket](msghdr& message) { return ::recvmsg(socket, &message, 0); });
 }

@@ -9,13 +9,13 @@
 
 namespace web {
 
-/// A client that has connected, and where from.
+/// A client that has connected, and its address.
 struct Client {
     Fd connection;
     sockaddr_storage address;
 };
 
-/// The next client; waits for one. Throws std::system_error if accept(2) fails.
+/// Waits for the next client and returns it. Throws std::system_error if accept(2) fails.
 inline Client accept_client(const Fd& listener) {
     sockaddr_storage address{};
     socklen_t size = sizeof(address);

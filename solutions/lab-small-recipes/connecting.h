@@ -11,8 +11,9 @@
 
 namespace web {
 
-/// A socket that is being connected, or the error if that is known at once. Watch it until it can
-/// be written to, and ask connected(). Throws std::system_error if there is no socket to be had.
+/// Returns a socket that is being connected, or the error if it is known at once. Watch the socket
+/// until it can be written to, and then call connected(). Throws std::system_error if no socket can
+/// be created.
 inline std::expected<Fd, std::error_code> begin_connecting(const sockaddr_in& peer) {
     Fd socket = nonblocking_socket(peer.sin_family);
     const auto* address = reinterpret_cast<const sockaddr*>(&peer);
@@ -22,8 +23,8 @@ inline std::expected<Fd, std::error_code> begin_connecting(const sockaddr_in& pe
     return socket;
 }
 
-/// What came of it, once the socket can be written to: no error if it is connected. Ask once; see
-/// EINPROGRESS in connect(2), and SO_ERROR in socket(7).
+/// The result of connecting, once the socket can be written to: no error if it is connected. Call
+/// it only once; see EINPROGRESS in connect(2), and SO_ERROR in socket(7).
 inline std::error_code connected(const Fd& socket) {
     int error = 0;
     socklen_t size = sizeof(error);

@@ -5,10 +5,10 @@
 
 namespace web {
 
-/// A count that any thread may raise or read.
+/// A counter that any thread may increment or read.
 class SharedCounter {
 public:
-    /// Relaxed: nobody reads anything else on the strength of it. No count is lost in any order.
+    /// Relaxed: no other read depends on it. An increment is never lost, whatever the memory order.
     void add() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
 
     std::uint64_t value() const noexcept { return count_.load(std::memory_order_relaxed); }
@@ -17,10 +17,11 @@ private:
     std::atomic<std::uint64_t> count_ = 0;
 };
 
-/// A count that one thread raises and any thread may read.
+/// A counter that one thread increments and any thread may read.
 class OwnCounter {
 public:
-    /// By its own thread only: nobody comes between the load and the store.
+    /// Called only by the thread that owns it, so no other write comes between the load and the
+    /// store.
     void add() noexcept {
         count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }

@@ -10,7 +10,8 @@
 
 namespace web {
 
-/// The descriptor that a call made; throws std::system_error naming the call if it made none.
+/// Takes ownership of the descriptor that a call returned. Throws std::system_error naming the call
+/// if it failed.
 inline Fd owned(int descriptor, const char* call) {
     if (descriptor < 0) {
         throw std::system_error(errno, std::generic_category(), call);
@@ -20,13 +21,13 @@ inline Fd owned(int descriptor, const char* call) {
 
 #ifdef SOCK_NONBLOCK
 
-/// A socket for a stream that never waits and that no other program inherits: O_NONBLOCK and
-/// FD_CLOEXEC. Throws std::system_error. See socket(2).
+/// A non-blocking stream socket that other programs do not inherit: O_NONBLOCK and FD_CLOEXEC.
+/// Throws std::system_error. See socket(2).
 inline Fd nonblocking_socket(int family) {
     return owned(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket");
 }
 
-/// The next client's socket, such a one as well. Throws std::system_error. See accept4(2).
+/// The next client's socket, with the same two flags. Throws std::system_error. See accept4(2).
 inline Fd accept_nonblocking(const Fd& listener) {
     return owned(::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC),
                  "accept4");

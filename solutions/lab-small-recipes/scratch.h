@@ -7,9 +7,9 @@
 
 namespace web {
 
-/// Memory for what lives no longer than this object: in the buffer that it was given, which stays
-/// its caller's, and on the heap when that is full. Nothing is given back before the end. It calls
-/// no destructor of what is made there. One thread.
+/// Memory for objects that do not outlive this one: from a buffer that the caller owns, and from
+/// the heap when the buffer is full. All is freed at the end and nothing before. It calls no
+/// destructors of the objects made there. Not thread-safe.
 class Scratch {
 public:
     explicit Scratch(std::span<std::byte> buffer) noexcept
@@ -18,7 +18,7 @@ public:
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
-    /// So many bytes; the alignment is a power of two. Throws std::bad_alloc.
+    /// Returns `size` bytes; the alignment is a power of two. Throws std::bad_alloc.
     void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
         void* place = next_;
         if (std::align(alignment, size, place, left_) == nullptr) {

@@ -7,8 +7,8 @@
 
 namespace web {
 
-/// Elements in order, the first few within the object itself, all on the heap when they are more.
-/// It stays where it is: its elements may be inside it. One thread at a time.
+/// Elements in order: the first few are stored in the object itself, but if there are more, all are
+/// on the heap. Cannot be moved, because its elements may be inside it. Not thread-safe.
 template <class T, std::size_t inline_capacity>
 class SmallVector {
     static_assert(std::is_nothrow_move_constructible_v<T>, "or a spill could lose half of them");
@@ -23,7 +23,7 @@ public:
         release();
     }
 
-    /// Ends what begin() and operator[] gave before. Throws std::bad_alloc.
+    /// Invalidates what begin() and operator[] returned before. Throws std::bad_alloc.
     void push_back(T element) {
         if (size_ == capacity_) {
             grow();

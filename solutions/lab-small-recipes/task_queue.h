@@ -10,21 +10,22 @@
 
 namespace web {
 
-/// Tasks for threads that sleep while there are none. Any thread may call any function.
+/// Tasks for threads that sleep while there are none. Thread-safe.
 class TaskQueue {
 public:
     using Task = int;
 
-    /// Adds tasks behind those that wait, and sees to it that somebody takes them.
+    /// Adds tasks after those that wait, and makes sure that a thread takes them.
     void push(std::span<const Task> tasks) {
         if (add(tasks)) {
-            // One is enough, for take() leaves nothing behind: until it comes, what is pushed
-            // besides is taken with the rest.
+            // One thread is enough, because take() takes all tasks, including those that are pushed
+            // before the thread runs.
             ready_.notify_one();
         }
     }
 
-    /// All tasks that wait, the oldest first; sleeps until there are some. None once it is closed.
+    /// Sleeps until there are tasks and returns all of them, the oldest first. Returns none once
+    /// the queue is closed.
     std::vector<Task> take() {
         std::unique_lock lock(mutex_);
         ++sleeping_;
@@ -33,7 +34,7 @@ public:
         return std::exchange(tasks_, {});
     }
 
-    /// No more tasks come: whoever sleeps in take() returns.
+    /// No more tasks will come: threads that sleep in take() return.
     void close() {
         {
             const std::lock_guard lock(mutex_);
@@ -42,11 +43,11 @@ public:
         ready_.notify_all();
     }
 
-    /// Threads in take(); relaxed, for who asks learns nothing else by it.
+    /// The number of threads in take(). Relaxed, because no other read depends on it.
     std::size_t sleeping() const noexcept { return sleeping_.load(std::memory_order_relaxed); }
 
 private:
-    // Whether the queue was empty, and is so no longer.
+    // Returns whether the queue was empty before and is not empty now.
     bool add(std::span<const Task> tasks) {
         const std::lock_guard lock(mutex_);
         const bool was_empty = tasks_.empty();

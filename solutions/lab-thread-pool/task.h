@@ -16,7 +16,7 @@
 
 namespace web {
 
-/// Owns clients. For any thread.
+/// Owns clients. Thread-safe.
 class Clients {
 public:
     Client& add(std::unique_ptr<Client> client) {
@@ -36,14 +36,15 @@ private:
     std::unordered_map<const Client*, std::unique_ptr<Client>> owned_;
 };
 
-/// Serves many clients, each when it has something to say. This is one thread that waits for all of
-/// them and serves them itself, one after the other.
+/// Serves many clients, each when it has sent something. One thread waits for all of them and
+/// serves them itself, one after the other.
 class Loop {
 public:
-    /// As many threads as a Pool would have to serve; here it is one. Throws std::system_error.
+    /// The parameter is the number of threads that a Pool would serve with; here there is one.
+    /// Throws std::system_error.
     explicit Loop(unsigned = 1) : thread_([this] { run(); }) {}
 
-    /// Waits for who is being served, and serves nobody else. Ends all clients.
+    /// Waits for clients that are being served, serves no others, and destroys all clients.
     ~Loop() {
         stopping_.store(true, std::memory_order_relaxed);
         events_.wake();
@@ -53,8 +54,9 @@ public:
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
 
-    /// Serves the client from now on, in the order in which news come, until it has ended; then
-    /// ends it. For any thread. Throws std::system_error if it cannot be watched: then it is ended.
+    /// Serves the client from now on, in the order of the events, until it has ended, and then
+    /// destroys it. Thread-safe. Throws std::system_error if it cannot be watched; then it is
+    /// destroyed.
     void add(std::unique_ptr<Client> client) {
         Client& added = clients_.add(std::move(client));
         try {
@@ -66,7 +68,7 @@ public:
     }
 
 private:
-    // Relaxed: what the loop reads when it stops is its own.
+    // Relaxed: what the loop reads when it stops is its own data.
     bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
 
     void run() {
@@ -82,32 +84,34 @@ private:
     Events events_;
     Clients clients_;
     std::atomic<bool> stopping_ = false;
-    std::thread thread_;  // last: it uses the others
+    std::thread thread_;  // last, because it uses the others
 };
 
-/// A guard sees to it that a client is served by one thread at a time. This is the published one: a
-/// mark on the client, set by compare-and-swap. Who is served already is not handed over again.
+/// A guard makes sure that a client is served by one thread at a time. This is the published one: a
+/// mark on the client, set by compare-and-swap. A client that is being served is not handed over
+/// again.
 struct Forgetful {
     static constexpr Trigger trigger = Trigger::edge;
 
-    /// There are news. Whether a thread has to be told to serve the client. For the thread that
-    /// waits.
+    /// Called by the waiting thread for an event. Returns whether a thread has to be woken to serve
+    /// the client.
     static bool hand_over(Client& client) {
         unsigned nobody = 0;
         return client.news.compare_exchange_strong(nobody, 1);
     }
 
-    /// Before the client is served, by the thread that does it: what after() has to know.
+    /// Called before the client is served, by the thread that serves it. Returns what after() has
+    /// to know.
     static unsigned before(Client&) { return 0; }
 
-    /// After it. Whether that was all; else it has to be served again.
+    /// Called after the client is served. Returns false if it has to be served again.
     static bool after(Client& client, unsigned, Events&) {
         client.news.store(0);
         return true;
     }
 };
 
-/// The kernel is the guard: it tells of the client once, and then no more until it is asked again.
+/// The kernel is the guard: it reports the client once, and then no more until it is asked again.
 struct OneShot {
     static constexpr Trigger trigger = Trigger::oneshot;
 
@@ -121,7 +125,7 @@ struct OneShot {
     }
 };
 
-/// Counts the news. If others came while the client was served, it is served again.
+/// Counts the events. If more arrive while the client is served, it is served again.
 struct Counting {
     static constexpr Trigger trigger = Trigger::edge;
 
@@ -129,16 +133,17 @@ struct Counting {
         return client.news.fetch_add(1, std::memory_order_acq_rel) == 0;
     }
 
-    // Acquire, with hand_over(): what these news are about is received after this.
+    // Acquire, paired with hand_over(): the data that these events announce is received after this.
     static unsigned before(Client& client) { return client.news.load(std::memory_order_acquire); }
 
-    // Release, with hand_over(): the next thread sees what this one has done with the client.
+    // Release, paired with hand_over(): the next thread sees what this one has done with the
+    // client.
     static bool after(Client& client, unsigned known, Events&) {
         return client.news.compare_exchange_strong(known, 0, std::memory_order_acq_rel);
     }
 };
 
-/// The same as a Loop, by one thread that waits and others that serve.
+/// The same as a Loop, with one thread that waits and others that serve.
 template <class Guard>
 class Pool {
 public:
@@ -181,7 +186,8 @@ private:
         }
     }
 
-    // Whether it is not over. Ends those who have ended and whom no wait will tell of.
+    // Returns whether to continue. Destroys clients that have ended and that no wait will report
+    // any more.
     bool go_on() {
         Ended ended;
         const std::lock_guard lock(mutex_);
@@ -202,7 +208,7 @@ private:
             serve(*client);
     }
 
-    // Waits for a client that is to be served. None when it is over.
+    // Waits for a client that is to be served. Returns null when the pool is stopping.
     Client* pop() {
         std::unique_lock lock(mutex_);
         pushed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
@@ -220,7 +226,8 @@ private:
         } while (!Guard::after(client, known, events_));
     }
 
-    // The thread that waits may have been told of it once more: it ends the client, later.
+    // The waiting thread may already have an event of this client, so that thread destroys the
+    // client later.
     void end(Client& client) {
         events_.remove(client);
         {
@@ -244,7 +251,7 @@ private:
 
     Events events_;
     Clients clients_;
-    std::mutex mutex_;  // for the next three and stopping_
+    std::mutex mutex_;  // for the next three members and stopping_
     std::condition_variable pushed_;
     std::deque<Client*> tasks_;
     Ended ended_;

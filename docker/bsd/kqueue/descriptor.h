@@ -6,7 +6,7 @@
 
 namespace hotpath {
 
-/// A descriptor with one owner: closed once, when its owner goes.
+/// Owns a descriptor and closes it in the destructor.
 class Descriptor {
 public:
     Descriptor() = default;
@@ -20,10 +20,10 @@ public:
         if (number_ >= 0) ::close(number_);
     }
 
-    /// -1 when nothing is owned.
+    /// -1 if it owns no descriptor.
     int number() const { return number_; }
 
-    /// The number, whose owner is the caller now.
+    /// Returns the number, which the caller has to close from now on.
     int release() { return std::exchange(number_, -1); }
 
 private:

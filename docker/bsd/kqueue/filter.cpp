@@ -34,7 +34,7 @@ int Filter::apply(const struct kevent& change) {
 }
 
 // "Calling close() on a file descriptor will remove any kevents that reference the descriptor":
-// it is here that they are removed, when the number is next named.
+// they are removed here, when the number is next used.
 Note* Filter::find(std::uintptr_t ident) {
     const auto serial = serials_.find(ident);
     if (serial == serials_.end()) return nullptr;
@@ -59,14 +59,15 @@ int Filter::add(const struct kevent& change) {
     int error = control(EPOLL_CTL_ADD, note);
     // The file had this number before, and a duplicate has kept it open.
     if (error == EEXIST) error = control(EPOLL_CTL_MOD, note);
-    // Of files that are always ready, regular ones first of all, epoll_ctl(2) says EPERM.
+    // epoll_ctl(2) returns EPERM for files that are always ready, such as regular files.
     if (error != 0) return error == EPERM ? EINVAL : error;
     serials_[change.ident] = note.serial;
     notes_.emplace(note.serial, std::move(note));
     return 0;
 }
 
-// Changing what epoll waits for makes it look again, as a kernel runs the filter on every change.
+// A change with EPOLL_CTL_MOD makes epoll check readiness again, as a kernel runs the filter on
+// every change.
 int Filter::modify(Note& note, const struct kevent& change) {
     if (const int error = ops_.change(note, change)) return error;
     struct kevent& event = note.event;
@@ -77,7 +78,7 @@ int Filter::modify(Note& note, const struct kevent& change) {
     std::ranges::copy(change.ext, event.ext);
     const int error = control(EPOLL_CTL_MOD, note);
     if (error != ENOENT) return error;
-    remove(note);  // an eventfd(2) after another
+    remove(note);  // another eventfd(2) has got this number
     return (change.flags & EV_ADD) != 0 ? add(change) : ENOENT;
 }
 
@@ -100,7 +101,7 @@ std::size_t Filter::collect(std::span<struct kevent> events) {
 }
 
 bool Filter::report(const epoll_event& ready, struct kevent& event) {
-    const std::uint64_t serial = ready.data.u64;  // copied, for epoll_event is packed
+    const std::uint64_t serial = ready.data.u64;  // copied, because epoll_event is packed
     const auto found = notes_.find(serial);
     if (found == notes_.end() || !found->second.is_current()) {
         has_strays_ = true;
@@ -126,9 +127,9 @@ void Filter::learn_error(std::uintptr_t ident, int error) {
     if (serial != serials_.end()) notes_.at(serial->second).error = error;
 }
 
-// epoll_ctl(2): errors and hang-ups are reported whether asked for or not. A disabled note stays
-// registered, so that the closing of its file is seen, but edge-triggered: it wakes nobody twice.
-// A timer and a user event are clear when they have been read.
+// epoll_ctl(2): errors and hang-ups are reported even if they were not requested. A disabled note
+// stays registered, so that we notice when its file is closed, but edge-triggered, so that it does
+// not wake a thread twice. Reading a timer or a user event clears it.
 std::uint32_t Filter::interest(const Note& note) const {
     if (!note.enabled()) return EPOLLET;
     const bool clear = ops_.watches_descriptors && (note.event.flags & EV_CLEAR) != 0;
@@ -149,10 +150,10 @@ bool Filter::enter_queue(const Descriptor& set) const {
     return ::epoll_ctl(queue_, EPOLL_CTL_ADD, set.number(), &event) == 0;
 }
 
-// A descriptor was closed while a duplicate keeps its file open: epoll goes on reporting the file,
-// and without a descriptor nobody can tell it not to (epoll(7), question 6). So the notes that are
-// left move to a new set, or stay if there is none to be had. EV_CLEAR ones that are ready are
-// reported once more.
+// A descriptor was closed while a duplicate keeps its file open. epoll goes on reporting the file,
+// and without the descriptor it cannot be removed from the set (epoll(7), question 6). So the notes
+// that are left move to a new set, or stay if no new set can be created. Notes with EV_CLEAR that
+// are ready are reported once more.
 void Filter::rebuild() {
     Descriptor set(::epoll_create1(EPOLL_CLOEXEC));
     if (set.number() < 0 || !enter_queue(set)) return;

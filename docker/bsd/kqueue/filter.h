@@ -16,12 +16,13 @@ namespace hotpath {
 
 /// One filter of one queue: its notes, and the epoll set that watches them.
 ///
-/// A set of its own, because epoll knows a descriptor once a set, with one word of events and one
-/// way to report them, and a queue knows it once a filter. One event of the set is one kevent: the
-/// set is asked for as many as there is room for, and keeps the rest, in turn.
+/// Each filter has its own set, because epoll knows a descriptor once per set, with one word of
+/// events and one way to report them, while a queue knows it once per filter. One event of the set
+/// is one kevent. The set is asked for as many events as fit; it keeps the others and reports them
+/// later, in turn.
 ///
-/// The set, not the table of notes, knows what was closed: epoll(7) watches open files. Not
-/// thread-safe: its queue sees to that.
+/// The set, not the table of notes, knows which files were closed: epoll(7) watches open files. Not
+/// thread-safe: the queue that owns the filter locks its mutex.
 class Filter {
 public:
     /// The set becomes readable in `queue`, an epoll descriptor, under the number `index`.
@@ -33,10 +34,10 @@ public:
     /// Returns an error number of kevent(2), or 0.
     int apply(const struct kevent& change);
 
-    /// Fills in events that are pending, as many as fit, and returns their number.
+    /// Fills in pending events, as many as fit, and returns their number.
     std::size_t collect(std::span<struct kevent> events);
 
-    /// The socket's error was taken by another filter.
+    /// Stores the socket's error, which another filter has already read and so cleared.
     void learn_error(std::uintptr_t ident, int error);
 
 private:
@@ -59,7 +60,7 @@ private:
     std::unordered_map<std::uintptr_t, std::uint64_t> serials_;  // by ident
     std::uint64_t next_serial_ = 1;
     std::vector<epoll_event> ready_;
-    bool has_strays_ = false;  // events of files that are closed here
+    bool has_strays_ = false;  // epoll reported files whose descriptors are closed
 };
 
 }  // namespace hotpath

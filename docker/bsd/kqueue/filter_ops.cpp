@@ -18,7 +18,7 @@ namespace hotpath {
 namespace {
 
 // tcp_info counts clients that wait to be accepted as unacknowledged. For a listener of another
-// kind it is known only that there is one.
+// kind we know only that there is at least one.
 std::int64_t waiting_clients(int listener) {
     tcp_info info{};
     socklen_t size = sizeof info;
@@ -26,7 +26,7 @@ std::int64_t waiting_clients(int listener) {
     return known ? info.tcpi_unacked : 1;
 }
 
-// tcp(7): the number of bytes that can be read cannot be asked of a listener.
+// tcp(7): a listener cannot be asked for the number of bytes that can be read.
 std::int64_t readable(int fd) {
     int bytes = 0;
     if (::ioctl(fd, FIONREAD, &bytes) == 0) return bytes;
@@ -46,7 +46,7 @@ std::int64_t writable(int fd) {
     return std::max(size - used, 0);
 }
 
-// "Returns the socket error (if any) in fflags." Of a pipe there is none.
+// "Returns the socket error (if any) in fflags." A pipe has no such error.
 void report_end(Note& note, std::uint32_t ready, struct kevent& event) {
     socklen_t length = sizeof note.error;
     if ((ready & EPOLLERR) != 0 && note.error == 0) {
@@ -72,7 +72,7 @@ bool report_write(Note& note, std::uint32_t ready, struct kevent& event) {
     return true;
 }
 
-// How many of a timer's units make a second; 0 for what is no unit.
+// Returns how many of a timer's units make a second, or 0 if `unit` is not a unit.
 std::int64_t per_second(unsigned unit) {
     switch (unit) {
         case NOTE_SECONDS: return 1;

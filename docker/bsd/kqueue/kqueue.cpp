@@ -18,11 +18,11 @@
 namespace hotpath {
 namespace {
 
-/// The queues of this process, found by their descriptors. Nobody tells us when one is closed, so
-/// whether it is still there is asked each time, and those that are not are freed by open().
+/// The queues of this process, found by their descriptors. We are not notified when one is closed,
+/// so each access checks whether it is still open, and open() frees the closed ones.
 class Queues {
 public:
-    /// A new queue's descriptor, which is the caller's to close. Throws std::system_error.
+    /// Returns a new queue's descriptor, which the caller has to close. Throws std::system_error.
     int open() {
         const std::lock_guard lock(mutex_);
         std::erase_if(queues_, [](const auto& entry) { return !entry.second->is_open(); });
@@ -34,7 +34,8 @@ public:
         return epoll.release();
     }
 
-    /// Null if there is no such queue. Lives while it is in use, even if it is closed meanwhile.
+    /// Returns null if there is no such queue. The queue lives while it is in use, even if it is
+    /// closed meanwhile.
     std::shared_ptr<Queue> find(int number) {
         const auto queue = at(number);
         return queue != nullptr && queue->is_open() ? queue : nullptr;
@@ -81,7 +82,7 @@ bool is_valid(const timespec* timeout) {
     return timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < std::nano::den;
 }
 
-// Seconds beyond 68 years are for ever, as on FreeBSD.
+// More than 68 years means for ever, as on FreeBSD.
 Deadline deadline_of(const timespec* timeout) {
     const time_t limit = std::numeric_limits<std::int32_t>::max();
     if (timeout == nullptr || timeout->tv_sec > limit) return std::nullopt;

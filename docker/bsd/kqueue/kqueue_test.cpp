@@ -1,9 +1,9 @@
-// What the manual pages promise of kqueue(2), against this library.
+// Checks this library against what the manual pages promise of kqueue(2).
 //
 //   kqueue-test           every check
 //   kqueue-test timer     those whose names contain "timer"
 //
-// Ends with 1 if a check fails; what failed is shown with the sentence that promised it.
+// Exits with 1 if a check fails, and prints the failure with the sentence that promises otherwise.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -43,8 +43,8 @@ using Clock = std::chrono::steady_clock;
 using Event = struct kevent;
 using Where = std::source_location;
 
-constexpr auto soon = 2000ms;   // what should come has come by then
-constexpr auto a_while = 30ms;  // what should not come is given this long
+constexpr auto soon = 2000ms;   // limit for events that should arrive
+constexpr auto a_while = 30ms;  // how long to wait for events that should not arrive
 
 // --- what failed, and the promise that it breaks ---
 
@@ -53,9 +53,9 @@ struct Failure {
     unsigned line;
 };
 
-std::string promise;  // what the assertions that follow are for
+std::string promise;  // the promise that the following assertions check
 
-/// In the pages of FreeBSD and macOS alike.
+/// In the manual pages of both FreeBSD and macOS.
 void both_say(const char* sentence) {
     promise = std::string("FreeBSD and macOS, kqueue(2): ") + sentence;
 }
@@ -84,7 +84,7 @@ void failed(const char* what, int result, int wanted_errno, Where where = Where:
     equal("errno", error, wanted_errno, where);
 }
 
-// Of the machine that runs the test.
+// For calls that prepare a check: a failure is the machine's and not kqueue's.
 int must(int result, Where where = Where::current()) {
     if (result >= 0) return result;
     throw Failure{std::string("a system call failed: ") + std::strerror(errno), where.line()};
@@ -122,7 +122,7 @@ Two sockets() {
     return {Fd(ends[0]), Fd(ends[1])};
 }
 
-/// `a` is the end to read.
+/// `a` is the reading end.
 Two pipes() {
     int ends[2];
     must(::pipe2(ends, O_NONBLOCK | O_CLOEXEC));
@@ -222,7 +222,7 @@ public:
                       where.line()};
     }
 
-    /// At most `room` events, waiting for the first.
+    /// Returns at most `room` events, and waits for the first.
     std::vector<Event> wait(std::chrono::milliseconds time = soon, int room = 16) {
         std::vector<Event> events(static_cast<std::size_t>(room));
         const timespec limit = timespec_of(time);
@@ -261,7 +261,7 @@ std::size_t descriptor_limit() {
     return limit.rlim_cur;
 }
 
-/// The queue is awake without cause if waiting costs time.
+/// If waiting uses processor time, the queue wakes up without cause.
 void costs_nothing(Queue& queue, Where where = Where::current()) {
     const auto before = cpu_time();
     equal("events", queue.wait(200ms).size(), 0, where);
@@ -856,7 +856,7 @@ void number_used_again() {
             put(peer, "x");
             queue.apply(change(number, EVFILT_READ, flags));
             put(d, "y");
-            must(::dup2(c, number));  // closes, and uses again
+            must(::dup2(c, number));  // closes the number and uses it again
             costs_nothing(queue);
             failed("enabled", queue.try_apply(change(number, EVFILT_READ, EV_ENABLE)), ENOENT);
             failed("deleted", queue.try_apply(change(number, EVFILT_READ, EV_DELETE)), ENOENT);
@@ -920,7 +920,7 @@ void closed_queues_are_freed() {
         }
     }
     const Queue last;
-    const std::size_t own = 5;  // of the last queue
+    const std::size_t own = 5;  // descriptors of the last queue
     expect(open_descriptors() <= before + own, "no more descriptors than before");
 }
 
@@ -1084,7 +1084,7 @@ void wait_some_time() {
     both_say(
         "If timeout is a non-NULL pointer, it specifies a maximum interval to wait for an "
         "event … If the time limit expires, then kevent() returns 0.");
-    auto shortest = Clock::duration::max();  // a busy machine only makes some of them longer
+    auto shortest = Clock::duration::max();  // on a busy machine some only take longer
     for (int times = 0; times < 20; ++times) {
         const auto started = Clock::now();
         equal("events", queue.wait(5ms).size(), 0);
@@ -1209,7 +1209,7 @@ void all_served_alike(const Counts& counts, std::size_t kevents, Where where = W
            where);
 }
 
-// All are ready for both, always. The timer must not be forgotten either.
+// All sockets are always ready for both filters. The timer must not be starved either.
 void nobody_starves() {
     Queue queue;
     const auto all = many_sockets();

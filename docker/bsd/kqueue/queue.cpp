@@ -9,7 +9,7 @@
 namespace hotpath {
 namespace {
 
-// For epoll_wait(2). Rounded up, so that nobody spins through the last millisecond.
+// A timeout for epoll_wait(2). Rounded up, so that the last millisecond is not a busy loop.
 int milliseconds_until(Deadline deadline) {
     if (!deadline) return -1;
     const auto left = *deadline - std::chrono::steady_clock::now();
@@ -29,7 +29,8 @@ Queue::Queue(int number)
           {filter_table[3], number, 3},
       }} {}
 
-// Only in this queue's epoll is the set of its first filter registered, so nothing is changed.
+// The first filter's set is registered only in this queue's epoll, so this changes nothing and
+// succeeds only while that queue is open.
 bool Queue::is_open() const {
     const std::lock_guard lock(mutex_);
     epoll_event same{};
@@ -46,7 +47,8 @@ int Queue::apply(const struct kevent& change) {
     return EINVAL;
 }
 
-// Another thread may be faster, or what was ready no longer be: then the wait goes on.
+// Another thread may have taken the events, or they may no longer be pending. Then the wait goes
+// on.
 int Queue::wait(std::span<struct kevent> events, Deadline deadline) {
     while (true) {
         std::array<epoll_event, filter_count> ready;
@@ -58,7 +60,7 @@ int Queue::wait(std::span<struct kevent> events, Deadline deadline) {
     }
 }
 
-// The filter that fills the array is the last to be asked next time: none starves the others.
+// The filter that fills the array comes last next time, so that no filter starves the others.
 std::size_t Queue::collect(std::span<struct kevent> events, std::span<const epoll_event> ready) {
     const std::lock_guard lock(mutex_);
     std::size_t filled = 0;
@@ -72,7 +74,7 @@ std::size_t Queue::collect(std::span<struct kevent> events, std::span<const epol
     return filled;
 }
 
-// "Socket error handling is identical" in both filters, but Linux hands an error out once.
+// "Socket error handling is identical" in both filters, but Linux returns an error only once.
 void Queue::share_errors(std::span<const struct kevent> events) {
     for (const struct kevent& event : events) {
         if ((event.flags & EV_EOF) == 0 || event.fflags == 0) continue;

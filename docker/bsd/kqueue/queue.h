@@ -14,17 +14,17 @@
 
 namespace hotpath {
 
-/// When to give up waiting; never, if there is none.
+/// When to stop waiting; without a value, never.
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// One kqueue: an epoll of four epolls, one for each filter. Thread-safe.
 class Queue {
 public:
-    /// Around an epoll descriptor that the caller owns, and closes when it likes. Throws
+    /// Wraps an epoll descriptor that the caller owns and may close at any time. Throws
     /// std::system_error.
     explicit Queue(int number);
 
-    /// Whether the number is still the descriptor that this queue was made around.
+    /// Whether the number still refers to the epoll descriptor that this queue was created with.
     bool is_open() const;
 
     /// Returns an error number of kevent(2), or 0.
@@ -38,9 +38,9 @@ private:
     void share_errors(std::span<const struct kevent> events);
 
     const int number_;
-    mutable std::mutex mutex_;  // guards what follows; not held while waiting
+    mutable std::mutex mutex_;  // guards the members below; not held while waiting
     std::array<Filter, filter_count> filters_;
-    std::size_t first_ = 0;  // the filter whose turn it is
+    std::size_t first_ = 0;  // the filter to be asked first
 };
 
 }  // namespace hotpath
