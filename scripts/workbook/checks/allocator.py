@@ -1,4 +1,4 @@
-"""Judges whether the running server has another allocator than its C library's in its memory."""
+"""Judges whether the running server has replaced the C library's allocator with another one."""
 
 from __future__ import annotations
 

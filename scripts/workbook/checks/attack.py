@@ -1,4 +1,4 @@
-"""A polite client beside ten thousand rude ones, at a server that has little memory."""
+"""A polite client next to ten thousand hostile ones, at a server that has little memory."""
 
 from __future__ import annotations
 
@@ -25,31 +25,36 @@ from workbook.servers.client import answers, connect
 from workbook.servers.process import Server
 
 HOSTILE = 10_000
-MEMORY = 256 * MIB  # of address space (getrlimit(2), RLIMIT_AS): what the kernel keeps is not in it
-CAPACITY = ("--max-clients", "12000")  # for all of them, and polite ones besides
-A_CONNECTION = 10  # requests on a connection
-TIMEOUT_S = 20.0  # for an answer
-SPARE = 100  # descriptors for everything else
+# of address space (getrlimit(2), RLIMIT_AS), which excludes the kernel's own memory
+MEMORY = 256 * MIB
+CAPACITY = ("--max-clients", "12000")  # enough for all hostile clients and the polite ones
+A_CONNECTION = 10  # requests per connection
+TIMEOUT_S = 20.0  # the maximum wait for an answer
+SPARE = 100  # descriptors for everything other than clients
 
 
 @dataclass
 class Polite:
-    """How a client fared that asked for the page again and again: how long each answer took, and
-    what came instead of how many.
+    """The results of a client that requested the page repeatedly: how long each answer took, and
+    how often each other outcome occurred.
     """
 
     seconds: list[float] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
 
     def ms(self, percentile: float) -> float | None:
-        """By which time so many of 100 answers had come; None without one."""
+        """Returns the given percentile of the answer times in milliseconds; None without any
+        answer.
+        """
         ordered = sorted(self.seconds)
         return 1000 * ordered[int((len(ordered) - 1) * percentile / 100)] if ordered else None
 
 
 def ask(server: Server, seconds: float = 0, minimum: int = 0) -> Polite:
-    """Ask one after another for so long, and at least so often; each visit on a connection of its
-    own, which is part of its first answer's time. A server that has ended is asked no more.
+    """Request the page repeatedly for `seconds`, and at least `minimum` times.
+
+    Each round uses a new connection, and connecting counts towards the time of its first answer.
+    Stops when the server has ended.
     """
     polite, until = Polite(), time.monotonic() + seconds
     asked = 0
@@ -76,14 +81,15 @@ def _connection(server: Server, polite: Polite) -> None:
 
 
 def hold_to(server: Server, size: int = MEMORY) -> None:
-    """From now on its address space is no larger. Linux only."""
+    """Limit the server's address space to `size` bytes from now on. Linux only."""
     resource.prlimit(server.pid, resource.RLIMIT_AS, (size, size))
 
 
 @contextmanager
 def attacked(server: Server, clients: int = HOSTILE) -> Iterator[None]:
-    """Within the block so many rude clients are there, and come again when they are let go.
-    UserError if they cannot be.
+    """Keep `clients` hostile clients connected within the block; they reconnect when disconnected.
+
+    Raises UserError if they can't be started.
     """
     if stress.raise_descriptor_limit() < clients + SPARE:
         raise UserError(f"{clients:,} clients need as many descriptors",
@@ -106,14 +112,15 @@ def attacked(server: Server, clients: int = HOSTILE) -> Iterator[None]:
 
 
 def descriptors(server: Server) -> int:
-    """How many it has open; 0 if it has ended."""
+    """Returns how many descriptors the server has open; 0 if it has ended."""
     with suppress(OSError):
         return len(os.listdir(f"/proc/{server.pid}/fd"))
     return 0
 
 
 def peak_mib(server: Server) -> float | None:
-    """The most that was resident since it began (proc_pid_status(5)); None if it has ended."""
+    """Returns the server's peak resident memory in MiB (proc_pid_status(5)); None if it has ended.
+    """
     with suppress(OSError):
         for line in Path(f"/proc/{server.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

@@ -144,7 +144,7 @@ class Server:
     def _states(self) -> Iterator[str]:
         """Of each thread, whether it runs, sleeps …: what follows its name in brackets."""
         for file in Path(f"/proc/{self.pid}/task").glob("*/stat"):
-            with suppress(OSError):  # one that ended while we looked
+            with suppress(OSError):  # a process that ended meanwhile
                 yield file.read_text().rpartition(") ")[2][0]
 
     def ask_to_stop(self) -> None:

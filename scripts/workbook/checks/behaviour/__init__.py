@@ -1,1 +1,1 @@
-"""What every server must do, whatever it costs: one table of cases and what runs it."""
+"""What every server must do, whatever its costs: one table of cases and the code that runs it."""

@@ -1,7 +1,7 @@
-"""Cases with a server of their own, which they stop, starve or watch.
+"""Cases that each get a server of their own, which they stop, starve or watch.
 
-Patience is long, for the machine may be busy; what must come before what is seen from the order of
-events, not from a clock.
+Timeouts are long because the machine may be busy. What must happen first is determined from the
+order of events, not from a clock.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ TIMEOUT_S = 8.0
 END_S = 4.0  # a server that is being stopped gives its clients one second
 SANITIZED = 1 << 40  # bytes of address space
 LOOK_S = 0.5
-MUCH = 0.1  # of a processor: one that rests needs a hundredth, one that spins all it can get
+# of a processor: an idle server uses about a hundredth, one that spins uses all it can get
+MUCH = 0.1
 
 
 def alone(what: str, reference: str, done: str, expected: str,
           perform: Callable[[Server], None], few_descriptors: int = 0,
           arguments: tuple[str, ...] = (), environment: Mapping[str, str] | None = None,
           site: Callable[[Path], None] | None = None, **remainder: Any) -> Case:
-    """A row with a server of its own: what is done to it, what is expected, and who does it."""
+    """A row with a server of its own: what is done to it, what is expected, and the function that
+    does it.
+    """
     return Case(what, (), (), reference, **remainder, alone=Alone(
         done, expected, perform, few_descriptors, arguments, environment or {}, site))
 
@@ -43,7 +46,9 @@ def connected(server: Server, count: int, narrow: bool = False, source: str = ""
 
 
 def have_the_page(clients: Sequence[Client], sent: bytes = GET[0], times: int = 1) -> None:
-    """For the first time, or so many times in all."""
+    """Each client requests the page and must receive it; `times` is the total number it has had by
+    then.
+    """
     for client in clients:
         client.perform((sent, Await(times * GET[1])))
         if client.ended:
@@ -51,7 +56,8 @@ def have_the_page(clients: Sequence[Client], sent: bytes = GET[0], times: int = 
 
 
 def must_be_plain(server: Server) -> None:
-    """Not built with a sanitizer, which keeps what was freed and maps terabytes."""
+    """The server must not be built with a sanitizer, which retains freed memory and maps terabytes.
+    """
     if server.address_space() > SANITIZED:
         raise Unable("a sanitizer uses memory of its own")
 
@@ -62,7 +68,7 @@ def must_end(server: Server, signal_name: str = "SIGTERM") -> None:
 
 
 def must_be_idle(server: Server) -> None:
-    """Looks twice: what it had to do may not have been done."""
+    """The server must be idle. It's checked twice, because it may still have had work to finish."""
     for _ in range(2):
         before, started = server.cpu_s(), time.monotonic()
         time.sleep(LOOK_S)

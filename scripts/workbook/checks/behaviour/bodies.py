@@ -1,4 +1,4 @@
-"""Whatever the bytes and however many, they come back as they went."""
+"""Bodies of any content and any length come back unchanged."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ def cases() -> Iterator[Case]:
     late = noise(300_000)
     yield row("echo-to-a-late-reader", (post(late), MUCH_LONGER), echoed(late), "tcp(7)",
               narrow=True)
-    large = noise(MAX_BODY)  # not before level 3: one byte a system call takes ten seconds
+    # not before level 3: reading one byte per system call takes ten seconds
+    large = noise(MAX_BODY)
     yield row("echo-10-MiB-to-a-late-reader", (post(large), LONG), echoed(large),
               "tcp(7)", level=3)

@@ -1,6 +1,7 @@
-"""What clients make a server hold is bounded in all: who has made no progress for longest goes, and
-whoever asks and reads is served. What only waits is held in little, and goes on as if nothing had
-been.
+"""The total memory that clients can make a server hold is bounded.
+
+The client that has made no progress for longest is evicted; a client that sends requests and reads
+answers is served. A connection that only waits holds little memory, and later continues normally.
 """
 
 from __future__ import annotations
@@ -46,16 +47,17 @@ from workbook.servers.process import Server
 STATUS = "RFC 9110 §15.6.4"
 KIB = 1024
 BUFFER = 128 * KIB
-HOLD_MORE = BUFFER // 2  # of a head, which can be as long
+HOLD_MORE = BUFFER // 2  # of a head, which can be as long as the buffer
 GREEDY = 60
 BUDGET = 8 * BUFFER
-BOUND = 2.25  # times the budget: for what lies beside the buffers, and in the allocator
-EACH_SENDS = 8 * MIB  # more than fits in between, so that the server has to hold what is left
+BOUND = 2.25  # times the budget: allows for memory outside the buffers and in the allocator
+# more than fits into the sockets' buffers, so that the server has to hold the remainder
+EACH_SENDS = 8 * MIB
 LONG_S = 60.0
 FEW = 20
 STALE, MAX_NEW = 6, 24
 LOOK_S = 0.05
-READS = 2 * MIB  # so much that its socket takes more
+READS = 2 * MIB  # enough that the server's socket accepts more
 MORE_BUDGET = 16 * BUFFER
 LONG_HEADS = 240
 HALVES = 400
@@ -66,7 +68,7 @@ LAST_FEW = 5
 RUSH = 60
 IDLE = 50
 HAS_SEEN_IT = Pause(0.01)
-SMALL = 4 * KIB  # what waits may lie in so much
+SMALL = 4 * KIB  # data that waits may be held in a buffer of this size
 
 
 def cases() -> Iterator[Case]:
@@ -79,7 +81,9 @@ def limited(budget: int, threads: int = 1) -> tuple[str, ...]:
 
 
 def halves() -> Iterator[Case]:
-    """Of heads, which wait for their rest: what was received may be moved meanwhile."""
+    """Halves of heads that wait for the remainder; the server may move the received bytes
+    meanwhile.
+    """
     reference = "RFC 9112 §2.1"
     body = noise(1234)
     answers = echoed(body, STAYS) + GET[1] + PAGE_ANSWER
@@ -111,14 +115,15 @@ def halves() -> Iterator[Case]:
 
 
 def long_head(size: int) -> bytes:
-    """Of a GET that is so long."""
+    """The head of a GET that is `size` bytes long."""
     remainder = get(fields=HOST + b"X-Long: \r\n")
     return remainder[:-4] + b"v" * (size - len(remainder)) + remainder[-4:]
 
 
 def length_around(location: int, body: bytes) -> bytes:
-    """A body for /echo whose length, of four digits, stands around that place: a byte that is lost
-    there is missed.
+    """A POST to /echo whose four-digit Content-Length lies around `location` in the head.
+
+    A byte that is lost there changes the answer.
     """
     sent = post(body, fields=HOST + b"X-Long: \r\n")
     more = b"v" * (location - sent.index(b"Length: ") - len(b"Length: 12"))
@@ -126,7 +131,7 @@ def length_around(location: int, body: bytes) -> bytes:
 
 
 def kinds_of_slots(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
-    """One within each kind of thing that the head has which begins there."""
+    """Yields one position in each kind of element of the head that begins at or after `start`."""
     for what, text, more in [
         ("method", b"POST", 2), ("target", b"/echo", 3), ("version", b"HTTP/1.1", 4),
         ("line-end", b"\r\n", 1), ("name", b"Content-Length", 6), ("colon", b"Length:", 7),
@@ -220,7 +225,7 @@ def budgets() -> Iterator[Case]:
 
 
 def press(clients: Sequence[Client], sent: bytes) -> None:
-    """All send what they can and read nothing, until nobody can send more."""
+    """All clients send what they can and read nothing, until none can send more."""
     left = dict.fromkeys(clients, memoryview(sent))
     deadline = monotonic() + TIMEOUT_S
     while any([_offers(client, left) for client in clients]) and monotonic() < deadline:
@@ -271,7 +276,7 @@ def served_next_to(server: Server) -> None:
 
 
 def half_heads_next_to(server: Server) -> None:
-    """What can be held lies idle then, in large buffers, and half a head wants a small one."""
+    """The memory budget is tied up in large idle buffers while half a head needs a small one."""
     half = len(LAST[0]) // 2
     with connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         for number, client in enumerate(clients):
@@ -296,7 +301,7 @@ def those_without_progress(server: Server) -> None:
         left[first] = left[first][first.offer(left[first], LOOK_S):]
         for other in others:
             other.offer(UNREAD, LOOK_S)
-            server.sleeps(TIMEOUT_S)  # who goes has gone then
+            server.sleeps(TIMEOUT_S)  # a client that is to be evicted has been by then
             for client in stale:
                 _offers(client, left)
             if any(client.ended for client in stale):
@@ -373,7 +378,9 @@ def rush_of_long_heads(server: Server) -> None:
 
 
 def was_served(client: Client, before: bytes) -> bool:
-    """With another page behind what it had before, or not, and then with words that are right."""
+    """Returns whether the client got the page after `before`; raises Unmet unless it got the page,
+    the 503 answer or nothing.
+    """
     had = client.received()
     after = had.data.removeprefix(before)
     if had.end == "timeout" and client.ended or after not in (b"", GET[1], NO_SLOT):

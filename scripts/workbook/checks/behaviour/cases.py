@@ -1,8 +1,8 @@
-"""The whole table of cases, as the registry puts it together.
+"""The whole table of cases, as the registry assembles it.
 
 Every request that is answered with 200 asks for `Connection: close`, so that the same bytes are
-expected from a server that keeps connections alive. A case that is only true of servers that
-never do ends with `until`.
+expected from a server that keeps connections alive. A case that only holds for servers that never
+keep them alive ends with `until`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def table() -> tuple[Case, ...]:
 
 
 def select(level: int, checks: Iterable[str] = GROUPS, pattern: str = "*") -> list[Case]:
-    """The cases of these checks that hold at a level, by default of the server's; UserError if the
-    pattern names none.
+    """Returns the cases of these checks that hold at a level.
+
+    Raises UserError if the pattern matches none.
     """
     wanted = set(checks)
     return suite.matching([case for case in table() if case.check in wanted], level, pattern)

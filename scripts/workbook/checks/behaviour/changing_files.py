@@ -1,4 +1,4 @@
-"""Files that change while they are sent, and what many of them leave behind."""
+"""Files that change while they are sent, and whether many such requests leave anything behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workbook.checks.behaviour.rows import (
 from workbook.servers.client import Await, Client, HalfClose, Vanish
 from workbook.servers.process import Server
 
-LARGE = 2 * MIB  # more than a narrow client's socket takes
+LARGE = 2 * MIB  # more than the socket of a client with a small receive buffer takes
 OLD, NEW = noise(LARGE), b"new " * 5000
 SMALL = b"small\n"
 ASKS, LEAVES = get(b"/large.bin", HOST), get(b"/large.bin")
@@ -43,7 +43,7 @@ ASKS_SMALL = get(b"/small.bin", HOST)
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL, connection=STAYS)
 TIMES, ROUND = 1000, 50
 READERS = 64
-MORE = 8 * MIB  # than before, by all of them: four of their files
+MORE = 8 * MIB  # allowed growth over all requests: four of their files
 MARGIN = 2 * MIB
 
 
@@ -211,7 +211,7 @@ def memory_of_readers(server: Server) -> None:
 
 
 def ask_for_all_fates(server: Server, times: int) -> None:
-    """So many requests for files, by one client after another, a few at once."""
+    """Request files `times` times, one client after another, with a few requests at once."""
     few = (ASKS_SMALL, b"HEAD" + ASKS_SMALL[3:], get(b"/nowhere.bin", HOST),
            ASKS_SMALL.replace(b"GET", b"POST"), get(b"/small.bin/", HOST))
     for _ in range(times // ROUND):
@@ -226,7 +226,7 @@ def ask_for_all_fates(server: Server, times: int) -> None:
 
 
 def settled(server: Server, wanted: int) -> int:
-    """How many descriptors are open, once it is so few or has stayed the same for a while."""
+    """Returns the number of open descriptors once it is `wanted` or has been stable for a while."""
     deadline, seen = time.monotonic() + TIMEOUT_S, [-1, -2, -3]
     while time.monotonic() < deadline:
         seen = [*seen[1:], psutil.Process(server.pid).num_fds()]

@@ -1,4 +1,4 @@
-"""A body of chunks ends where its last one says, however it is cut; what is none is refused."""
+"""A chunked body ends with its last chunk, wherever it is split; a malformed one is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from workbook.checks.behaviour.unchanged import GET, LAST, chain, page
 from workbook.servers.client import Await, HalfClose, Step
 
 CODING = b"Transfer-Encoding: chunked\r\n"
-EXTRAS = 8 * 1024  # bytes of extensions and trailers that a body may have, with their line ends
+# the limit on the bytes of a body's extensions and trailers, including their line ends
+EXTRAS = 8 * 1024
 SYNTAX = "RFC 9112 §7.1"
 EXTENSIONS = "RFC 9112 §7.1.1"
 TRAILERS = "RFC 9112 §7.1.2"
@@ -58,13 +59,13 @@ def cases() -> Iterator[Case]:
 
 
 def taken(what: str, body: bytes, size: int, reference: str) -> Case:
-    """Its length is known, and what comes behind it is the next request."""
+    """The body is accepted with its length, and the bytes after it are the next request."""
     sent, expect = chain((post(body, fields=HOST), sunk(size, STAYS)), LAST)
     return row(what, sent, expect, reference)
 
 
 def refused(what: str, body: bytes, reference: str, expect: bytes = BAD) -> Case:
-    """And nothing that comes behind it is served."""
+    """The body is refused, and no request after it is served."""
     return row(what, post(body) + NEXT, expect, reference)
 
 
@@ -183,7 +184,7 @@ def trailers() -> Iterator[Case]:
 
 
 def framings() -> Iterator[Case]:
-    """How a head says that its body comes in chunks."""
+    """The ways in which a head can announce a chunked body."""
     for what, coding in [
         ("in-other-case", b"Transfer-Encoding: Chunked\r\n"),
         ("name-in-other-case", b"TRANSFER-ENCODING: chunked\r\n"),
@@ -207,7 +208,7 @@ def framings() -> Iterator[Case]:
 
 
 def whole_bodies() -> Iterator[Case]:
-    """Whatever the chunks, the same bytes come back, in chunks."""
+    """The same bytes come back in chunks, whatever chunks they were sent in."""
     for size, each in [(0, 1), (1, 1), (5, 2), (300, 1), (4096, 4096), (16_384, 16_384),
                        (16_385, 16_385), (65_537, 1000), (300_000, 131_072), (MIB, 16_384),
                        (MIB, MIB), (MIB, 99_999)]:
@@ -222,8 +223,8 @@ def whole_bodies() -> Iterator[Case]:
 
 
 def broken() -> Iterator[Case]:
-    """Lines that do not end with CRLF, data that is shorter or longer than it says, and bodies
-    that stop."""
+    """Lines that don't end with CRLF, data shorter or longer than announced, and truncated bodies.
+    """
     for what, body in [
         ("lf-behind-size", b"5\nhello\r\n" + LAST_CHUNK),
         ("cr-behind-size", b"5\rhello\r\n" + LAST_CHUNK),
@@ -261,7 +262,7 @@ def broken() -> Iterator[Case]:
 
 
 def cut() -> Iterator[Case]:
-    """Two requests are two requests wherever the network cuts them."""
+    """Two requests remain two requests wherever the network splits them."""
     body = b"5;a=\"b\"\r\nhello\r\n00B\r\n01234567890\r\n0\r\nX: y\r\n\r\n"
     sent, expect = chain((post(body, fields=HOST), sunk(16, STAYS)), LAST)
     begins = len(post(b"", fields=HOST))

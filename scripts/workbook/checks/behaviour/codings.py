@@ -1,4 +1,4 @@
-"""Which form of a file a client gets, by what it accepts (RFC 9110 §12.5.3)."""
+"""Which encoding of a file a client gets, depending on what it accepts (RFC 9110 §12.5.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbook.checks.behaviour.validators import talk
 ALL, PLAIN = "all.html", ""
 CODED = ("br", "zstd", "gzip")
 
-# A file, what is accepted of it, and the forms that are right.
+# For each file: the Accept-Encoding and the encodings that are right.
 FORMS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
     ("gzip", ALL, "gzip", ("gzip",), "RFC 9110 §8.4.1.3"),
     ("br", ALL, "br", ("br",), "RFC 7932 §13"),

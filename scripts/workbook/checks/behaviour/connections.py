@@ -1,4 +1,4 @@
-"""Clients that stop half-way, say too much or go without a word."""
+"""Clients that stop half-way, send too much or disconnect without notice."""
 
 from __future__ import annotations
 

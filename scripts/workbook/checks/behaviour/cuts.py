@@ -1,4 +1,4 @@
-"""A request is a request wherever the network cuts it."""
+"""A request is recognised wherever the network splits it."""
 
 from __future__ import annotations
 

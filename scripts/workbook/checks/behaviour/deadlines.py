@@ -1,5 +1,6 @@
-"""Clients that are cut off in time, and those that are not. A case shortens the limits that it is
-about, so that nobody waits a minute for it.
+"""Clients that are disconnected in time, and those that are not.
+
+Each case shortens the limits that it tests, so that it doesn't take a minute.
 """
 
 from __future__ import annotations
@@ -30,20 +31,22 @@ from workbook.servers.client import Await, Pause, Received, Step, connect, excha
 from workbook.servers.process import Server
 
 SHORT_S = 1
-ENOUGH_S = 2  # for who does something four times a second
-STAYS_S = 4.0  # so long, if he is not cut off
+ENOUGH_S = 2  # for a client that does something four times a second
+STAYS_S = 4.0  # how long a client stays if it isn't disconnected
 NOW_AND_THEN = Pause(0.25)
 ITERATIONS = int(STAYS_S / NOW_AND_THEN.seconds)
 EARLY_S = 0.9
-BIT = 400_000  # more than must be free before a full socket takes more
+BIT = 400_000  # more than must be free before a full socket accepts more
 SERVED = "it is served to the end"
-RATE_LEVEL = 13  # from which on bytes have to come at some rate
-LEAVES_S = 3.5  # the limit, a second until the sweep, and time for a busy machine
+RATE_LEVEL = 13  # the first level that enforces a minimum rate of bytes
+LEAVES_S = 3.5  # the limit, up to a second until the next sweep, and time for a busy machine
 
 
 @dataclass(frozen=True)
 class Limits:
-    """In seconds, as --limits has them; by default too long for a check."""
+    """Time limits in seconds, in the order of --limits; the defaults are too long to expire in a
+    check.
+    """
 
     idle: int = 60
     head: int = 60
@@ -97,7 +100,8 @@ def limited(what: str, limits: Limits, done: str, expected: str,
 
 
 def bit_by_bit(body: bytes) -> tuple[Step, ...]:
-    """It is sent to /echo, a byte now and then; when it has stayed for long enough, the rest."""
+    """Steps that send `body` to /echo slowly, one byte at a time, and finally all the rest at once.
+    """
     drips = tuple(step for byte in body[:ITERATIONS] for step in (bytes([byte]), NOW_AND_THEN))
     return post(b"", length=b"%d" % len(body)), *drips, body[ITERATIONS:]
 
@@ -111,7 +115,8 @@ def _always_in_a_head(iterations: int) -> tuple[Step, ...]:
 
 
 def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:
-    started = time.monotonic()  # no limit begins before: what is early is so on a busy machine too
+    # no limit starts earlier, so a disconnection that is too early is wrong even on a busy machine
+    started = time.monotonic()
     with connected(server, 1) as (client,):
         client.perform(begins)
         while not client.ended and time.monotonic() < started + TIMEOUT_S:
@@ -121,7 +126,10 @@ def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:
 
 
 def lingers(server: Server) -> None:
-    """Its end says only that no answer will follow: whether it is let go shows when it sends."""
+    """The server's end of stream only means that no answer will follow.
+
+    Whether it has closed the connection shows only when the client sends.
+    """
     started = time.monotonic()
     with connect((server.host, server.port), TIMEOUT_S) as client, suppress(ConnectionError):
         client.sendall(get(fields=b""))
@@ -157,7 +165,7 @@ def reads_bit_by_bit(server: Server) -> None:
     body = noise(MAX_BODY)
     with connected(server, 1, narrow=True) as (client,):
         client.perform((post(body),))
-        had = len(client.received().data)  # a server may answer while it is sent to
+        had = len(client.received().data)  # a server may answer while it's still receiving
         for number in range(1, ITERATIONS + 1):
             client.receive_in_all(had + number * BIT)
             client.perform((NOW_AND_THEN,))

@@ -1,4 +1,4 @@
-"""More clients than descriptors, at once or one after another, and than can be watched."""
+"""More clients than there are descriptors, at once or in turn, and more than can be watched."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def more_later(server: Server) -> None:
 
 
 def receive_until_quiet(clients: list[Client]) -> None:
-    """Until nobody has been answered for a while: who comes first is the server's choice."""
+    """Receive until no client has got an answer for a while: the server chooses the order."""
     timeout_s = TIMEOUT_S
     while ready := readable([c for c in clients if not c.ended], timeout_s):
         timeout_s = 0.5
@@ -129,7 +129,7 @@ def cannot_be_watched(server: Server) -> None:
 
 @contextmanager
 def failing_epoll_ctl(server: Server) -> Iterator[None]:
-    """Meanwhile all its calls of it fail, without effect."""
+    """Make all of the server's epoll_ctl calls fail within the block, without effect."""
     if lacking := needs.lacking("strace"):
         raise Unable(lacking)
     if b"kqueue" in Path(server.command[0]).read_bytes():
@@ -149,6 +149,6 @@ def failing_epoll_ctl(server: Server) -> Iterator[None]:
 
 
 def _is_traced(pid: int) -> bool:
-    """Whether all its threads are."""
+    """Returns whether all threads of the process are being traced."""
     return all(re.search(r"^TracerPid:\s+[1-9]", status.read_text(), re.M)
                for status in Path(f"/proc/{pid}/task").glob("*/status"))

@@ -1,5 +1,7 @@
-"""Ask for a file and read what its answer says: for cases in which one request depends on the answer
-to another, because how a server writes an entity tag is its own affair.
+"""Request a file and parse the answer.
+
+It's for cases in which one request depends on the answer to another, because each server may choose
+the format of its entity tags.
 """
 
 from __future__ import annotations
@@ -21,21 +23,21 @@ STRONG_TAG = re.compile(r'"[\x21\x23-\x7e]*"')  # RFC 9110 §8.8.3
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, its fields by their names in lower case."""
+    """One answer; the names of its fields are in lower case."""
 
     status: int
     fields: Mapping[str, str]
     body: bytes
 
     def field(self, name: str) -> str:
-        """Its value; Unmet without one."""
+        """Returns the field's value; raises Unmet if there is none."""
         if name.lower() not in self.fields:
             raise Unmet(f"the answer {self.status} has no {name}")
         return self.fields[name.lower()]
 
     @cached_property
     def tag(self) -> str:
-        """The entity tag, which must be a strong one."""
+        """Returns the entity tag; raises Unmet unless it's a strong one."""
         tag = self.field("ETag")
         if not STRONG_TAG.fullmatch(tag):
             raise Unmet(f"ETag: {tag} is not a strong entity tag")
@@ -43,8 +45,9 @@ class Answer:
 
 
 def ask(address: Address, target: str, fields: str = "", method: str = "GET") -> Answer:
-    """One request on a connection of its own; `fields` are whole lines. Unmet if the answer is not a
-    whole one.
+    """Send one request on a connection of its own; `fields` are complete lines.
+
+    Raises Unmet if the answer is not complete.
     """
     request = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\n"
     answers = ask_all(address, [request], [method])
@@ -52,7 +55,9 @@ def ask(address: Address, target: str, fields: str = "", method: str = "GET") ->
 
 
 def ask_all(address: Address, requests: list[str], methods: list[str]) -> list[Answer]:
-    """So many requests on one connection, all sent at once; the last must close it."""
+    """Send all requests at once on one connection and return their answers; the last request must
+    close it.
+    """
     sent = "".join(requests).encode("latin-1")
     received = exchange(address, [sent], TIMEOUT_S)
     answers, remainder = [], received.raw
@@ -67,7 +72,7 @@ def ask_all(address: Address, requests: list[str], methods: list[str]) -> list[A
 
 
 def _first_of(data: bytes, method: str) -> tuple[Answer, bytes]:
-    """The first answer, and what comes behind it."""
+    """Returns the first answer, and the bytes after it."""
     head = HEAD.match(data)
     if not head:
         raise Unmet(f"what came is no answer: {data[:80]!r}")

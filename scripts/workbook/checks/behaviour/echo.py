@@ -1,6 +1,7 @@
 """The echo that chapter 5 begins with: one loop, one thread, many clients, and no HTTP.
 
-It is a program of its own beside the server, and goes when its loop has become the worker.
+It's a separate program next to the server, and no longer exists once its loop has become the
+worker.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from workbook.servers.client import Client, HalfClose, Sip, Vanish
 from workbook.servers.process import Server, running
 
 PROGRAM = "echo"
-LEVEL = 5  # and no other
+LEVEL = 5  # and at no other level
 CLIENTS = 100
 FLOOD = 64 * MIB
 GROWTH = 16 * MIB  # far more than one client needs, far less than the flood
 LATE = 30
-AT_ONCE_S = 1.5  # a fifth of a second for each of those would be much more
-QUIET_S = 0.5  # a socket that takes nothing for so long is full
+AT_ONCE_S = 1.5  # waiting a fifth of a second for each of them would take much longer
+QUIET_S = 0.5  # a socket that accepts nothing for this long is full
 OTHER = "the other client"
 
 
@@ -40,7 +41,8 @@ def check() -> Check:
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
-    """Where there is an echo; a chapter that has made a worker of it has none."""
+    """Judges the echo program if there is one; a chapter that has turned it into a worker has none.
+    """
     program = subject.builds[RELEASE].with_name(PROGRAM)
     if not (subject.source / "echo.cpp").exists():
         yield from (Verdict(check.name, "info", "there is no echo.cpp any more")
@@ -53,7 +55,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def _problem(program: Path) -> str:
-    """Why it cannot be asked anything; empty if it can."""
+    """Returns why the program can't be tested; empty if it can."""
     if not program.exists():
         return "CMakeLists.txt builds no program echo, though there is an echo.cpp"
     try:
@@ -110,7 +112,7 @@ def bytes_are_echoed(server: Server) -> None:
 
 
 def must_be_echoed(client: Client, sent: bytes, whose: str = "a client") -> None:
-    """All that the client was sent before must have been taken from it."""
+    """The client must get `sent` echoed; it must have received everything it was sent before."""
     had = len(client.received().data)
     client.perform((sent,))
     client.receive_in_all(had + len(sent))
@@ -150,7 +152,7 @@ def late_readers(server: Server) -> None:
     with connected(server, LATE, narrow=True) as clients, connected(server, 1) as (other,):
         for client in clients:
             client.offer(noise(MIB), 0.01)
-        time.sleep(0.2)  # it is at work for all of them
+        time.sleep(0.2)  # by then it is working for all of them
         started = time.monotonic()
         must_be_echoed(other, b"hello", OTHER)
         waited_s = time.monotonic() - started
@@ -183,8 +185,10 @@ def half_close(server: Server) -> None:
 
 
 def resets(server: Server) -> None:
-    """A send after a reset is an error, and a signal besides if the client had sent all."""
-    # One of them is more than is taken at once.
+    """Sending after a reset is an error, and also raises a signal if the client had sent
+    everything.
+    """
+    # One of these sizes is more than is read at once.
     sizes = (0, *(30_000 * n for n in range(1, 12)), MIB)
     for size, before in product(sizes * 6, ((), (HalfClose(),))):
         with connected(server, 1, narrow=True) as (client,):

@@ -29,16 +29,17 @@ from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Client, exchange
 from workbook.servers.process import Server
 
-HELD = 11  # the last level at which a body is held until it is whole
-TOO_LITTLE = 8 * MIB  # for the longest body
+HELD = 11  # the last level at which a body is held until it is complete
+TOO_LITTLE = 8 * MIB  # too little for the longest body
 LITTLE = 4 * MIB
 SOME = 200
 TEN_BYTES = post(b"x" * 10, fields=HOST, length=b"%d" % MAX_BODY)
-FOR_SOME = 64 * MIB  # of the bodies, not for all
+FOR_SOME = 64 * MIB  # enough for some of the bodies, but not for all
 MANY = 400
-NEIGHBOURS = 40  # so many that every worker has some of them
-NO_STOCK = {"MALLOC_ARENA_MAX": "1"}  # or glibc reserves 64 MiB for each thread that allocates
-SANITIZED = 1 << 40  # bytes of address space: nothing else has so many
+NEIGHBOURS = 40  # enough that every worker has some of them
+# otherwise glibc reserves 64 MiB for each thread that allocates
+NO_STOCK = {"MALLOC_ARENA_MAX": "1"}
+SANITIZED = 1 << 40  # bytes of address space; only a build with a sanitizer uses that much
 UNAVAILABLE = b"HTTP/1.1 503 "
 
 
@@ -72,7 +73,7 @@ def cases() -> Iterator[Case]:
 
 
 def may_grow_by(server: Server, size: int) -> None:
-    """From now on its address space may."""
+    """Limit the server's address space to its current size plus `size` bytes."""
     if not hasattr(resource, "prlimit"):
         raise Unable("only Linux limits the memory of a program that runs")
     limit = server.address_space() + size
@@ -134,7 +135,7 @@ def bodies_without_memory(server: Server) -> None:
 
 
 def memory_runs_out_in_answers(server: Server) -> None:
-    """What a client has sent and not read is held, piece by piece, until there is no more."""
+    """A client's unread answers are held, piece by piece, until memory runs out."""
     with connected(server, SOME, narrow=True) as many:
         for client in many:
             client.perform((TEN_BYTES, Await(b"x" * 10)))
@@ -151,7 +152,8 @@ def memory_runs_out_in_answers(server: Server) -> None:
 
 
 def is_refused(client: Client) -> bool:
-    """Whether it was by now; Unmet if it was so without a word."""
+    """Returns whether the client has been refused by now; raises Unmet if it was without an answer.
+    """
     client.receive()
     received = client.received().data
     if received and not received.startswith(UNAVAILABLE) or client.ended and not received:

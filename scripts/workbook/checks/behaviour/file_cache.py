@@ -1,5 +1,7 @@
-"""Files that are asked for again and again: that nobody sees more of that than its speed. Whatever
-happens to a file is seen within a second; what is kept is bounded, and gives way.
+"""Files that are requested repeatedly: a cache may show only in its speed.
+
+Any change to a file is visible within a second. The memory used for cached files is bounded, and is
+released when needed.
 """
 
 from __future__ import annotations
@@ -49,17 +51,18 @@ from workbook.servers.client import Await, Client, Vanish
 from workbook.servers.process import Server
 
 ALONE = ("--threads", "1", "--cache", str(64 * MIB))
-SETTLED_S = 3.2  # a file changed so long ago may be kept, whatever part of a second is rounded off
-STALE_S = 1.1  # a change made so long ago must be seen
+SETTLED_S = 3.2  # a file last changed this long ago may be cached, however its timestamp is rounded
+STALE_S = 1.1  # a change made this long ago must be visible
 BETWEEN_S = 0.03
-SMALL, LARGE = 5_000, 2 * MIB  # kept whole, and not: more than a narrow client's socket takes
+# cached with its content, and not: more than a narrow client's socket takes
+SMALL, LARGE = 5_000, 2 * MIB
 OLD, NEW = b"o", b"n"
 MANY, EACH = 300, 60_000
-AT_ONCE_S = 3.0  # before what nobody asks for is forgotten
-COLD_S = 15.0  # until what nobody asks for is closed
-BODIES, BODY = 24, 512 * 1024  # what is kept is more
+AT_ONCE_S = 3.0  # shorter than the time until an unused file is forgotten
+COLD_S = 15.0  # by then a file that is no longer requested is closed
+BODIES, BODY = 24, 512 * 1024  # together more than is cached
 NAMES = 20_000
-MARGIN = 4 * MIB  # of memory, besides what is kept
+MARGIN = 4 * MIB  # of memory, in addition to what is cached
 
 Change = Callable[[Path], None]
 
@@ -103,7 +106,9 @@ def cases() -> Iterator[Case]:
 
 
 def _in_folder(root: Path, make: Callable[[Path], Path]) -> None:
-    """The folder of all cases makes one of its own."""
+    """Calls `make` with the cases' folder, dropping its result: `make` creates a folder of its own
+    in it.
+    """
     make(root)
 
 
@@ -160,7 +165,7 @@ def _change(what: str, target: str, done: str, change: Change, status: int,
 
 
 def settle(server: Server) -> None:
-    """Until nothing in the folder has been changed for so long."""
+    """Wait until nothing in the folder has changed for `SETTLED_S` seconds."""
     changed = max(file.lstat().st_ctime for file in root_of(server).rglob("*"))
     time.sleep(max(0.0, changed + SETTLED_S - time.time()))
 
@@ -193,7 +198,10 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str) 
 
 
 def _request_repeatedly(server: Server, target: str, fields: str) -> None:
-    """For a second either version may come, and of one that becomes shorter only the beginning."""
+    """Request the file; the answer must end, but its content is not checked.
+
+    For a second either version may come, and of a file that shrinks only the beginning.
+    """
     with connected(server, 1) as (client,):
         client.perform((get(target.encode(), HOST + b"Connection: close\r\n" + fields.encode()),))
         if client.finish().end == "timeout":
@@ -274,7 +282,7 @@ def young_is_not_open(server: Server) -> None:
 
 
 def open_files(server: Server) -> list[str]:
-    """Those beneath the root."""
+    """Returns the server's open files below its root."""
     folder = Path(f"/proc/{server.pid}/fd")
     if not folder.exists():
         raise Unable("only Linux tells what a process has open")
@@ -460,7 +468,7 @@ def files_are_released(server: Server) -> None:
     settle(server)
     for number in range(12):
         must_be(_ask(server, f"/{number}.bin"), 200)
-    time.sleep(SETTLED_S / 10)  # until the last has gone
+    time.sleep(SETTLED_S / 10)  # until the last client has disconnected
     free = 64 - psutil.Process(server.pid).num_fds()
     with connected(server, free - 1) as clients:
         for client in clients:

@@ -1,5 +1,5 @@
-"""Files as answers: what they are called, how long they are, who may ask for them and in what
-company.
+"""Files as answers: their names, their lengths, the methods allowed, and pipelined requests for
+them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ row = partial(any_row, rooted=True)
 A_TEXT = site.text_of(b"a.txt")
 LARGE = "/" + site.sized(site.LARGE)
 CROWD = 64
-TIMEOUT_S = 20.0  # for what is large, on a busy machine
+TIMEOUT_S = 20.0  # for large answers, on a busy machine
 
 
 def file(name: str, connection: str = CLOSES, send_body: bool = True) -> bytes:
-    """The answer with one of the files that are called by their size."""
+    """The answer with one of the files that are named after their size."""
     return answer("200 OK", BYTES, noise(int(name.removesuffix(".bin"))), send_body, connection)
 
 
@@ -60,7 +60,7 @@ def asked(size: int, method: bytes = b"HEAD") -> Exchange:
 
 
 def not_allowed(connection: str = CLOSES) -> bytes:
-    """RFC 9110 §10.2.1: with what is allowed."""
+    """A 405 answer with the allowed methods (RFC 9110 §10.2.1)."""
     head, _, body = refusal("405 Method Not Allowed").partition(CLOSES.encode())
     return head + b"Allow: GET, HEAD\r\n" + connection.encode() + body
 
@@ -74,13 +74,13 @@ INDEX: Exchange = (get(b"/", HOST), answer("200 OK", HTML, site.INDEX, connectio
 
 
 def kept(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3") -> Case:
-    """These in turn, then one that closes."""
+    """A case that sends these exchanges in turn on one connection, then one that closes it."""
     every = (*exchanges, LAST)
     return row(what, in_sequence(*every), chain(*every)[1], reference)
 
 
 def at_once(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3.2") -> Case:
-    """The same, all sent before anything is answered."""
+    """The same exchanges as `kept`, but all requests are sent before anything is answered."""
     sent, answers = chain(*exchanges, LAST)
     return row(what, sent, answers, reference)
 

@@ -1,4 +1,4 @@
-"""What is not HTTP, or not a version or an expectation that we know."""
+"""Input that is not HTTP, or has a version or an expectation that we don't know."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def versions() -> Iterator[Case]:
 
 
 def flipped(text: bytes, at: int) -> bytes:
-    """With the bit that tells a letter's case the other way in one byte: no letter's either."""
+    """Returns `text` with bit 0x20, which is the case bit of letters, inverted in one byte."""
     return text[:at] + bytes([text[at] ^ 0x20]) + text[at + 1:]
 
 

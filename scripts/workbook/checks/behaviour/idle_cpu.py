@@ -1,4 +1,4 @@
-"""While nothing moves the server uses no processor."""
+"""While there is nothing to do, the server uses no processor time."""
 
 from __future__ import annotations
 

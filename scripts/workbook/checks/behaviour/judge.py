@@ -1,4 +1,4 @@
-"""Judges behaviour: runs the cases of the groups that are wanted, all in one go."""
+"""Judges behaviour: runs the cases of the selected groups, all in one run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from workbook.checks.model import RELEASE, Check, Subject, Verdict
 
 
 def group(what: str, words: str, cases: Callable[[], Iterator[Case]], level: int = 1) -> Check:
-    """The registry's entry for a group of cases, of which none holds below its level. They are made
-    once: asked again in other builds, they share their bytes, which are hundreds of megabytes.
+    """The registry's entry for a group of cases, none of which holds below `level`.
+
+    The cases are created once, so that runs against other builds share their bytes, which take
+    hundreds of megabytes.
     """
     name = f"behaviour.{what}"
 
@@ -30,8 +32,8 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 def run(subject: Subject, wanted: Sequence[Check], program: Path, level: int,
         arguments: Sequence[str] = ()) -> Iterator[Verdict]:
-    """The cases of these checks, with a program that is started as one of that level is, and with
-    these arguments besides.
+    """Run the cases of these checks against `program`, started like a server of that level with
+    these additional arguments.
     """
     rows = [case for check in wanted if check.cases for case in check.cases()]
     cases = suite.matching(rows, subject.chapter.level, subject.pattern)

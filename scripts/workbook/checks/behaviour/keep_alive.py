@@ -1,4 +1,4 @@
-"""Who stays open, who closes, and that nothing of a request reaches the next."""
+"""Which connections stay open and which close, and that no request affects the next one."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def cases() -> Iterator[Case]:
 
 
 def output() -> Iterator[Case]:
-    """What the client says about the connection, in every shape that a list has."""
+    """What the client requests for the connection, in every form that a list can have."""
     reference = "RFC 9110 §7.6.1"
     for what, fields in [
         ("close", b"Connection: close\r\n"),
@@ -132,7 +132,7 @@ def output() -> Iterator[Case]:
 
 
 def versions() -> Iterator[Case]:
-    """1.0 closes unless it is asked to stay, and then says that it does."""
+    """HTTP/1.0 closes unless the client asks for keep-alive, and then the answer confirms it."""
     def old(fields: bytes) -> bytes:
         return get(fields=fields, version=b"HTTP/1.0")
 
@@ -167,7 +167,7 @@ def versions() -> Iterator[Case]:
 
 
 def kept_limits() -> Iterator[Case]:
-    """Each request has the limits for itself, whatever came before."""
+    """The limits apply to each request separately, whatever came before."""
     line = b"GET /?" + b"q" * (MAX_LINE - 15) + b" HTTP/1.1\r\n"
     value = b"X: " + b"v" * (MAX_FIELDS - len(HOST) - 5) + b"\r\n"
     longest = line + HOST + value + b"\r\n", page()
@@ -212,7 +212,7 @@ def kept_expectations() -> Iterator[Case]:
 
 
 def forgotten() -> Iterator[Case]:
-    """What one request said is not true of the next."""
+    """What one request specified doesn't apply to the next."""
     for what, first, second, expect in [
         ("host", GET, get(fields=b""), BAD),
         ("length", echo(b"hello"), b"POST /echo HTTP/1.1\r\n" + HOST + CLOSES.encode() + b"\r\n",
@@ -234,7 +234,7 @@ def forgotten() -> Iterator[Case]:
 
 
 def refused() -> Iterator[Case]:
-    """After a refusal nothing more is answered, and no body is taken for a request."""
+    """After a refusal nothing more is answered, and no body is interpreted as a request."""
     inner = NEXT * 20
     for what, sent, expect in [
         ("bad-line", b"GET  / HTTP/1.1\r\n" + HOST + b"\r\n", BAD),

@@ -1,4 +1,4 @@
-"""Each limit held exactly: at it served, one byte further refused."""
+"""Each limit is exact: a request at the limit is served, and one byte more is refused."""
 
 from __future__ import annotations
 

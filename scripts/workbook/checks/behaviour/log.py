@@ -1,5 +1,5 @@
-"""A line for each request: what it tells, that nobody can forge one, and that none is lost without
-being counted, whatever becomes of the file.
+"""A log line for each request: what it contains, that clients can't forge one, and that none is
+lost without being counted, whatever happens to the file.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from workbook.common import children
 from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exchange
 from workbook.servers.process import READY, Server
 
-SOON_S = 1.2  # a line is in its file after a second
+SOON_S = 1.2  # a line is in its file by then
 SLOW_S = 6.0  # the same on a busy machine
-MANY = 4000  # requests: their lines are more than a worker keeps before it writes
+MANY = 4000  # requests: their lines are more than a worker buffers before it writes
 CLIENTS = 8
 MAX_LOGGED_LINE, MAX_LOGGED_FIELD = 2048, 1024
 ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
-LIMIT = 60_000  # bytes that a file may have
+LIMIT = 60_000  # maximum size of the file in bytes
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
 FORMS = tuple(READERS)
 
@@ -168,7 +168,8 @@ def options() -> Iterator[Case]:
 
 @contextmanager
 def logging(server: Server, *arguments: str) -> Iterator[tuple[Server, Path]]:
-    """Another server that logs, and its file in a folder of its own."""
+    """Start another server that logs; yields it and its log file, which is in a folder of its own.
+    """
     with TemporaryDirectory() as folder:
         file = Path(folder, "access.log")
         with repeated(server, "--access-log", str(file), *arguments) as other:
@@ -176,7 +177,8 @@ def logging(server: Server, *arguments: str) -> Iterator[tuple[Server, Path]]:
 
 
 def ask(server: Server, sent: bytes, answers: int = 1) -> None:
-    """Send all of it, of which the last closes; Unmet if there are not so many answers."""
+    """Send all requests, the last of which closes; raises Unmet unless there are `answers` answers.
+    """
     received = exchange((server.host, server.port), (sent,), TIMEOUT_S)
     came = received.raw.count(b"HTTP/1.1 ")
     if came != answers or received.end != "closed":
@@ -185,7 +187,7 @@ def ask(server: Server, sent: bytes, answers: int = 1) -> None:
 
 
 def stop(server: Server) -> str:
-    """Its standard error; Unmet if it does not end well."""
+    """Stop the server and return its standard error; raises Unmet if it doesn't end well."""
     ended = server.stop()
     if ended.killed or ended.exit_code != 0:
         raise Unmet(f"it did not end well after SIGTERM: {ended.stderr[-300:]}")
@@ -193,7 +195,7 @@ def stop(server: Server) -> str:
 
 
 def numbered(client: int, count: int, agent: bytes = b"") -> bytes:
-    """Requests that can be told apart, of which the last closes."""
+    """Requests that can be distinguished, the last of which closes the connection."""
     field = b"User-Agent: " + agent + b"\r\n" if agent else b""
     return b"".join(get(b"/%d/%d" % (client, i), USUAL + field if i + 1 == count else HOST + field)
                     for i in range(count))
@@ -251,7 +253,9 @@ def requests(server: Server, form: str) -> None:
 
 
 def in_workers_order(lines: list[Line], expected: list[Line]) -> None:
-    """Clients that come one after another may have several workers: each writes its own."""
+    """Compare lines in any order: successive clients may reach different workers, and each writes
+    its own.
+    """
     must_be(sorted(lines, key=repr), sorted(expected, key=repr))
 
 
@@ -381,7 +385,7 @@ def pipelined(server: Server) -> None:
 
 
 def burst(server: Server) -> None:
-    """Each is answered with a head alone."""
+    """Send many requests, each of which is answered with a head alone."""
     request = b"HEAD / HTTP/1.1\r\nHost:\r\n\r\n"
     count = 128 * 1024 // len(request) * 4
     with logging(server) as (other, file):
@@ -406,7 +410,7 @@ def bodies_among_others(server: Server) -> None:
 
 
 def at_once(server: Server, each: int, agents: bool = False) -> None:
-    """Many clients, which all have their answers when this returns."""
+    """Request from many clients at once; all have their answers when this returns."""
     problems: list[Unmet] = []
 
     def one(number: int) -> None:
@@ -425,7 +429,8 @@ def at_once(server: Server, each: int, agents: bool = False) -> None:
 
 
 def must_be_all(lines: list[Line], each: int) -> None:
-    """Of each client, in their order; of several files in any."""
+    """The lines of each client must be complete and in order; several files may come in any order.
+    """
     for number in range(CLIENTS):
         came = of_client(lines, number)
         if came != list(range(each)):
@@ -553,7 +558,8 @@ def full(server: Server) -> None:
 
 
 def may_write(server: Server, size: int) -> None:
-    """So many bytes of a file from now on: a limit that is not for pipes."""
+    """Limit the files that the server writes to `size` bytes from now on; pipes are not affected.
+    """
     if not hasattr(resource, "prlimit"):
         raise Unable("only Linux limits the files of a program that runs")
     resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -592,7 +598,9 @@ def pipe_unread(server: Server) -> None:
 
 
 def must_count_pipe(data: bytes, missing: int) -> None:
-    """The last line may have no end: the pipe was full."""
+    """Lines and counted losses must add up; the last line may be incomplete because the pipe was
+    full.
+    """
     lines = [READERS["combined"](text) for text in whole(data[:data.rfind(b"\n") + 1])]
     must_count(lines, missing, CLIENTS * MANY)
 
@@ -626,7 +634,10 @@ def standard_output_unread(server: Server) -> None:
 
 
 def in_vain(server: Server, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
-    """The port is not asked for: that would be the first complaint."""
+    """The server must refuse to start with these arguments.
+
+    It fails before it listens, otherwise the port would be the first complaint.
+    """
     code, out, err = started_in_vain(server, "--port", str(server.port), *arguments)
     if code is None:
         raise Unmet("it did not end")

@@ -1,4 +1,4 @@
-"""Reads access logs, strictly: what is not just as it must be is no line."""
+"""Reads access logs strictly: a line that deviates from the format is not accepted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOST = re.compile(r"access log: (\d+) lines lost")
 
 
 class Line(NamedTuple):
-    """What a line tells, but for the time. Texts are the bytes that came; None is a `-`."""
+    """The content of a log line, except the time. Texts are the bytes received; None is a `-`."""
 
     request: bytes | None
     status: int | None
@@ -55,20 +55,20 @@ READERS: dict[str, Callable[[bytes], Line]] = {"combined": combined, "json": of_
 
 
 def whole(data: bytes) -> list[bytes]:
-    """The lines of a file, of which the last must have its end."""
+    """Returns the lines of a file; the last one must be complete."""
     if data and not data.endswith(b"\n"):
         raise Unmet(f"the last line has no end: {data[-100:]!r}")
     return data.split(b"\n")[:-1]
 
 
 def read(files: Iterable[Path] | Path, form: str = "combined") -> list[Line]:
-    """All lines of these files, one after the other. Unmet if there is anything else."""
+    """Returns all lines of these files, one file after the other. Raises Unmet on anything else."""
     paths = [files] if isinstance(files, Path) else files
     return [READERS[form](text) for file in paths for text in whole(file.read_bytes())]
 
 
 def lost(output: str) -> int:
-    """How many lines an error log tells that there would be."""
+    """Returns how many lines were lost according to the error log."""
     return sum(map(int, LOST.findall(output)))
 
 

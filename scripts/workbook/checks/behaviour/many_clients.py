@@ -1,4 +1,4 @@
-"""Clients that wait cost the others nothing."""
+"""Waiting clients cost the others nothing."""
 
 from __future__ import annotations
 

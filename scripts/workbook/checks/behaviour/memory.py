@@ -1,5 +1,5 @@
-"""Memory comes back when clients have gone, and is there for the next body; who does not read gets
-little of it.
+"""Memory is released when clients disconnect, and is available for the next body; a client that
+doesn't read gets little of it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from workbook.checks.behaviour.unchanged import GET, sink
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
-FIRST = 500  # who take what is there for good
+FIRST = 500  # the first clients, which cause the allocations that are permanent
 CLIENTS = 2000
-ROUNDS = 3  # an allocator may grow once, by chance; what is lost is lost every time
+ROUNDS = 3  # an allocator may grow once by chance, but a leak grows every time
 GREEDY = 8
-ASKED = 10 * MIB  # more than kernels keep for a connection
-ENOUGH = 384 * 1024  # bytes: for buffers in both directions; the answers to 64 KiB would be more
-QUIET_S = 0.2  # a socket that takes nothing for so long is full
+ASKED = 10 * MIB  # more than kernels buffer for a connection
+# bytes, for buffers in both directions; the answers to 64 KiB of requests would be more
+ENOUGH = 384 * 1024
+QUIET_S = 0.2  # a socket that accepts nothing for this long is full
 BODY = 8 * MIB
 BODIES = 16
-IDLE_S = 5.0  # in which a worker that gives memory back when it sweeps does so several times
+IDLE_S = 5.0  # long enough for several sweeps, in which a worker may release memory
 ITERATIONS = 20
-PAGE = 4096  # the smallest there is: with larger ones fewer faults do
-MINIMUM = 64  # bytes: less than what is kept of a client, more than chance adds
+PAGE = 4096  # the smallest page size; larger pages cause fewer faults
+MINIMUM = 64  # bytes: less than the state kept for a client, more than random growth
 
 
 def cases() -> Iterator[Case]:
@@ -72,7 +73,9 @@ def returns(server: Server, pausing_client: PausingClient, sources: Iterator[str
 
 
 def unread(server: Server) -> None:
-    """The shortest requests, for their answers are many times as long."""
+    """Clients send the shortest requests, because their answers are many times as long, and don't
+    read.
+    """
     must_be_plain(server)
     requests = get(fields=b"Host:a\r\n")
     requests *= ASKED // len(requests)
@@ -113,7 +116,7 @@ def body_after_body(server: Server) -> None:
 
 
 def left_over(server: Server, before: int, enough: int) -> int:
-    """What it holds beyond that, as soon as it is less than enough or `IDLE_S` have gone."""
+    """Returns the bytes held beyond `before`, once below `enough` or after `IDLE_S` seconds."""
     deadline = monotonic() + IDLE_S
     while (left := server.own_bytes() - before) >= enough and monotonic() < deadline:
         sleep(LOOK_S)
@@ -121,7 +124,7 @@ def left_over(server: Server, before: int, enough: int) -> int:
 
 
 def has(client: Client, sent: bytes, answer: bytes, after: bytes) -> None:
-    """An answer, after those that it had before."""
+    """The client sends `sent` and must get `answer` following the answers `after`."""
     client.perform((sent, Await(after + answer)))
     if client.ended:
         raise Unmet("a client was not answered, or closed after its answer")

@@ -1,4 +1,4 @@
-"""A request with two faults is refused for the one that is looked for first."""
+"""A request with two faults is refused for the one that is checked first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOOD_LINE = {"method": b"GET", "target": b"/", "version": b"HTTP/1.1"}
 
 @dataclass(frozen=True)
 class Fault:
-    """One bad word of the request line, or one bad field."""
+    """One invalid part of the request line, or one invalid field."""
 
     what: str
     verdict: bytes
@@ -35,7 +35,7 @@ class Fault:
     word: str = ""
 
 
-# In the order in which they are looked for.
+# In the order in which they are checked.
 LINE_FAULTS = (
     Fault("long-line", URI_TOO_LONG, b"/" + b"q" * MAX_LINE, "target"),
     Fault("bad-method", BAD, b"G(T", "method"),
@@ -45,7 +45,7 @@ LINE_FAULTS = (
     Fault("unknown-method", NOT_IMPLEMENTED, b"BREW", "method"),
 )
 LARGE = Fault("large-fields", FIELDS_TOO_LARGE, b"X: " + b"v" * MAX_FIELDS + b"\r\n")
-FRAMINGS = (  # two of them are another fault
+FRAMINGS = (  # two of them together are another fault
     Fault("chunked", LENGTH_REQUIRED, b"Transfer-Encoding: chunked\r\n"),
     Fault("unknown-coding", NOT_IMPLEMENTED, b"Transfer-Encoding: gzip, chunked\r\n"),
     Fault("length-over", TOO_LARGE, b"Content-Length: 99999999999\r\n"),

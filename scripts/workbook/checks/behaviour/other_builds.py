@@ -1,9 +1,9 @@
-"""The same cases once more, asked of the same sources in another build: under the sanitizers, and
-on the kernel interface that the machine does not have. Cases with a server of their own are left
-out: most of them watch what it uses, and that differs.
+"""The same cases again, run against the same sources in another build: under the sanitizers, and on
+the kernel interface that this machine doesn't have. Cases with a server of their own are left
+out, because most of them watch what it uses, and that differs.
 
-The thread sanitizer knows that two threads touched the same without an order between them though
-they did not do so at the same time: so it is asked some of each kind, not every place of a cut.
+The thread sanitizer detects unordered accesses by two threads even if they don't happen at the same
+time. So it's enough to run some cases of each kind, not every position of a split.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from workbook.checks.model import KQUEUE, Check, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course.chapters import SERVER
 
-TSAN = "tsan"  # a preset
-AFTER = "behaviour"  # what fails here as well as there is told once
+TSAN = "tsan"  # a CMake preset
+AFTER = "behaviour"  # a failure that also occurs there is reported only once
 BECAUSE = "the same cases again"
 THREADED = ("requests", "bodies", "connections", "threads", "keep-alive", "slow-clients",
             "many-clients", "workers")
-ONE_THREAD = (5, 6)  # levels at which one serves
+ONE_THREAD = (5, 6)  # levels at which a single thread serves
 
 
 def under_sanitizers(groups: Sequence[Check]) -> Check:
@@ -33,14 +33,14 @@ def under_sanitizers(groups: Sequence[Check]) -> Check:
 
 
 def under_thread_sanitizer(groups: Sequence[Check]) -> Check:
-    """The registry's entry: those of these groups that are answered by several threads."""
+    """The registry's entry: those of these groups that several threads answer."""
     threaded = [group for group in groups if group.key in THREADED]
     return replace(_check("races", "cases under the thread sanitizer", TSAN, threaded,
                           tool="thread sanitizer"), level=4)
 
 
 def on_kqueue(groups: Sequence[Check]) -> Check:
-    """The registry's entry: these groups, on Linux, where kqueue is a library of ours."""
+    """The registry's entry: these groups on Linux, where our own library provides kqueue."""
     return replace(_check("kqueue", "the same cases on kqueue", KQUEUE, groups), level=5)
 
 

@@ -1,5 +1,5 @@
-"""The same cases once more over TLS, those with a server of their own among them. `check` asks a
-sample, which is the same each time; the project's tests ask them all.
+"""The same cases again over TLS, including those with a server of their own. `check` runs a sample,
+which is the same each time; the project's tests run them all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbook.servers.process import running
 NAME = "behaviour.over-tls"
 LEVEL = 15
 SLOT = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
-OF_SLOTS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one of so many is asked
+OF_SLOTS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
 CUT_OFF = "the answer is cut off, and over TLS that shows: tls/cut-in-an-answer"
 UNCOUNTED = "sessions are beside the budget, and their buffers rest a second later"
 OTHERWISE = {

@@ -1,6 +1,6 @@
-"""Everything is bounded: how many clients there are, in all and of one address, what they make the
-server hold (buffered.py), and how slow they may be (rates.py). Whoever finds no place is told when
-to come back, and leaves nothing behind.
+"""Everything is bounded: the number of clients, in total and per address, the memory they make the
+server hold (buffered.py), and how slow they may be (rates.py). A client that is rejected learns
+when to retry, and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from workbook.servers.process import Server
 
 STATUS = "RFC 9110 §15.6.4, §10.2.3"
 NETWORKS = "RFC 4291 §2.5.4"
-CLIENTS = 8  # so many that most workers have some of them
+CLIENTS = 8  # enough that most workers have some of them
 MORE = 16
 RUSH, OF_THEM = 300, 50
 FLOOD, ASKS = 5, 40
 SOON_S = 0.02
 LONG_S = 120.0
-EACH = 2  # of one address
-MANY_THREADS = 130  # more than find enough in 64 MiB
-ENTRY = 32  # bytes: less than what it takes to remember an address
-# Who is in its next head is not idle: that limit may be short.
+EACH = 2  # per address
+MANY_THREADS = 130  # more than fit into 64 MiB
+ENTRY = 32  # bytes: less than it takes to store an address
+# A client that has begun its next head is not idle, so that limit may be short.
 STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
 REPORTED = ((NO_SLOT, "closed"),)
 WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
@@ -209,8 +209,9 @@ def are_turned_away(clients: Sequence[Client]) -> None:
 
 @contextmanager
 def has_slots(server: Server, number: int, source: str = "") -> Iterator[None]:
-    """So many newcomers are served and stay, some perhaps when the server has seen others go; and
-    the next is turned away.
+    """Exactly `number` new clients are served and stay, and the next one is rejected.
+
+    Some may be served only once the server has noticed that others disconnected.
     """
     with ExitStack() as stack:
         deadline = monotonic() + TIMEOUT_S
@@ -272,7 +273,10 @@ def do_not_count(server: Server) -> None:
 
 
 def request_in_vain(server: Server) -> None:
-    """Closing a socket that holds unread bytes resets it (RFC 9112 §9.6): they may hear nothing."""
+    """More clients request than there is room for; they may receive no answer.
+
+    Closing a socket that holds unread bytes resets the connection (RFC 9112 §9.6).
+    """
     with connected(server, MORE) as clients:
         for client in clients:
             client.perform((post(noise(100_000)),))
@@ -361,7 +365,7 @@ def of_mapped_addresses(server: Server) -> None:
 
 
 def must_be_ours(*sources: str) -> None:
-    """Addresses that clients can come from."""
+    """Raises Unable unless clients can connect from these addresses."""
     for source in sources:
         family = socket.AF_INET6 if ":" in source else socket.AF_INET
         try:

@@ -1,4 +1,4 @@
-"""What a target of a request means below --root, and what must never be reached by one."""
+"""What a request's target refers to below --root, and which files it must never reach."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def text(name: bytes, content_type: str = TEXT) -> bytes:
 
 
 def moved(to: str, connection: str = CLOSES) -> tuple[bytes, ...]:
-    """A redirect, with a word about it or with none."""
+    """A redirect, with or without a text body."""
     status = "301 Moved Permanently"
     with_words = refusal(status).replace(CLOSES.encode(), b"")
     end = f"Location: {to}\r\n{connection}\r\n".encode()
@@ -207,7 +207,8 @@ def links() -> Iterator[Case]:
         ("loop-of-two", b"/pair-1.txt"),
     ]:
         yield row(f"link-{what}", get(target), NOT_FOUND, reference)
-    # A walk, and macOS by O_NOFOLLOW_ANY, follow no link at all: that is as safe.
+    # A server that resolves the path itself, and macOS with O_NOFOLLOW_ANY, follows no links at
+    # all, which is just as safe.
     for what, target, name in [
         ("within", b"/link.txt", b"a.txt"),
         ("up-within", b"/sub/up-and-back.txt", b"a.txt"),

@@ -1,4 +1,6 @@
-"""Clients that come one after another, each gone before the next: they leave nothing behind."""
+"""Clients that connect one after another, each disconnecting before the next: they leave nothing
+behind.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ FEW = 10
 
 @dataclass(frozen=True)
 class PausingClient:
-    """One kind: what it does, in words and steps, and what it gets if it stays for that."""
+    """One kind of client: what it does, in words and steps, and what it gets if it waits for that.
+    """
 
     does: str
     steps: tuple[Step, ...]
@@ -44,7 +47,7 @@ RESETS = PausingClient("resets its connection in its body",
                        (post(BODY[:-1], length=b"200"), Vanish()))
 OF_ALL = (ANSWERED, REFUSED, LEAVES, RESETS)
 
-# Where connections stay open there is more to come back from.
+# Keep-alive connections have more states to disconnect in.
 STAYED = (GET[0], Await(GET[1]))
 OF_KEPT = (
     PausingClient("has its page, stays and resets its connection", (*STAYED, Vanish())),
@@ -57,14 +60,14 @@ OF_KEPT = (
 
 def connection(server: Server, pausing_client: PausingClient, count: int,
                sources: Iterator[str] = repeat("")) -> None:
-    """So many of a kind, one after another, each from the next address."""
+    """Connect `count` clients of a kind, one after another, each from the next address."""
     for number in range(count):
         address, deadline = (server.host, server.port), time.monotonic() + TIMEOUT_S
         narrow = Vanish() in pausing_client.steps
         with Client(address, deadline, narrow, next(sources)) as client:
             client.perform(pausing_client.steps)
             if pausing_client.gets is None:
-                if number % FEW == FEW - 1:  # so that the server has seen them go
+                if number % FEW == FEW - 1:  # so that the server has noticed that they disconnected
                     page_is_still_served(server, f"clients each of which {pausing_client.does}")
                 continue
             received = client.finish()

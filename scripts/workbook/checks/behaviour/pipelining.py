@@ -1,4 +1,4 @@
-"""Requests that are here already are answered, in order, however they came."""
+"""Requests that have already arrived are answered in order, however they arrived."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from workbook.servers.process import Server
 
 PIPELINES = "RFC 9112 §9.3.2"
 ENDLESS = 10 * MIB
-LONG_HEAD = 10_000  # bytes: some of them and a part of another fill any buffer
+LONG_HEAD = 10_000  # bytes: some of these heads and a part of another fill any buffer
 
 
 def cases() -> Iterator[Case]:
@@ -88,8 +88,10 @@ def cases() -> Iterator[Case]:
 
 
 def different(count: int) -> list[Exchange]:
-    """Requests that differ from their first line on, 300 kB for a hundred: old bytes that are taken
-    for new ones tell another length, or begin in the middle of something.
+    """Requests that differ from their first line on, 300 kB for a hundred.
+
+    If a server reads stale bytes as new ones, they have another length, or begin in the middle of
+    something.
     """
     return [(b"POST /echo HTTP/1.1\r\nContent-Length: %d\r\n" % number + HOST
              + b"X: " + b"v" * (1000 + 37 * number) + b"\r\n\r\n" + noise(number),
@@ -97,7 +99,7 @@ def different(count: int) -> list[Exchange]:
 
 
 def mixed(depth: int) -> list[Exchange]:
-    """Every kind of request, bodies of many sizes among them."""
+    """Every kind of request, including bodies of many sizes."""
     rng = random.Random(depth)
     kinds: list[Callable[[], Exchange]] = [
              lambda: GET, lambda: HEAD, lambda: LOST, lambda: (b"\r\n" + GET[0], GET[1]),
@@ -139,7 +141,7 @@ def pipelines_that_end() -> Iterator[Case]:
 
 
 def cut_pipelines() -> Iterator[Case]:
-    """Two requests are two requests wherever the network cuts them."""
+    """Two requests remain two requests wherever the network splits them."""
     for what, exchanges in [
         ("two-gets", [(get(fields=b"Host: x\r\n"), page()), LAST]),
         ("post-and-get", [(post(b"a\r\n\r\nb", fields=b"Host: x\r\n"),
@@ -154,7 +156,7 @@ def cut_pipelines() -> Iterator[Case]:
 
 
 def without_a_pause(server: Server) -> None:
-    """A buffer that is never empty has to move its bytes to the front, or it grows with them."""
+    """A buffer that is never empty has to move its bytes to the front, or it keeps growing."""
     must_be_plain(server)
     long = get(fields=HOST + b"X: " + b"x" * LONG_HEAD + b"\r\n")
     count = ENDLESS // len(long)

@@ -14,7 +14,7 @@ SIZE = 1500
 FILE = site.sized(SIZE)
 HUGE = "99999999999999999999999"  # more than 64 bits hold
 
-# A Range field's value, and the first and last byte that it brings.
+# A Range field's value, and the first and last byte that it returns.
 PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
     ("first-bytes", "bytes=0-99", (0, 99), "RFC 9110 §14.1.2"),
     ("one-byte", "bytes=7-7", (7, 7), "RFC 9110 §14.1.2"),
@@ -36,7 +36,7 @@ AFTER_THE_END = (
     ("begins-and-ends-behind", "bytes=1500-1600", "RFC 9110 §14.1.2, §15.5.17"),
     ("no-last-bytes", "bytes=-0", "RFC 9110 §14.1.2, §15.5.17"),
 )
-IGNORED = (  # what RFC 9110 §14.2 says to ignore, or allows to
+IGNORED = (  # ranges that RFC 9110 §14.2 requires or allows a server to ignore
     ("another-unit", "lines=0-99"),
     ("no-unit", "0-99"),
     ("no-range", "bytes="),
@@ -97,7 +97,7 @@ def whole(address: Address, *, fields: str, method: str = "GET") -> None:
 
 
 def companions() -> Iterator[Case]:
-    """Ranges of other files, other methods, and beside others."""
+    """Ranges of other files, with other methods, and combined with other fields."""
     yield talk("offered", f"GET and HEAD /{FILE}", "Accept-Ranges: bytes", "RFC 9110 §14.3",
                partial(offered))
     yield talk("of-a-head", f"HEAD /{FILE} with Range: bytes=0-99",
@@ -167,7 +167,7 @@ def in_a_row(address: Address) -> None:
     must_have(answers[2], noise(SIZE))
 
 
-# What is asked of /dated.bin beside Range: bytes=0-3, and what status that must bring.
+# A condition sent for /dated.bin with Range: bytes=0-3, and the status expected.
 CONDITIONS: tuple[tuple[str, str, int, str], ...] = (
     ("if-this-version", "If-Range: {tag}", 206, "RFC 9110 §13.1.5"),
     ("if-another-version", 'If-Range: "x"', 200, "RFC 9110 §13.1.5"),

@@ -1,5 +1,5 @@
-"""Bytes have to come, and to be taken, at some rate; how long a client may be idle has an option of
-its own.
+"""Bytes must arrive, and be read, at a minimum rate; how long a client may be idle is a separate
+option.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, sink
 from workbook.servers.client import Await, Pause, Step
 from workbook.servers.process import Server
 
-FAST = 8_000_000  # bytes a second
+FAST = 8_000_000  # bytes per second
 LONG_S = 60.0
 FILE, FILE_BYTES = "large.bin", 16 * MIB
 CUT_OFF = "it is cut off when its time is over, at the next sweep, and not before"
@@ -139,7 +139,7 @@ def reads_fast_enough(server: Server) -> None:
 
 
 def _read_slowly(server: Server, seconds: float) -> int:
-    """How many bytes came when it read so long some of them, then all."""
+    """Returns how many bytes arrived when the client read slowly for `seconds`, then everything."""
     with connected(server, 1, narrow=True, timeout_s=LONG_S) as (client,):
         client.perform((get(b"/" + FILE.encode()),))
         for number in range(1, int(seconds / NOW_AND_THEN.seconds) + 1):

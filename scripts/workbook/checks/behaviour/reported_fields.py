@@ -1,4 +1,4 @@
-"""What the application is told of a request, all of which a mirror sends back.
+"""What the application receives of a request, all of which a mirror sends back.
 
 The mirror is the checkpoint's server with another application: see scripts/mirror/app.cpp.
 """
@@ -35,7 +35,8 @@ from workbook.servers.process import Server
 
 PROGRAM = "mirror"
 REFERENCE = "RFC 9112 §3, §5"
-LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 12_000  # more than the kernel holds for who reads late
+# more than the kernel buffers for a client that reads late
+LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 12_000
 LARGE = b"X: " + b"v" * 65_000 + b"\r\n"  # more than any buffer has before it grows
 
 
@@ -87,7 +88,7 @@ def cases() -> Iterator[Case]:
 
 
 def nothing_of_the_last() -> Iterator[Case]:
-    """And nothing of the next, where they come together."""
+    """Requests that arrive together: the application gets each without anything of the other."""
     pairs = [(get(target, fields), whole(mirrored(path, query, fields), STAYS))
              for target, path, query, fields in [
                  (b"/a?b", b"/a", b"b", HOST + b"X: y\r\n"),
@@ -101,7 +102,7 @@ def nothing_of_the_last() -> Iterator[Case]:
 
 
 def streamed() -> Iterator[Case]:
-    """An answer that begins with the body, and ends with what is told of the request."""
+    """An answer that begins with the body, and ends with the fields of the request."""
     reference = "RFC 9112 §6.3, §7.1"
     fields = USUAL + b"Content-Length: 5\r\n"
     old = mirrored(b"/stream", method=3, version=1, fields=fields).replace(b"length 0", b"length 5")
@@ -161,7 +162,7 @@ def whole(text: bytes, connection: str = CLOSES) -> bytes:
 
 def mirrored(path: bytes = b"/", query: bytes = b"", fields: bytes = USUAL, method: int = 1,
              version: int = 2, body: bytes = b"") -> bytes:
-    """As scripts/mirror/app.cpp writes it."""
+    """The mirrored request in the format of scripts/mirror/app.cpp."""
     lines = []
     for field in fields.split(b"\r\n")[:-1]:
         name, _, value = field.partition(b":")

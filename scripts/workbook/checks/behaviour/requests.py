@@ -98,7 +98,7 @@ def methods() -> Iterator[Case]:
 
 
 def nearly_known() -> Iterator[bytes]:
-    """Every method that is known with one byte changed, missing or added."""
+    """Yields every known method with one byte changed, missing or added."""
     for known in (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
         for at in range(len(known)):
             yield known[:at] + b"X" + known[at + 1:]
@@ -108,7 +108,7 @@ def nearly_known() -> Iterator[bytes]:
 
 
 def refused_heads() -> Iterator[Case]:
-    """An answer to HEAD has no body, whatever it says."""
+    """An answer to HEAD has no body, whatever its fields announce."""
     for what, fields, status in [
         ("bad-field", b"X : y\r\n", "400 Bad Request"),
         ("second-host", HOST, "400 Bad Request"),
@@ -125,7 +125,7 @@ def refused_heads() -> Iterator[Case]:
 
 
 def accepted_fields() -> Iterator[Case]:
-    """Fields that look odd and are right."""
+    """Fields that look odd but are valid."""
     for what, fields in [
         ("names-in-upper-case", b"CONTENT-LENGTH: 5\r\n"),
         ("names-in-mixed-case", b"cOnTeNt-lEnGtH: 5\r\n"),

@@ -1,5 +1,5 @@
-"""--root itself: what cannot be one, what is served where it has no index, the date, and what
-happens when there is nothing left to open a file with.
+"""--root itself: what is not accepted as one, what is served if it has no index, the date, and what
+happens when there is no descriptor left to open a file with.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NO_CLIENTS = 65_534
 SMALL = b"small\n"
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
 UNAVAILABLE = b"HTTP/1.1 503 "
-FROZEN_S = 3.2  # a clock that is looked at once a second is another then
+FROZEN_S = 3.2  # by then a clock that is updated once a second has changed
 
 
 def make(root: Path) -> None:
@@ -51,7 +51,7 @@ def make(root: Path) -> None:
 
 
 def make_all(root: Path) -> None:
-    """The folder of all the cases; it makes one of its own."""
+    """Create the folder of all the cases; this module's cases get one of their own in it."""
     site.make(root)
 
 
@@ -107,7 +107,7 @@ def refused(server: Server, what: str) -> None:
 
 
 def without_rights(server: Server) -> tuple[str, ...]:
-    """Who may do all is made somebody who may not."""
+    """Returns a command that drops the rights of a privileged user."""
     if os.geteuid() != 0:
         return ()
     if not shutil.which("setpriv"):
@@ -169,7 +169,7 @@ def out_of_descriptors(server: Server) -> None:
 
 @contextmanager
 def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Server]:
-    """Another of the same, all of whose calls of openat2 fail so."""
+    """Start another such server, all of whose openat2 calls fail with `error`."""
     if lacking := needs.lacking("strace"):
         raise Unable(lacking)
     wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2",
@@ -196,7 +196,7 @@ def forbidden(server: Server) -> None:
 
 
 def must_print(server: Server, status: bytes) -> None:
-    """Asked for a file that it cannot open."""
+    """The server must answer a request for a file that it can't open with `status`."""
     received = ask(server, get(b"/small.bin"))
     if received == SMALL_ANSWER:
         raise Unable("this server does not open files by openat2")

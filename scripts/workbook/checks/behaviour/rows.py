@@ -1,4 +1,4 @@
-"""What the rows of the table are made of: the requests, the answers, and what a row says."""
+"""The building blocks of the table's rows: requests, answers, and the row itself."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ HTML = "text/html; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
 BYTES = "application/octet-stream"
 
-CLOSES = "Connection: close\r\n"  # what an answer says, or
+CLOSES = "Connection: close\r\n"  # an answer's Connection field; the alternatives follow
 STAYS = ""
 STAYS_IN_1_0 = "Connection: keep-alive\r\n"
 
 HOST = b"Host: localhost\r\n"
 USUAL = HOST + b"Connection: close\r\n"
-CHUNKS_LEVEL = 12  # from which on a body may come in chunks
+CHUNKS_LEVEL = 12  # the first level at which a body may come in chunks
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
-LONG = Pause(0.3)  # longer than a server should wait before it looks whether it is to stop
-MUCH_LONGER = Pause(2.0)  # and than a server that sends byte by byte needs to fill its socket
-LONGER = Pause(0.7)  # and than it waits twice: the first time it may have sent a part
+LONG = Pause(0.3)  # longer than a server should wait before it checks whether it has to stop
+MUCH_LONGER = Pause(2.0)  # longer than a server that sends byte by byte needs to fill its socket
+LONGER = Pause(0.7)  # longer than it waits twice: the first time it may have sent a part
 
 
 def answer(status: str, content_type: str, body: bytes, send_body: bool = True,
            connection: str = CLOSES) -> bytes:
-    """A whole answer, byte by byte as it must stand on the wire."""
+    """A complete answer, byte by byte as it must appear on the wire."""
     head = (f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n{connection}\r\n")
     return head.encode() + (body if send_body else b"")
@@ -69,39 +69,42 @@ FIELDS_TOO_LARGE = refusal("431 Request Header Fields Too Large")
 NOT_IMPLEMENTED = refusal("501 Not Implemented")
 VERSION = refusal("505 HTTP Version Not Supported")
 NO_SLOT = (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
-           b"Connection: close\r\n\r\n")  # ready made, from chapter 13 on
+           b"Connection: close\r\n\r\n")  # built once, from chapter 13 on
 
 
 class Unmet(Exception):
-    """What came, or was seen, instead of what was expected."""
+    """Raised with what was received or observed instead of what was expected."""
 
 
 class Wrong(Unmet):
-    """The same, where no busy machine can be the reason: it is not asked for again."""
+    """An Unmet that a busy machine can't explain, so the case is not retried."""
 
 
 class Unable(Exception):
-    """What this machine lacks for a case."""
+    """Raised with what this machine lacks for a case."""
 
 
 @dataclass(frozen=True)
 class Alone:
-    """What is done with a server that serves nothing else, in words and by a function that
-    raises Unmet, or Unable."""
+    """What is done with a server that serves only this case, in words and as a function that raises
+    Unmet or Unable.
+    """
 
     done: str
     expected: str
     perform: Callable[[Server], None]
-    few_descriptors: int = 0  # that the server may have; 0: as usual
-    arguments: tuple[str, ...] = ()  # that it has besides
-    environment: Mapping[str, str] = field(default_factory=dict)  # the same
-    site: Callable[[Path], None] | None = None  # makes the folder that it serves with --root
+    few_descriptors: int = 0  # limit on the server's descriptors; 0: the usual limit
+    arguments: tuple[str, ...] = ()  # additional arguments of the server
+    # additional environment variables of the server
+    environment: Mapping[str, str] = field(default_factory=dict)
+    # creates the folder that the server serves with --root
+    site: Callable[[Path], None] | None = None
 
 
 @dataclass(frozen=True)
 class Talk:
-    """Requests of which one depends on an answer to another, with a server that others ask too: in
-    words, and by a function of its address that raises Unmet.
+    """Requests of which one depends on the answer to another, sent to a shared server: in words,
+    and as a function of its address that raises Unmet.
     """
 
     done: str
@@ -111,9 +114,9 @@ class Talk:
 
 @dataclass(frozen=True)
 class Case:
-    """One row. `expect` lists every answer that is right: almost always one.
+    """One row. `expect` lists every answer that is right, almost always one.
 
-    A module of cases leaves `check` empty and names the row alone: see `belonging`.
+    A module of cases leaves `check` empty and sets only the name of the row: see `belonging`.
     """
 
     name: str
@@ -123,15 +126,16 @@ class Case:
     check: str = ""
     level: int = 1
     until: int | None = None
-    neighbours: tuple[tuple[Step, ...], ...] = ()  # connected before, open until the case ends
-    copies: int = 1  # as many clients do this at once
-    enough: int = 1  # of them must be answered in time
-    workers: int = 0  # threads of the server that must all have served some of them
+    # clients connected before this one, until the case ends
+    neighbours: tuple[tuple[Step, ...], ...] = ()
+    copies: int = 1  # number of clients that do this at once
+    enough: int = 1  # number of them that must be answered in time
+    workers: int = 0  # number of the server's threads that must each have served some of them
     narrow: bool = False  # see Client
-    rooted: bool = False  # asked of a server that serves the folder of site.py
+    rooted: bool = False  # run against a server that serves the folder of site.py
     timeout_s: float = 15.0
     alone: Alone | None = None  # instead of steps and answers
-    talk: Talk | None = None  # the same
+    talk: Talk | None = None  # additional environment variables of the server
 
     def holds_at(self, level: int) -> bool:
         return self.level <= level and (self.until is None or level <= self.until)
@@ -151,7 +155,7 @@ def post(body: bytes, target: bytes = b"/echo", fields: bytes = USUAL,
 
 @cache
 def noise(size: int) -> bytes:
-    """The same random bytes every time, with what may confuse a parser among them."""
+    """The same random bytes every time, including some that may confuse a parser."""
     body = bytearray(random.Random(size).randbytes(size))
     trap = b"\r\n\r\n\0GET / HTTP/1.1\r\n\r\n"
     if size > 2 * len(trap):
@@ -164,7 +168,7 @@ def echoed(body: bytes, connection: str = CLOSES) -> bytes:
 
 
 def chunks(body: bytes, size: int = 0, ended: bool = True) -> bytes:
-    """A body in chunks of a size, by default in one. One that has not ended lacks the last."""
+    """A body in chunks of `size`, by default in one. If not `ended`, the last chunk is missing."""
     size = size or max(1, len(body))
     parts = [body[i:i + size] for i in range(0, len(body), size)]
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + (
@@ -172,7 +176,7 @@ def chunks(body: bytes, size: int = 0, ended: bool = True) -> bytes:
 
 
 def echoed_in_chunks(body: bytes, connection: str = CLOSES, ended: bool = True) -> bytes:
-    """As heads.plain tells it: how the chunks are cut is nobody's business."""
+    """The answer in the form of heads.plain, which ignores how the chunks are divided."""
     head = (f"HTTP/1.1 200 OK\r\nContent-Type: {BYTES}\r\n{connection}"
             "Transfer-Encoding: chunked\r\n\r\n")
     return head.encode() + chunks(body, ended=ended)
@@ -188,8 +192,10 @@ def bytewise(data: bytes, pause: Step = Pause(0.0002)) -> tuple[Step, ...]:
 
 def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ...],
         reference: str, **remainder: object) -> Case:
-    """A case of its module's check. `sent` is one piece, or the steps to take. One that has to say
-    its length must do so no longer where chunks are read.
+    """A case of its module's check. `sent` is one piece, or the steps to take.
+
+    If it depends on a missing length being refused, it holds only until the level at which chunks
+    are read.
     """
     steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
     answers = expect if isinstance(expect, tuple) else (expect,)
@@ -199,7 +205,9 @@ def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ..
 
 
 def belonging(check: str, level: int, cases: Iterable[Case]) -> Iterator[Case]:
-    """The cases as rows of the check: named `group/what`, and from its level on at the least."""
+    """Yields the cases as rows of the check: named `group/what`, and holding from `level` on at the
+    earliest.
+    """
     group = check.removeprefix("behaviour.")
     for case in cases:
         yield replace(case, name=f"{group}/{case.name}", check=check,

@@ -1,5 +1,7 @@
-"""The folder that a server serves with --root while its cases are asked: made anew each time, and
-left as it is. Beside it lies what must never be served.
+"""The folder that a server serves with --root while its cases run.
+
+It's created anew each time and not modified. The folder around it contains what must never be
+served.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ MODIFIED_S = 784_111_777  # Sun, 06 Nov 1994 08:49:37 GMT, of dated.txt and date
 MODIFIED_NS = MODIFIED_S * 10**9 + 123_456_789
 SECRET = b"nobody may have this\n"
 
-TYPES = {  # by extension; the charset of what is text is ours to say (RFC 9110 §8.3.2)
+TYPES = {  # by extension; we choose the charset of text (RFC 9110 §8.3.2)
     "html": HTML,
     "htm": HTML,
     "css": "text/css; charset=utf-8",
@@ -40,7 +42,7 @@ TYPES = {  # by extension; the charset of what is text is ours to say (RFC 9110 
 
 SIZES = (0, 1, 2, 1500, 4095, 4096, 16_384, 65_536, 131_072, MIB - 1, MIB, MIB + 1, LARGE)
 
-ODD_NAMES: dict[str, bytes] = {  # as they are asked for: as they are called
+ODD_NAMES: dict[str, bytes] = {  # from the name in the request to the name of the file
     "sp%20ace.txt": b"sp ace.txt",
     "per%25cent.txt": b"per%cent.txt",
     "%2561.txt": b"%61.txt",
@@ -57,11 +59,11 @@ ODD_NAMES: dict[str, bytes] = {  # as they are asked for: as they are called
     "two.dots.css.txt": b"two.dots.css.txt",
     "%E6%97%A5%E6%9C%AC.txt": "日本.txt".encode(),
 }
-NO_UTF_8 = "no-%FF%FE-utf8.txt", b"no-\xff\xfe-utf8.txt"  # what macOS does not have in its names
+NO_UTF_8 = "no-%FF%FE-utf8.txt", b"no-\xff\xfe-utf8.txt"  # a name that macOS doesn't allow
 
 
 FORMS = {"gzip": ".gz", "br": ".br", "zstd": ".zst"}
-FORMED = {  # what there are coded forms of: in which codings
+FORMED = {  # the files that have encoded forms, and their encodings
     "all.html": ("br", "zstd", "gzip"),
     "gzip.css": ("gzip",),
     "br.js": ("br",),
@@ -71,12 +73,12 @@ FORMED = {  # what there are coded forms of: in which codings
 
 
 def form_of(name: str, coding: str) -> bytes:
-    """The bytes of a coded form. To a server they are bytes as any others."""
+    """The bytes of a file's encoded form; the server doesn't interpret them."""
     return f"{name} in {coding}: ".encode() + noise(100 + len(coding))
 
 
 def text_of(name: bytes) -> bytes:
-    """What is in a file of that name."""
+    """The content of the file with that name."""
     return b"this is " + name + b"\n"
 
 
@@ -85,7 +87,7 @@ def sized(size: int) -> str:
 
 
 def make(folder: Path) -> Path:
-    """The folder, within this one."""
+    """Create the folder in `folder` and return it."""
     root = folder / "site"
     root.mkdir()
     (folder / "secret.txt").write_bytes(SECRET)
@@ -113,13 +115,14 @@ def _make_files(root: Path) -> None:
         (root / name).write_bytes(text_of(name.encode()))
         for coding in codings:
             (root / (name + FORMS[coding])).write_bytes(form_of(name, coding))
-        for form in ("", *(FORMS[coding] for coding in codings)):  # gzip -k and its like keep it
+        # gzip -k and similar tools preserve the time
+        for form in ("", *(FORMS[coding] for coding in codings)):
             os.utime(root / (name + form), ns=(MODIFIED_NS, MODIFIED_NS))
     for name in ("dated.txt", "dated.bin"):
         (root / name).write_bytes(text_of(name.encode()))
         os.utime(root / name, ns=(MODIFIED_NS, MODIFIED_NS))
     for odd in (*ODD_NAMES.values(), NO_UTF_8[1]):
-        with suppress(OSError):  # the last one on macOS
+        with suppress(OSError):  # macOS doesn't allow the last one
             Path(os.fsdecode(bytes(root) + b"/" + odd)).write_bytes(text_of(odd))
 
 
@@ -149,10 +152,13 @@ def _make_links(root: Path, folder: Path) -> None:
 
 
 def _make_what_is_no_file(root: Path) -> None:
-    """Where nobody may make one there is nothing, which is not served either."""
+    """Create things that are not files; any that can't be created here are left out, so they aren't
+    served either.
+    """
     os.mkfifo(root / "fifo")
     os.mkfifo(root / "fifo.txt")
     with suppress(OSError), socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(root / "socket"))
     with suppress(OSError):
-        os.mknod(root / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # as /dev/zero
+        # the numbers of /dev/zero
+        os.mknod(root / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))

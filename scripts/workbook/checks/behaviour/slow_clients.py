@@ -1,4 +1,4 @@
-"""Whoever is slow is served to the end, and holds up nobody."""
+"""A slow client is served to the end, and doesn't hold up the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What two servers in a row could read in two ways: refused, and nothing after it served."""
+"""Requests that two servers in a row could interpret differently: refused, with nothing after them
+served.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def smuggled(fields: bytes, body: bytes = b"0\r\n\r\n") -> bytes:
 
 
 def lengths() -> Iterator[Case]:
-    """Content-Length is one row of digits, once."""
+    """Content-Length is a single sequence of digits, and occurs once."""
     for what, value in [
         ("empty", b""),
         ("of-spaces", b"  "),
@@ -93,7 +95,7 @@ def lengths() -> Iterator[Case]:
 
 
 def encodings() -> Iterator[Case]:
-    """Transfer-Encoding: we read no coding, so every request that has one is refused."""
+    """Transfer-Encoding: we decode no coding, so every request that has one is refused."""
     te = b"Transfer-Encoding: "
     for what, fields, expect in [
         ("te-chunked", te + b"chunked", LENGTH_REQUIRED),

@@ -22,7 +22,7 @@ from workbook.servers.process import Server, running
 FEW_THREADS, MORE_THREADS = 2, 5
 TWICE, LOOK_S = 2, 0.2
 TOO_MANY_THREADS = 64
-CAPACITY_KB = 64 * 1024  # for the stacks of some of them: 8 MiB each
+CAPACITY_KB = 64 * 1024  # enough for the stacks of only some of them, at 8 MiB each
 
 
 def cases() -> Iterator[Case]:
@@ -96,7 +96,8 @@ def immediately_repeated(server: Server) -> None:
 
 
 def threads_by_default(server: Server) -> None:
-    """There are those that the machine has, and those of them that the process may use."""
+    """By default there are as many threads as the machine has processors that the process may use.
+    """
     deadline = time.monotonic() + TIMEOUT_S
     right = {os.cpu_count() or 1, available_cpus()}
     if 1 in right:
@@ -110,7 +111,9 @@ def threads_by_default(server: Server) -> None:
 
 
 def threads_as_asked(server: Server) -> None:
-    """Some may begin after it says that it is ready: what is right has to come, and to stay."""
+    """The number of threads must become the requested one and stay so; some may start after the
+    server reports that it is ready.
+    """
     deadline = time.monotonic() + TIMEOUT_S
     with repeated(server, "--threads", str(FEW_THREADS)) as few, \
             repeated(server, "--threads", str(MORE_THREADS)) as more:
@@ -136,13 +139,13 @@ def out_of_threads(server: Server) -> None:
 
 def repeated(server: Server, *arguments: str, wrapper: Sequence[str] = (),
           ) -> AbstractContextManager[Server]:
-    """Another of the same; of an option that is given twice the last one counts."""
+    """Start another such server; if an option is given twice, the last one counts."""
     return running(Path(server.command[0]), *server.command[1:], *arguments, wrapper=wrapper)
 
 
 def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (),
                     ) -> tuple[int | None, str, str]:
-    """The exit code, None if it runs and runs; and what it said."""
+    """Returns the exit code, None if it keeps running, and its output."""
     process = children.start([*wrapper, *server.command, *arguments], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
     try:

@@ -1,4 +1,4 @@
-"""A server that is told to stop lets its clients finish, and then ends."""
+"""A server that is asked to stop lets its clients finish, and then ends."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Pause
 from workbook.servers.process import Server
 
-CUT = 20  # where a request is cut in two
-IDLE = 40  # so many that every worker has some of them
+CUT = 20  # the position at which a request is split
+IDLE = 40  # enough that every worker has some of them
 READERS = 12
-REMAINDER = Pause(0.5)  # of a reader: less than the time that it has
+REMAINDER = Pause(0.5)  # of a client that reads: shorter than the time that it is given
 
 
 def cases() -> Iterator[Case]:
@@ -29,7 +29,7 @@ def cases() -> Iterator[Case]:
                 "no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
                 in_the_first_head)
-    longer = Limits(stop=4).option()  # for many on a busy machine
+    longer = Limits(stop=4).option()  # for many clients on a busy machine
     for what, readers, level, arguments in [
         ("a-reader-that-rests", 1, 1, ()),
         (f"{READERS}-readers-that-rest", READERS, 5, longer),

@@ -1,5 +1,5 @@
-"""Bodies pass through: an answer may begin before its request has ended, nobody holds a body, and
-what nobody wants is skipped or refused.
+"""Bodies are streamed: an answer may begin before its request has ended, no body is held, and an
+unwanted body is skipped or refused.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ from workbook.servers.client import (
 from workbook.servers.process import Server
 
 NOWHERE = b"/nowhere"
-SKIPPED = 256 * 1024  # of a body that nobody wants, for the sake of the connection
+SKIPPED = 256 * 1024  # of an unwanted body are read to keep the connection
 UPLOADS = 100
-BEGUN = 300_000  # bytes that each of them sends first
+BEGUN = 300_000  # bytes that each client sends first
 FINISHED = 4
-FLAT = 4 * MIB  # by which all of them together may make the server grow
+FLAT = 4 * MIB  # the growth of the server that all of them together may cause
 GREEDY = 8
-ENOUGH = 384 * 1024  # bytes: for buffers in both directions
+ENOUGH = 384 * 1024  # bytes, for buffers in both directions
 QUIET_S = 0.2
 OTHERS = 24
 
@@ -95,7 +95,9 @@ def cases() -> Iterator[Case]:
 
 
 def before_the_end() -> Iterator[Case]:
-    """Who waits for an answer's first bytes before he sends his last must not wait for ever."""
+    """A client that waits for the answer's first bytes before it sends its last must not wait for
+    ever.
+    """
     reference = "RFC 9112 §6, RFC 9110 §9.3.3"
     body = noise(30)
     begun = echoed(body)[:-20]
@@ -123,7 +125,7 @@ def before_the_end() -> Iterator[Case]:
 
 
 def unwanted() -> Iterator[Case]:
-    """Bodies of requests that are answered without them."""
+    """Bodies of requests that are answered without reading them."""
     reference = "RFC 9112 §9.3, §9.6"
     lost = not_found()
     small, much = noise(5000), noise(SKIPPED)
@@ -168,7 +170,7 @@ def unwanted() -> Iterator[Case]:
 
 
 def in_a_row() -> Iterator[Case]:
-    """Each answer is framed as it must be, or the next one is read wrongly."""
+    """Each answer must be framed correctly, or the next one is misread."""
     reference = "RFC 9112 §9.3.2"
     body = noise(20_000)
 
@@ -183,8 +185,9 @@ def in_a_row() -> Iterator[Case]:
     ]:
         sent, expect = chain(*exchanges, LAST)
         yield row(what, sent, expect, reference)
-    # All come in one segment of loopback. The last piece makes the answers more than is held unsent,
-    # so its end has to wait for them, with nothing left to receive; and not for a deadline.
+    # All pieces arrive in one segment of loopback. With the last one the answers exceed what is
+    # held unsent, so its end has to wait for them with nothing left to receive, but not for a
+    # deadline.
     filling = noise(16_300)
     sent, expect = chain(*[GET] * 190, (post(filling), echoed(filling)))
     yield row("ends-behind-what-may-wait", sent, expect, reference, timeout_s=TIMEOUT_S)
@@ -197,7 +200,7 @@ def in_a_row() -> Iterator[Case]:
 
 
 def slowly() -> Iterator[Case]:
-    """What is received waits for what is sent: nothing is lost, and nothing is held."""
+    """Receiving waits for sending: nothing is lost, and nothing is held."""
     large = noise(4 * MIB)
     whole, expect = chain((chunked.post(chunks(large, 100_000), b"/echo", HOST),
                            echoed_in_chunks(large, STAYS)), GET, LAST)
@@ -214,7 +217,7 @@ def slowly() -> Iterator[Case]:
 
 
 def anothers_bytes(address: tuple[str, int]) -> None:
-    """So many others that each worker has some of them."""
+    """Enough other clients that each worker has some of them."""
     body, theirs = noise(MIB), b"\xff" * 100_000
     sent = post(body)
     with Client(address, monotonic() + TIMEOUT_S, narrow=True) as client:

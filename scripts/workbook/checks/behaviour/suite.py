@@ -1,4 +1,4 @@
-"""Runs the table against servers and says in words what went wrong."""
+"""Runs the table against servers and describes in words what went wrong."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from workbook.servers import heads
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
-BLAMED = "behaviour.connections"  # for an end that is not well
-SERVERS = 4  # share the cases: nearly all of a case is waiting
-ALONE = 16  # cases at a time that have one of their own: all clients are threads of ours
+BLAMED = "behaviour.connections"  # gets the blame for a bad end
+SERVERS = 4  # that share the cases: most of a case's time is waiting
+ALONE = 16  # cases with a server of their own at a time; all clients are threads of ours
 
-NEIGHBOUR_S = 0.01  # for each more time, of all together
+NEIGHBOUR_S = 0.01  # additional time for each of them
 MAX_HANGS = 8
-END_S = 5.0  # for a process that has begun to end, on a busy machine
+END_S = 5.0  # for a process that is ending, on a busy machine
 MAX_DEATHS = 3
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
-DATED_LEVEL = 9  # from which on answers are as heads.plain tells them
-CACHE_LEVEL = 11  # from which on files are kept
+DATED_LEVEL = 9  # the first level whose answers have the form that heads.plain expects
+CACHE_LEVEL = 11  # the first level that caches files
 BAD_END = "it did not end well after SIGTERM"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that did not hold. `problem` is one sentence, `received` what came instead."""
+    """A case that did not hold. `problem` is one sentence; `received` is what came instead."""
 
     case: Case
     problem: str
@@ -52,15 +52,15 @@ class Failure:
 
 @dataclass
 class Group:
-    """How the cases of one check went."""
+    """The results of the cases of one check."""
 
     check: str
     cases: int
     passed: int = 0
     failures: list[Failure] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)  # what this machine lacks, by case
-    stopped: str = ""  # why the rest was not run, or what was wrong at the end
-    unasked: str = ""  # why the rest was not run, where others are to blame
+    stopped: str = ""  # why the remaining cases were not run, or what was wrong at the end
+    unasked: str = ""  # why the remaining cases were not run, if another group caused it
 
     @property
     def ok(self) -> bool:
@@ -86,8 +86,10 @@ class Result:
 
 
 def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case]:
-    """Those that hold at a level; UserError if the pattern names none of them. A pattern without a
-    slash is one for names within their group; one without @ is not for what is asked elsewhere.
+    """Returns the cases that hold at a level; raises UserError if the pattern matches none of them.
+
+    A pattern without a slash matches names within their group; one without @ doesn't match cases
+    that are run elsewhere.
     """
     whole = pattern if "/" in pattern else f"*/{pattern}"
     holding = [case for case in cases if case.holds_at(level)]
@@ -105,8 +107,9 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
 
 
 def run(binary: Path, cases: Sequence[Case], level: int, arguments: Sequence[str] = ()) -> Result:
-    """How all the groups went, of a server with these arguments besides. Never raises for the
-    server's faults.
+    """Returns the results of all groups for a server with these additional arguments.
+
+    Never raises because of the server's faults.
     """
     started = time.monotonic()
     with network.own():
@@ -116,8 +119,10 @@ def run(binary: Path, cases: Sequence[Case], level: int, arguments: Sequence[str
 
 
 def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
-    """The first case that does not hold, or the check that tells of a bad end; empty if all do.
-    Nothing more is asked then.
+    """Returns the first case that does not hold, or the check that reports a bad end; empty if all
+    hold.
+
+    It stops at the first failure.
     """
     with network.own():
         for group in list(as_known(binary, cases, level, patient=False)):
@@ -129,9 +134,11 @@ def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
 def as_known(binary: Path, cases: Sequence[Case], level: int,
              on_case: Callable[[Case], None] = lambda case: None,
              patient: bool = True, arguments: Sequence[str] = ()) -> Iterator[Group]:
-    """Each group, in their order, as soon as it is known how it went. A few servers share the
-    cases; afterwards those that have a server of their own are run, some at a time. Who is
-    not patient asks no more after the first that does not hold. All servers have the arguments.
+    """Yields each group, in order, as soon as its result is known.
+
+    A few servers share the cases. Afterwards the cases with a server of their own run, some at a
+    time. If not patient, it stops after the first case that does not hold. All servers have the
+    arguments.
     """
     raise_descriptor_limit()
     command = (binary, *(("--threads", "4") if level >= 4 else ()), *arguments)
@@ -151,13 +158,14 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
                 each.add_done_callback(work.look)
             for check in work.groups:
                 yield work.known(check, ended)
-        except KeyboardInterrupt:  # the pools would wait for what they do
+        except KeyboardInterrupt:  # the pools would wait for their running tasks
             children.stop()
             raise
 
 
 class _Work:
-    """What is still to be run, and how the rest went: shared by threads that have a server each."""
+    """The cases still to run, and the results so far: shared by threads that have one server each.
+    """
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
                  level: int, patient: bool) -> None:
@@ -177,7 +185,7 @@ class _Work:
         self._changed = threading.Condition()
 
     def next(self, waiting: deque[Case]) -> Case | None:
-        """Another of these cases for who can have it, None if there are no more."""
+        """Returns the next case that this thread can take, None if there are no more."""
         with self._changed:
             while waiting:
                 case = waiting.popleft()
@@ -191,7 +199,7 @@ class _Work:
         return not group.stopped and not group.unasked
 
     def lacks(self, case: Case, what: str) -> None:
-        """It cannot be asked on this machine."""
+        """Record that the case can't be run on this machine."""
         with self._changed:
             self.groups[case.check].skipped[case.name] = what
             self._on_case(case)
@@ -225,7 +233,7 @@ class _Work:
             group.stopped = group.stopped or problem
 
     def stop(self, problem: str) -> None:
-        """Nothing more can be asked. The first group that is left tells why."""
+        """Record that nothing more can be run; the first remaining group reports why."""
         with self._changed:
             left = [group for check, group in self.groups.items() if self._open[check]]
             if left and not any(group.failed for group in self.groups.values()):
@@ -233,7 +241,9 @@ class _Work:
             self._leave(problem.splitlines()[0])
 
     def known(self, check: str, ended: Future[Any]) -> Group:
-        """The group, once that is so: what ends badly is told of one that waits for the end."""
+        """Returns the group once its result is known; a bad end is reported in one that waits for
+        the end.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._broken or not self._open[check] and (
                 check != self._blamed or ended.done()))
@@ -243,7 +253,7 @@ class _Work:
         return self.groups[check]
 
     def look(self, done: Future[Any]) -> None:
-        """Somebody has done his part; who waits has to know if he failed."""
+        """One thread has finished; the waiting thread has to learn if it failed."""
         with self._changed:
             self._broken = self._broken or done.exception()
             self._changed.notify_all()
@@ -259,7 +269,7 @@ class _Work:
 
 
 def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
-    """One server after the other, as long as they die and there are cases left."""
+    """Run one server after another, as long as they die and there are cases left."""
     case = work.next(waiting)
     while case:
         try:
@@ -276,7 +286,7 @@ def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
 
 def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
                        case: Case | None) -> Case | None:
-    """Returns the case to go on with when it has died, None if there are no more."""
+    """Returns the case to continue with when the server has died; None if there are no more."""
     before: Case | None = None
     while case:
         waited = _waits(server.pid) if case.workers else {}
@@ -295,8 +305,9 @@ def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
 
 
 def _died(server: Server, failure: Failure) -> bool:
-    """A process ends a moment after its sockets do. If that is too late to be seen here, the next
-    case is refused.
+    """Returns whether the server has died. A process ends a moment after its sockets close.
+
+    If that is too late to be noticed here, the next case is refused.
     """
     if server.is_ending():
         return server.ends(END_S)
@@ -310,7 +321,8 @@ def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future
     if not work.wanted(case):
         return work.skipped(case)
     try:
-        # A folder of its own may change: who looks once a second looks every time, unless told.
+        # A case's own folder may change. A server that looks once a second would miss that, unless
+        # its cache is off.
         keeps_none = ("--cache", "0") if work.level >= CACHE_LEVEL and case.alone.site else ()
         work.judged(case, _alone((*command, *keeps_none), case))
     except Unable as lack:
@@ -318,8 +330,8 @@ def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future
 
 
 def _alone(command: Sequence[Any], case: Case) -> Failure | None:
-    """One case with a server of its own. What was expected may have come too late on a busy
-    machine: it is asked for once more.
+    """Run one case with a server of its own; it is retried once if the expected result came too
+    late, because the machine may be busy.
     """
     for _ in range(2):
         try:
@@ -336,7 +348,7 @@ def _alone(command: Sequence[Any], case: Case) -> Failure | None:
 
 
 def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, Ended]:
-    """What was not as it should be, if anything, and how the server ended."""
+    """Returns what was not as expected, if anything, and how the server ended."""
     assert case.alone
     few = case.alone.few_descriptors
     wrapper = ("sh", "-c", f'ulimit -n {few} && exec "$@"', "sh") if few else ()
@@ -353,7 +365,7 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
 
 
 def _made(make: Callable[[Path], None], folder: Path) -> Path:
-    """A folder of its own within, so that there is something outside."""
+    """Create the served folder inside `folder`, so that there is something outside it."""
     root = folder / "site"
     root.mkdir()
     make(root)
@@ -369,7 +381,7 @@ def _talk(case: Case, talk: Talk, address: tuple[str, int]) -> Failure | None:
 
 
 def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | None:
-    """One case against a running server; None if it holds."""
+    """Run one case against a running server; returns None if it holds."""
     if case.talk:
         return _talk(case, case.talk, address)
     with ExitStack() as stack:
@@ -385,7 +397,7 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
     problem = _problem(case, wrong[0])
     whole = wrong[0].end == "closed" and wrong[0].data
     if whole and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
-        problem = lack.problem  # what makes it differ, if it says more than where
+        problem = lack.problem  # what makes it differ, if that says more than the position
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
                    f"at least {case.enough} must be; the first other: {problem}")
@@ -393,18 +405,19 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
 
 
 def _waits(pid: int) -> dict[str, int]:
-    """How often each thread of a process has waited for something; nothing without a /proc."""
+    """Returns how often each thread of a process has waited; empty without a /proc."""
     waits = {}
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        with suppress(OSError):  # one that ended while we looked
+        with suppress(OSError):  # a process that ended meanwhile
             found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)
             waits[status.parent.name] = int(found[1]) if found else 0
     return waits
 
 
 def _judge_workers(case: Case, before: dict[str, int], after: dict[str, int]) -> Failure | None:
-    """Whoever serves a client waits for each of its requests; a thread that only looks whether it
-    is to stop does so a few times a second.
+    """A thread that serves a client waits for each of its requests.
+
+    A thread that only checks whether it should stop waits a few times a second.
     """
     if not after:
         return None
@@ -428,7 +441,7 @@ def _is_right(case: Case, received: Received) -> bool:
 
 
 def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
-    """Whether every answer carries what all carry at this level."""
+    """Judges whether every answer has the fields that all answers have at this level."""
     now = time.time()
     for received in answers:
         if problem := heads.lacking(received.raw, now - received.seconds, now):
@@ -455,12 +468,12 @@ def _problem(case: Case, received: Received) -> str:
 
 
 def is_reported(received: Received) -> bool:
-    """Whether something was taken away before it was compared."""
+    """Returns whether something was removed before the comparison."""
     return received.raw not in (b"", received.data)
 
 
 def nearest(case: Case, data: bytes) -> bytes:
-    """Of the right answers the one that this is most like."""
+    """Returns the right answer that is most similar to `data`."""
     return max(case.expect, key=lambda expected: first_difference(expected, data))
 
 
@@ -472,7 +485,7 @@ def first_difference(one: bytes, other: bytes) -> int:
 
 
 def _end_problem(ended: Ended, what: str) -> str:
-    """What is wrong with an end that was a hang, or came with a leak or a complaint."""
+    """Returns what is wrong with an end that was a hang, a leak or an error report."""
     if ended.killed:
         return "it did not end within 5 s of SIGTERM"
     well = ended.exit_code == 0 and "runtime error:" not in ended.stderr
@@ -480,7 +493,7 @@ def _end_problem(ended: Ended, what: str) -> str:
 
 
 def _last_words(ended: Ended, what: str) -> str:
-    """How a process ended, with the part of its stderr that tells why."""
+    """Describes how a process ended, with the part of its stderr that explains why."""
     lines = ended.stderr.strip().splitlines()
     alarms = [i for i, line in enumerate(lines) if any(alarm in line for alarm in ALARMS)]
     shown = lines[alarms[0]:alarms[0] + 12] if alarms else lines[-8:]

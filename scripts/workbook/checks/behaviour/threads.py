@@ -1,8 +1,8 @@
 """With four threads, those that wait for a slow client must not hold up the others, and none may
 touch what another is using.
 
-The kernel deals new connections out to the listeners by a hash of their addresses, so a few
-of many always land behind the slow client; most must not.
+The kernel distributes new connections over the listeners by a hash of their addresses, so a few of
+many always queue after the slow client; most must not.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def different_bodies(server: Server) -> None:
 
 @contextmanager
 def asleep(server: Server) -> Iterator[None]:
-    """All that comes meanwhile is found at once, so that every thread has something to do."""
+    """Suspend the server: it then finds everything that arrived at once, so that every thread has
+    work.
+    """
     process = psutil.Process(server.pid)
     process.suspend()
     yield

@@ -1,6 +1,6 @@
-"""TLS on the one port: what is agreed on and what is refused, who is met under which name, sessions
-that are resumed, and what cannot be started with. That all else holds over TLS as without is asked by
-over_tls.
+"""TLS on the one port: what is negotiated and what is refused, which certificate is presented for
+which name, resumed sessions, and what a server can't be started with. over_tls checks that
+everything else works over TLS as it does without.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from workbook.servers.tls import Hello
 
 SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 CIPHERS = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
-CBC = "ECDHE-ECDSA-AES128-SHA256"  # RFC 9325 §4.2.1: no longer
+CBC = "ECDHE-ECDSA-AES128-SHA256"  # RFC 9325 §4.2.1: no longer recommended
 PROTOCOL_VERSION = b"\2\x46"  # RFC 8446 §6.2: fatal, 70
 LIFETIME_S = 2
-RESUMED = 8  # connections that bring the same ticket
+RESUMED = 8  # connections that present the same ticket
 
 
 def cases() -> Iterator[Case]:
@@ -238,7 +238,7 @@ def alpn(server: Server, offered: list[str], agreed_on: str | None) -> None:
 
 
 def alpn_mismatch(server: Server) -> None:
-    """Not every Python knows its name."""
+    """Not every Python knows the name of this alert."""
     with secured(server) as other:
         for name in VERSIONS:
             with a_client(other, of(name, alpn=["h2"])) as client:
@@ -271,7 +271,7 @@ def resumes(server: Server, name: str) -> None:
 
 
 def ticket(server: Server, name: str) -> bytes:
-    """The name of the key of one (RFC 5077 §4), from openssl-s_client's dump."""
+    """Returns the name of a ticket's key (RFC 5077 §4), from the dump of openssl-s_client."""
     output = s_client(server, f"-tls{name.replace('.', '_')}", "-ign_eof")
     lines = output.partition("TLS session ticket:\n")[2].splitlines()
     if not lines:
@@ -280,7 +280,7 @@ def ticket(server: Server, name: str) -> bytes:
 
 
 def key_of_tickets(server: Server, name: str) -> None:
-    for lifetime_s in (1, 5, 20):  # longer where two visits take longer than that
+    for lifetime_s in (1, 5, 20):  # longer if two connections take longer than that
         began = time.monotonic()
         with secured(server, "--ticket-lifetime", str(lifetime_s)) as other:
             one, same = ticket(other, name), ticket(other, name)
@@ -296,7 +296,9 @@ def key_of_tickets(server: Server, name: str) -> None:
 
 
 def old_ticket(server: Server, name: str) -> None:
-    """What takes too long on a busy machine tells nothing of a ticket that should still do."""
+    """If it takes too long on a busy machine, it shows nothing about a ticket that should still be
+    valid.
+    """
     hello, started = of(name), time.monotonic()
     with secured(server, "--ticket-lifetime", str(LIFETIME_S)) as other:
         first = connection(other, hello)
@@ -326,7 +328,7 @@ def no_early_data(server: Server) -> None:
 @contextmanager
 def replaceable(server: Server, *arguments: str, before: Sequence[Pair] = (),
                 ) -> Iterator[tuple[Server, Pair]]:
-    """A server whose last certificate stands in files that may be changed."""
+    """A server whose last certificate is in files that may be changed."""
     with TemporaryDirectory() as folder:
         pair = Pair(Path(folder, "cert.pem"), Path(folder, "key.pem"))
         put(certificates.other() if before else certificates.localhost(), pair)
@@ -376,7 +378,7 @@ def spoil(what: str, location: Pair) -> None:
 
 
 def hangup_in_vain(server: Server, what: str, option: str) -> None:
-    """One worker, so that it is who was in vain that serves both."""
+    """The server has one worker, so that the one that failed to reload serves both clients."""
     with replaceable(server, "--threads", "1") as (other, location):
         with a_client(other, Hello(tls.context(), cut=20)) as client:
             client.perform((GET[0], Await(GET[1])))
@@ -390,7 +392,7 @@ def hangup_in_vain(server: Server, what: str, option: str) -> None:
 
 
 def refused(server: Server, what: str, words: tuple[str, ...]) -> None:
-    """With a terminal of its own it would ask there."""
+    """With a terminal of its own, the server would ask there."""
     secured_at_all(server)
     with TemporaryDirectory() as folder:
         text = Path(folder, "text.pem")
