@@ -168,7 +168,7 @@ def test_a_user_with_nobody_there_gets_the_command(
     assert debian.read_text() == ""
 
 
-@pytest.mark.parametrize(("said", "goes_on"), [("\n", True), ("y\n", True), ("n\n", False),
+@pytest.mark.parametrize(("output", "continues_after"), [("\n", True), ("y\n", True), ("n\n", False),
                                                ("", False)])
 def test_at_a_terminal_it_asks(debian: Path, monkeypatch: pytest.MonkeyPatch, output: str,
                                continues_after: bool) -> None:

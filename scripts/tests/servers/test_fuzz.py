@@ -168,7 +168,7 @@ def streams(name: str) -> bool:
     return name in KEPT and "body_parser.cpp" in [file.name for file in sources(name)]
 
 
-@pytest.mark.parametrize("kind, least", [("", 400), ("connection-", 200)])
+@pytest.mark.parametrize("kind, minimum", [("", 400), ("connection-", 200)])
 def test_every_checkpoint_gives_the_same_verdict(
         kind: str, minimum: int, targets: Targets, corpus: Path,
         fuzzed: dict[str, tuple[subprocess.CompletedProcess[str], Path]]) -> None:

@@ -102,7 +102,7 @@ def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
     assert_refused(reported, "there is no docker here", "install Docker")
 
 
-@pytest.mark.parametrize("said, meaning, remedy", [
+@pytest.mark.parametrize("output, meaning, remedy", [
     ("Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
      "the container engine is not running", "systemctl start docker"),
     ("Got permission denied while trying to connect to the Docker daemon socket at unix:///x",
@@ -131,7 +131,7 @@ def test_no_registry(hotpath: Hotpath, fake: Fake) -> None:
     assert_refused(reported, "cannot be fetched from a registry", "docker/make-base")
 
 
-@pytest.mark.parametrize("said, words", [
+@pytest.mark.parametrize("output, words", [
     ("E: write error - write (28: No space left on device)", "the container engine's disk is full"),
     ("g++ is not to be had", "the image is half built; this step failed:\n  Step 3/9 : RUN apt-get"),
 ], ids=["disk full", "another failure"])
