@@ -32,7 +32,7 @@ template <typename R>
 constexpr bool may_answer_early = requires(const R& request) { request.chunked; };
 
 constexpr std::string_view interim = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr std::string_view opening =
+constexpr std::string_view common_headers =
     "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
     "X-Content-Type-Options: nosniff\r\n";
 
@@ -56,7 +56,7 @@ struct AtATime {
     Pool pool;
     Time common_headers;
     std::unique_ptr<web::Handler> handler = web::make_app();
-    Connection connection{*handler, pool, opening};
+    Connection connection{*handler, pool, common_headers};
 };
 
 template <typename C, typename Pool, typename Time>
