@@ -33,7 +33,7 @@ STRINGS_AND_COMMENTS = re.compile(
 
 
 def words_of(identifier: str) -> str:
-    """`FileCache` and `hot_files` both as "hot files"."""
+    """`HotFiles` and `hot_files` both as "hot files"."""
     return " ".join(WORD.findall(identifier)).lower()
 
 
@@ -78,9 +78,9 @@ def test_the_list_of_unclean_files_only_shrinks() -> None:
 
 
 @pytest.mark.parametrize("file, text", [
-    ("a.h", "class FileCache;"), ("a.py", "visited = 1"), ("a.cpp", "int most_bytes;"),
+    ("a.h", "class HotFiles;"), ("a.py", "asked_again = 1"), ("a.cpp", "int most_bytes;"),
     ("a.py", "raise UserError('Nobody answers')"), ("a.md", "at most so many\nbytes"),
-    ("a.cpp", "void send_close_notify();"), ("a.h", "#include <span>\nspan room();"),
+    ("a.cpp", "void say_goodbye();"), ("a.h", "#include <span>\nspan room();"),
 ])
 def test_a_word_that_comes_back_is_found(file: str, text: str) -> None:
     assert found_in(file, text)
