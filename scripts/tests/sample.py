@@ -26,8 +26,8 @@ def sampled(cases: Sequence[Case]) -> list[Case]:
     print(f"a sample of the places; the same again: HOTPATH_SEED={SEED}")
     kinds: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
-        if location := re.fullmatch(r"(.+)-at-\d+(?:-of-\d+)?", case.name):
-            kinds[location[1]].append(case)
+        if index := re.fullmatch(r"(.+)-at-\d+(?:-of-\d+)?", case.name):
+            kinds[index[1]].append(case)
     left_out = {case.name for kind, alike in kinds.items()
                 for case in _left_out(kind, alike)}
     return [case for case in cases if case.name not in left_out]
@@ -38,8 +38,8 @@ def some(items: Sequence[T], count: int, what: str) -> list[T]:
     samples apart.
     """
     print(f"a sample; the same again: HOTPATH_SEED={SEED}")
-    locations = random.Random(f"{SEED} {what}").sample(range(len(items)), count)
-    return [items[location] for location in sorted(locations)]
+    indices = random.Random(f"{SEED} {what}").sample(range(len(items)), count)
+    return [items[index] for index in sorted(indices)]
 
 
 def _left_out(kind: str, alike: list[Case]) -> list[Case]:

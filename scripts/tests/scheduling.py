@@ -80,9 +80,9 @@ def judging() -> Iterator[None]:
     """
     BUILD.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        locations = [stack.enter_context((BUILD / f".tests.judging.{number}").open("w"))
+        slots = [stack.enter_context((BUILD / f".tests.judging.{number}").open("w"))
                      for number in range(available_cpus())]
-        while not any(_taken(location) for location in locations):
+        while not any(_taken(location) for location in slots):
             time.sleep(0.2)
         yield
 

@@ -223,7 +223,7 @@ def opened(browser: Browser, address: str) -> Iterator[Open]:
 
 
 @dataclass
-class ConnectionKind:
+class PageLoad:
     """What was seen of one page, without loading it twice."""
 
     faults: list[str]  # errors, and requests that it should not make
@@ -241,13 +241,13 @@ class ConnectionKind:
 
 
 @pytest.fixture(scope="module")
-def connections(browser: Browser, address: str) -> dict[str, ConnectionKind]:
+def page_loads(browser: Browser, address: str) -> dict[str, PageLoad]:
     """Every page: as it loads, in both colour schemes, then as narrow as a phone."""
-    return {path: connection(browser, address, path) for path in PAGES}
+    return {path: load_page(browser, address, path) for path in PAGES}
 
 
-def connection(browser: Browser, address: str, path: str) -> ConnectionKind:
-    seen = ConnectionKind([])
+def load_page(browser: Browser, address: str, path: str) -> PageLoad:
+    seen = PageLoad([])
     context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light")
     context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
@@ -296,51 +296,51 @@ each_page = pytest.mark.parametrize("path", PAGES)
 
 
 @each_page
-def test_a_page_loads_without_an_error(connections: dict[str, ConnectionKind], path: str) -> None:
-    seen = connections[path]
+def test_a_page_loads_without_an_error(page_loads: dict[str, PageLoad], path: str) -> None:
+    seen = page_loads[path]
     assert not seen.faults
     assert seen.headings == 1
     assert seen.text.strip()
 
 
 @each_page
-def test_nothing_is_wider_than_a_phone(connections: dict[str, ConnectionKind], path: str) -> None:
-    assert connections[path].phone_width <= 360
-    assert connections[path].too_wide == []
+def test_nothing_is_wider_than_a_phone(page_loads: dict[str, PageLoad], path: str) -> None:
+    assert page_loads[path].phone_width <= 360
+    assert page_loads[path].too_wide == []
 
 
 @each_page
 def test_a_table_that_scrolls_keeps_its_first_column(
-        connections: dict[str, ConnectionKind], path: str) -> None:
-    assert all(box["shown"] and box["stays"] for box in connections[path].scrolled), (
-        connections[path].scrolled)
+        page_loads: dict[str, PageLoad], path: str) -> None:
+    assert all(box["shown"] and box["stays"] for box in page_loads[path].scrolled), (
+        page_loads[path].scrolled)
 
 
 @each_page
 def test_no_table_is_wider_than_a_wide_page(
-        connections: dict[str, ConnectionKind], path: str) -> None:
-    assert connections[path].wide_tables == []
+        page_loads: dict[str, PageLoad], path: str) -> None:
+    assert page_loads[path].wide_tables == []
 
 
 @each_page
 def test_the_texts_of_a_drawing_have_room_on_a_phone(
-        connections: dict[str, ConnectionKind], path: str) -> None:
-    assert connections[path].crowded == []
+        page_loads: dict[str, PageLoad], path: str) -> None:
+    assert page_loads[path].crowded == []
 
 
 @each_page
-def test_all_of_a_page_is_printed(connections: dict[str, ConnectionKind], path: str) -> None:
-    assert connections[path].unprinted == []
+def test_all_of_a_page_is_printed(page_loads: dict[str, PageLoad], path: str) -> None:
+    assert page_loads[path].unprinted == []
 
 
 @each_page
 def test_nothing_stands_in_the_way_of_a_reader(
-        connections: dict[str, ConnectionKind], path: str) -> None:
-    assert connections[path].barriers == []
+        page_loads: dict[str, PageLoad], path: str) -> None:
+    assert page_loads[path].barriers == []
 
 
-def test_some_table_scrolls_on_a_phone(connections: dict[str, ConnectionKind]) -> None:
-    assert any(seen.scrolled for seen in connections.values())
+def test_some_table_scrolls_on_a_phone(page_loads: dict[str, PageLoad]) -> None:
+    assert any(seen.scrolled for seen in page_loads.values())
 
 
 def test_a_chapter_knows_its_neighbours_and_its_reader(opened: Open) -> None:
@@ -467,23 +467,23 @@ def test_a_prediction_is_kept_and_answered(opened: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @each_page
 def test_all_text_is_readable(
-        connections: dict[str, ConnectionKind], path: str, scheme: str) -> None:
-    texts = connections[path].contrasts[scheme]
+        page_loads: dict[str, PageLoad], path: str, scheme: str) -> None:
+    texts = page_loads[path].contrasts[scheme]
     assert len(texts) > 20
     faint = [text for text in texts if text["ratio"] < READABLE]
     assert not faint, faint[:10]
 
 
-def test_both_schemes_were_seen(connections: dict[str, ConnectionKind]) -> None:
+def test_both_schemes_were_seen(page_loads: dict[str, PageLoad]) -> None:
     """The same texts, with other contrasts."""
-    for seen in connections.values():
+    for seen in page_loads.values():
         light, dark = ([text["ratio"] for text in seen.contrasts[scheme]]
                        for scheme in ("light", "dark"))
         assert light != dark
 
 
 def test_search_finds_a_word_of_each_page(
-        opened: Open, connections: dict[str, ConnectionKind]) -> None:
+        opened: Open, page_loads: dict[str, PageLoad]) -> None:
     """For each page one of some words that stand on no other: another form of a word may be found
     elsewhere, and be the first.
     """
@@ -491,8 +491,8 @@ def test_search_finds_a_word_of_each_page(
     page.click("#mdbook-search-toggle")
     page.wait_for_load_state("networkidle")
     missing = {}
-    for path, seen in connections.items():
-        on_other_pages = set().union(*(other.words for name, other in connections.items() if name != path))
+    for path, seen in page_loads.items():
+        on_other_pages = set().union(*(other.words for name, other in page_loads.items() if name != path))
         rare = sorted(seen.words - on_other_pages, key=lambda word: (-len(word), word))[:RARE]
         if not any(path in link for word in rare for link in found_by(page, word)):
             missing[path] = rare

@@ -28,7 +28,7 @@ HOSTILE = 10_000
 # of address space (getrlimit(2), RLIMIT_AS), which excludes the kernel's own memory
 MEMORY = 256 * MIB
 CAPACITY = ("--max-clients", "12000")  # enough for all hostile clients and the polite ones
-A_CONNECTION = 10  # requests per connection
+REQUESTS_PER_CONNECTION = 10  # requests per connection
 TIMEOUT_S = 20.0  # the maximum wait for an answer
 SPARE = 100  # descriptors for everything other than clients
 
@@ -59,16 +59,16 @@ def ask(server: Server, seconds: float = 0, minimum: int = 0) -> Polite:
     polite, until = Polite(), time.monotonic() + seconds
     asked = 0
     while (time.monotonic() < until or asked < minimum) and server.alive():
-        asked += A_CONNECTION
-        _connection(server, polite)
+        asked += REQUESTS_PER_CONNECTION
+        _one_connection(server, polite)
     return polite
 
 
-def _connection(server: Server, polite: Polite) -> None:
+def _one_connection(server: Server, polite: Polite) -> None:
     begun = time.monotonic()
     try:
         with connect((server.host, server.port), TIMEOUT_S) as client:
-            for _ in range(A_CONNECTION):
+            for _ in range(REQUESTS_PER_CONNECTION):
                 client.sendall(GET[0])
                 [answer] = answers(client, 1)
                 if heads.plain(answer) != GET[1]:

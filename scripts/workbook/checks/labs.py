@@ -24,7 +24,7 @@ from workbook.measure.costs import Costs, Measure
 PROGRAM = "validate"
 TIMEOUT_S = 30.0  # for one step, which takes a second or two
 SECONDS = 4.0
-OUTPUT = 25  # lines of a validation that failed
+OUTPUT_LINES = 25  # lines of a validation that failed
 
 # Of GoogleTest's: what every form has to do, and what only the one that is asked for does.
 BASICS, GOAL = "-*Goal*", "*Goal*"
@@ -68,7 +68,7 @@ def _validated(subject: Subject, check: Check) -> Verdict:
     with subject.watch.doing(check.words):
         status, summary, output = run(program, tests, subject.chapter.name)
     repeated = f"again: {shown(program)} --gtest_filter='{tests}'"
-    note = "\n".join([summary, *output[-OUTPUT:], repeated]) if status == "fail" else ""
+    note = "\n".join([summary, *output[-OUTPUT_LINES:], repeated]) if status == "fail" else ""
     return Verdict(check.name, status, summary, note)
 
 

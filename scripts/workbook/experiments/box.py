@@ -68,7 +68,7 @@ def _stressed(name: str, location: str, tries: int = 3) -> dict[str, Any]:
                 raise UserError(f"stress in {location} did not end well", "see what it says above")
             output.seek(0)
             phases = json.load(output)["phases"]
-    if tries > 1 and any(f["reason"] == load.NO_CLIENTS for f in phases.values()):
+    if tries > 1 and any(f["reason"] == load.NOTHING_ANSWERED for f in phases.values()):
         return _stressed(name, location, tries - 1)  # a phase is short, and others may have it all
     if reason := next((f["reason"] for f in phases.values() if f["reason"]), None):
         raise UserError(f"{name} in {location} has no figure: {reason}", "record again")

@@ -50,7 +50,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-SLOT = BUILD / "mutation"
+WORKSPACE = BUILD / "mutation"
 TOOL = SCRIPTS / "requirements-mutation.txt"
 EXPLAINED = RESULTS / "mutation-survivors.toml"
 RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
@@ -110,7 +110,7 @@ class Mutant:
 
 def mutation() -> Finding:
     """Of mutants that differ, how many does the judge catch?"""
-    memory = Memory(SLOT / "verdicts.json")
+    memory = Memory(WORKSPACE / "verdicts.json")
     with ThreadPoolExecutor(available_cpus()) as pool:
         try:
             found = [one for lane in pool.map(lambda target: list(judged(target, memory)), TARGETS)
@@ -225,7 +225,7 @@ class Bench:
         self.target, self._memory = target, memory
         self.chapter = chapters.find(target.checkpoint)
         self.tree = starters.sources(self.chapter.solution_dir)
-        self._location = SLOT / \
+        self._location = WORKSPACE / \
             f"{target.checkpoint}-{target.files[0]}" / "solutions" / "checkpoint"
         self._caught: Counter[str] = Counter()
         names = target.checks or tuple(

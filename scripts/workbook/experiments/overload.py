@@ -25,7 +25,7 @@ from workbook.servers.process import Server, running
 STREAMING, BOUNDED = "12-streaming", "13-overload"
 WAYS = {"sweep": "Sweep: every client", "dense": "Dense sweep: deadlines side by side",
         "lists": "A list for each limit", "wheel": "Wheel of 64 seconds", "heap": "Heap"}
-NO_CLIENTS = "nobody"
+NO_DEADLINES = "nobody"
 CROWDS, BUSY_SHARE = (1000, 10_000, 100_000), 10
 MAXIMUM = CROWDS[-1]
 QUIET_S, ATTACKED_S, ATTACKS = 5.0, 40.0, 3
@@ -40,14 +40,14 @@ def deadlines() -> Finding:
     with ways_of_deadlines() as program:
         for seed in SEEDS:
             output_of([str(program), "check", str(seed)])
-        refreshes = {way: _instructions(program, way) for way in (NO_CLIENTS, *WAYS)}
+        refreshes = {way: _instructions(program, way) for way in (NO_DEADLINES, *WAYS)}
         timed = {clients: _timed(program, clients) for clients in CROWDS}
     rows: Rows = {}
     for way, label in WAYS.items():
         among_largest = timed[MAXIMUM][way]
         second_us = among_largest.tick_us + among_largest.refresh_us * MAXIMUM / BUSY_SHARE
         rows[way] = {
-            "label": label, "instructions": round(refreshes[way] - refreshes[NO_CLIENTS]),
+            "label": label, "instructions": round(refreshes[way] - refreshes[NO_DEADLINES]),
             **{f"us_{clients}": round(timed[clients][way].tick_us, 1) for clients in CROWDS},
             "longest_us": round(among_largest.longest_us), "second_us": round(second_us),
             "core_percent": round(second_us / 10_000, 3)}
@@ -96,7 +96,7 @@ def _timed(program: Path, clients: int) -> dict[str, Timed]:
             reported[way].append(list(map(float, figures)))
     found = {way: [median(column) for column in zip(*iterations, strict=True)]
              for way, iterations in reported.items()}
-    nothing_us, _, _ = found[NO_CLIENTS]  # what looking at the clock takes
+    nothing_us, _, _ = found[NO_DEADLINES]  # what looking at the clock takes
     return {way: Timed(max(0.0, tick - nothing_us), max(0.0, ns / 1000), longest)
             for way, (tick, ns, longest) in found.items()}
 

@@ -28,7 +28,7 @@ from workbook.servers.process import Server, running
 WRK_SCRIPTS = SCRIPTS / "wrk"
 ERROR_KINDS = ("connect", "read", "write", "timeout", "status")
 TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
-NO_CLIENTS = "no request was answered"
+NOTHING_ANSWERED = "no request was answered"
 OVERTIME_S = 15  # wrk ends within a tick of its time; after this long it hangs
 MIB = 1 << 20
 
@@ -136,7 +136,7 @@ def _why_no_figure(requests: int, errors: dict[str, int]) -> str | None:
                          for kind, count in errors.items() if count)
     if network.space() < 0.02:
         return "the kernel's table of connections is full: raise net.netfilter.nf_conntrack_max"
-    return None if requests else NO_CLIENTS
+    return None if requests else NOTHING_ANSWERED
 
 
 def _drop_note(dropped: int) -> str | None:

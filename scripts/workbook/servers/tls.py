@@ -109,8 +109,8 @@ class Stream:
 
     def __init__(self, plain: socket.socket, hello: Hello) -> None:
         self.plain = plain
-        self._came, self._continues = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = hello.how.wrap_bio(self._came, self._continues, server_hostname=hello.name,
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = hello.how.wrap_bio(self._incoming, self._outgoing, server_hostname=hello.name,
                                       session=hello.session)
         self._unsent = memoryview(b"")
         self._owed = 0  # bytes of what was offered that are among those
@@ -152,7 +152,7 @@ class Stream:
             return data
         if self._failure:
             raise self._failure
-        if self._came.eof:
+        if self._incoming.eof:
             return b""
         raise BlockingIOError
 
@@ -160,7 +160,7 @@ class Stream:
         """Each of them in a record of its own."""
         for piece in pieces:
             self.tls.write(piece)
-        return self._continues.read()
+        return self._outgoing.read()
 
     def send_sealed(self, records: bytes, deadline: float) -> None:
         """What is one already, or is not."""
@@ -197,7 +197,7 @@ class Stream:
 
     def _take(self, size: int) -> None:
         data = self.plain.recv(size)
-        self._came.write(data) if data else self._came.write_eof()
+        self._incoming.write(data) if data else self._incoming.write_eof()
 
     def _opened(self) -> bytes:
         """All that came whole; what it ended with is kept for the next call."""
@@ -218,13 +218,13 @@ class Stream:
 
     def _flush(self) -> None:
         """Send what is encrypted; BlockingIOError if the socket does not take all."""
-        self._unsent = self._unsent or memoryview(self._continues.read())
+        self._unsent = self._unsent or memoryview(self._outgoing.read())
         while self._unsent:
             piece = self._unsent[:self.cut or len(self._unsent)]
             self._unsent = self._unsent[self.plain.send(piece):]
             if self.pause_s:
                 time.sleep(self.pause_s)
-            self._unsent = self._unsent or memoryview(self._continues.read())
+            self._unsent = self._unsent or memoryview(self._outgoing.read())
 
     def _flush_all(self, deadline: float) -> None:
         while True:

@@ -99,7 +99,7 @@ def halves() -> Iterator[Case]:
         yield row(f"many-{what}", cut(sent, cuts), answers, reference)
     sent, got = chain(GET, echo(noise(300)), LAST)
     start = len(GET[0])
-    for what, at in kinds_of_slots(sent, start):
+    for what, at in kinds_of_positions(sent, start):
         yield row(f"half-of-the-second-{what}",
                   (sent[:at], Await(GET[1]), HAS_SEEN_IT, sent[at:]), got, reference)
     yield row("half-and-then-too-much", (long_head(60_000)[:SMALL], HAS_SEEN_IT, b"v" * 70_000),
@@ -130,7 +130,7 @@ def length_around(location: int, body: bytes) -> bytes:
     return sent.replace(b"X-Long: ", b"X-Long: " + more, 1)
 
 
-def kinds_of_slots(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
+def kinds_of_positions(sent: bytes, start: int) -> Iterator[tuple[str, int]]:
     """Yields one position in each kind of element of the head that begins at or after `start`."""
     for what, text, more in [
         ("method", b"POST", 2), ("target", b"/echo", 3), ("version", b"HTTP/1.1", 4),

@@ -53,7 +53,7 @@ FORMS = tuple(READERS)
 
 def cases() -> Iterator[Case]:
     yield from what_it_reports()
-    yield from any_output()
+    yield from any_input()
     yield from order_and_amount()
     yield from other_files()
     yield from no_space()
@@ -80,7 +80,7 @@ def what_it_reports() -> Iterator[Case]:
                 "a line with 503 for the second", rejected, level=14)
 
 
-def any_output() -> Iterator[Case]:
+def any_input() -> Iterator[Case]:
     for form in FORMS:
         yield alone(f"injection-{form}", "RFC 9110 §5.5", "targets and fields with quotes, "
                     "backslashes, escapes, line ends as %0d%0a, tabs and every byte above 0x7f; "

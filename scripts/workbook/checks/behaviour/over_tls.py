@@ -19,8 +19,8 @@ from workbook.servers.process import running
 
 NAME = "behaviour.over-tls"
 LEVEL = 15
-SLOT = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
-OF_SLOTS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
+POSITION = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
+OF_POSITIONS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
 CUT_OFF = "the answer is cut off, and over TLS that shows: tls/cut-in-an-answer"
 UNCOUNTED = "sessions are beside the budget, and their buffers rest a second later"
 OTHERWISE = {
@@ -74,6 +74,6 @@ def whole(groups: Iterable[Check]) -> Iterator[Case]:
 def sampled(cases: Iterable[Case]) -> Iterator[Case]:
     for case in cases:
         of_so_many = (OF_ALONE if case.alone else
-                      OF_SLOTS if SLOT.fullmatch(case.name) else OF_OTHERS)
+                      OF_POSITIONS if POSITION.fullmatch(case.name) else OF_OTHERS)
         if crc32(case.name.encode()) % of_so_many == 0:
             yield case

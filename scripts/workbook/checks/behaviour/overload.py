@@ -58,7 +58,7 @@ STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
 REPORTED = ((NO_SLOT, "closed"),)
 WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
 TURNED_AWAY = PausingClient("is turned away", (), NO_SLOT)
-HERE, PRESENT, OTHER_BUILDS, NOWHERE = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
+CLIENT_1, CLIENT_2, CLIENT_3, CLIENT_4 = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
 NETWORK, NEXT_NETWORK = "fd00:0:0:1::", "fd00:0:0:2::"
 TOO_LARGE = "99999999999999999999999"
 NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
@@ -79,7 +79,7 @@ def locations() -> Iterator[Case]:
                     f"the server is started with --threads {threads} --max-clients {CLIENTS}; so "
                     f"many get the page and stay; {MORE} more connect",
                     "503, with Retry-After, and the end for the others; the first are served on",
-                    more_than_clients, arguments=("--threads", str(threads), *maximum_rate(CLIENTS)))
+                    more_than_clients, arguments=("--threads", str(threads), *max_clients(CLIENTS)))
     soon = Limits(idle=1, progress=1, linger=1)
     body = noise(300_000)
     for what, does, limits, steps, closes in [
@@ -101,28 +101,28 @@ def locations() -> Iterator[Case]:
                     f"{CLIENTS} clients, for whom there is place, have the page; then each {does}",
                     f"{CLIENTS} others are served in their place, and no more",
                     partial(give_back, steps=steps, closes=closes),
-                    arguments=(*maximum_rate(CLIENTS), *limits.option()))
+                    arguments=(*max_clients(CLIENTS), *limits.option()))
 
 
 def rejected() -> Iterator[Case]:
     yield alone("rush", STATUS, f"there is place for {OF_THEM} clients; {RUSH} connect at once",
                 f"{OF_THEM} are served, all others get 503 and the end", rush,
-                arguments=maximum_rate(OF_THEM))
+                arguments=max_clients(OF_THEM))
     yield alone("turned-away-do-not-count", STATUS,
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close, as many send a request at once; then the first leave",
                 f"none of the others is served before, and {CLIENTS} are afterwards",
-                do_not_count, arguments=maximum_rate(CLIENTS))
+                do_not_count, arguments=max_clients(CLIENTS))
     yield alone("turned-away-leave-nothing", "close(2), malloc(3)",
                 f"there is place for {CLIENTS} clients, who are served, and the server may have 64 "
                 "descriptors; thousands are turned away, one after another",
                 "less than 64 bytes of memory are left of each; the first are served on",
-                leave_nothing, 64, arguments=(*maximum_rate(CLIENTS), *Limits(idle=600).option()))
+                leave_nothing, 64, arguments=(*max_clients(CLIENTS), *Limits(idle=600).option()))
     yield alone("flood-beside-one", STATUS,
                 f"there is place for one client, which asks {ASKS} times; after each of its "
                 f"requests {FLOOD} others are turned away",
                 f"{ASKS} answers for the one; then the server has nothing to do", flood,
-                arguments=maximum_rate(1))
+                arguments=max_clients(1))
 
 
 def addresses() -> Iterator[Case]:
@@ -140,7 +140,7 @@ def addresses() -> Iterator[Case]:
                 f"are served; of the first one, and of a fourth, {MORE} each are turned away; "
                 "those of the third leave",
                 f"{EACH} of the fourth are served in their place: who was turned away is not "
-                "counted", of_both, arguments=(*each(EACH), *maximum_rate(3 * EACH)))
+                "counted", of_both, arguments=(*each(EACH), *max_clients(3 * EACH)))
     yield alone("any-number-of-one-address", STATUS,
                 f"the server is started with --per-address {EACH} --per-address 0; {MORE} clients "
                 "come from one address", "all are served", any_number,
@@ -166,7 +166,7 @@ def ends() -> Iterator[Case]:
     yield alone("stops-while-full", "signal(7)",
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
-                arguments=maximum_rate(CLIENTS))
+                arguments=max_clients(CLIENTS))
     yield alone("very-many-threads", "the chapter's page",
                 f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
                 "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
@@ -185,7 +185,7 @@ def very_many_threads(server: Server) -> None:
         have_the_page(clients)
 
 
-def maximum_rate(clients: int) -> tuple[str, str]:
+def max_clients(clients: int) -> tuple[str, str]:
     return "--max-clients", str(clients)
 
 
@@ -301,29 +301,29 @@ def flood(server: Server) -> None:
 
 
 def of_one_address(server: Server) -> None:
-    must_be_ours(HERE, PRESENT)
+    must_be_ours(CLIENT_1, CLIENT_2)
     for _ in range(2):
-        with has_slots(server, EACH, HERE), has_slots(server, EACH, PRESENT):
+        with has_slots(server, EACH, CLIENT_1), has_slots(server, EACH, CLIENT_2):
             pass
 
 
 def by_four(server: Server) -> None:
-    must_be_ours(HERE, PRESENT)
-    with connected(server, CLIENTS, source=HERE) as clients:
+    must_be_ours(CLIENT_1, CLIENT_2)
+    with connected(server, CLIENTS, source=CLIENT_1) as clients:
         have_the_page(clients)
-        must_be_turned_away(server, MORE, HERE)
-        with connected(server, 1, source=PRESENT) as other:
+        must_be_turned_away(server, MORE, CLIENT_1)
+        with connected(server, 1, source=CLIENT_2) as other:
             have_the_page(other)
         have_the_page(clients, times=2)
 
 
 def of_both(server: Server) -> None:
-    must_be_ours(HERE, PRESENT, OTHER_BUILDS, NOWHERE)
-    with has_slots(server, EACH, HERE), has_slots(server, EACH, PRESENT):
-        must_be_turned_away(server, MORE, HERE)
-        with has_slots(server, EACH, OTHER_BUILDS):
-            must_be_turned_away(server, MORE, NOWHERE)
-        with has_slots(server, EACH, NOWHERE):
+    must_be_ours(CLIENT_1, CLIENT_2, CLIENT_3, CLIENT_4)
+    with has_slots(server, EACH, CLIENT_1), has_slots(server, EACH, CLIENT_2):
+        must_be_turned_away(server, MORE, CLIENT_1)
+        with has_slots(server, EACH, CLIENT_3):
+            must_be_turned_away(server, MORE, CLIENT_4)
+        with has_slots(server, EACH, CLIENT_4):
             pass
 
 
@@ -333,7 +333,7 @@ def any_number(server: Server) -> None:
 
 
 def are_forgotten(server: Server) -> None:
-    must_be_ours(HERE, PRESENT, OTHER_BUILDS)
+    must_be_ours(CLIENT_1, CLIENT_2, CLIENT_3)
     with connected(server, 1) as clients:
         have_the_page(clients)
         returns(server, ANSWERED, map(loopback, count()), ENTRY)
@@ -357,10 +357,10 @@ def of_one_network(server: Server) -> None:
 
 
 def of_mapped_addresses(server: Server) -> None:
-    must_be_ours(HERE, PRESENT, "::1")
+    must_be_ours(CLIENT_1, CLIENT_2, "::1")
     with repeated(server, "--host", "::", *each(EACH)) as other:
-        other.host = HERE
-        with has_slots(other, EACH, HERE), has_slots(other, EACH, PRESENT):
+        other.host = CLIENT_1
+        with has_slots(other, EACH, CLIENT_1), has_slots(other, EACH, CLIENT_2):
             pass
 
 

@@ -39,11 +39,11 @@ from workbook.servers.client import Await, exchange
 from workbook.servers.process import Server
 
 FEW_DESCRIPTORS = 48
-NO_CLIENTS = 65_534
+NOBODY_UID = 65_534
 SMALL = b"small\n"
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
 UNAVAILABLE = b"HTTP/1.1 503 "
-FROZEN_S = 3.2  # by then a clock that is updated once a second has changed
+DATE_CHANGES_S = 3.2  # by then a clock that is updated once a second has changed
 
 
 def make(root: Path) -> None:
@@ -65,7 +65,7 @@ def cases() -> Iterator[Case]:
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
-    yield alone("date", "RFC 9110 §6.6.1", f"two requests, with {FROZEN_S:g} s between them",
+    yield alone("date", "RFC 9110 §6.6.1", f"two requests, with {DATE_CHANGES_S:g} s between them",
                 "each answer's Date is the time, as an IMF-fixdate", date, site=make)
     yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
@@ -112,7 +112,7 @@ def without_rights(server: Server) -> tuple[str, ...]:
         return ()
     if not shutil.which("setpriv"):
         raise Unable("no setpriv(1) here, and root may read everything")
-    wrapper = ("setpriv", f"--reuid={NO_CLIENTS}", f"--regid={NO_CLIENTS}", "--clear-groups")
+    wrapper = ("setpriv", f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups")
     if run([*wrapper, server.command[0], "--help"], capture_output=True).returncode != 0:
         raise Unable("nobody but root may run this program where it stands")
     return wrapper
@@ -130,7 +130,7 @@ def without_an_index(server: Server) -> None:
 
 
 def date(server: Server) -> None:
-    for pause_s in (0, FROZEN_S):
+    for pause_s in (0, DATE_CHANGES_S):
         time.sleep(pause_s)
         for request in (get(), get(b"/small.bin"), get(b"/nowhere")):
             before = time.time()
@@ -140,7 +140,7 @@ def date(server: Server) -> None:
             if len(output) != 1:
                 raise Unmet(f"the answer has {len(output)} Date fields")
             after_s = before - parsedate_to_datetime(output[0]).timestamp()
-            if not before - time.time() - 1 <= after_s < FROZEN_S - 0.2:
+            if not before - time.time() - 1 <= after_s < DATE_CHANGES_S - 0.2:
                 raise Unmet(f"it was {after_s:.1f} s late: {output[0]}")
 
 

@@ -17,7 +17,7 @@ from workbook.servers.process import Server
 CUT = 20  # the position at which a request is split
 IDLE = 40  # enough that every worker has some of them
 READERS = 12
-REMAINDER = Pause(0.5)  # of a client that reads: shorter than the time that it is given
+READER_PAUSE = Pause(0.5)  # of a client that reads: shorter than the time that it is given
 
 
 def cases() -> Iterator[Case]:
@@ -36,7 +36,7 @@ def cases() -> Iterator[Case]:
     ]:
         yield alone(what, "signal(7)", f"{readers} clients, one after another, have sent 300 kB to "
                     "/echo and read the first bytes of the answer; SIGTERM; after "
-                    f"{REMAINDER.seconds:g} s they read the rest",
+                    f"{READER_PAUSE.seconds:g} s they read the rest",
                     "all the bytes come; the server ends with 0",
                     partial(readers_that_pause, readers=readers), level=level,
                     arguments=arguments)
@@ -69,7 +69,7 @@ def readers_that_pause(server: Server, readers: int) -> None:
         for client in clients:
             client.perform((post(body), Await(b"200 OK")))
         server.ask_to_stop()
-        clients[0].perform((REMAINDER,))
+        clients[0].perform((READER_PAUSE,))
         received = [client.finish() for client in clients]
     for each in received:
         if each.data != echoed(body) or each.end != "closed":
