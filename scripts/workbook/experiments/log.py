@@ -32,9 +32,9 @@ ROUNDS = 15
 # Each line is handed to a thread, in the place of a buffer that the worker writes itself.
 QUEUED = (
     ("log_lines.h", '#include "log_line.h"\n', '#include "log_line.h"\n#include "log_queue.h"\n'),
-    ("log_lines.h", "    /// The first `count` bytes have been written.\n",
-     "    void hand_to(LogQueue& queue) { queue_ = &queue; }\n\n"
-     "    /// The first `count` bytes have been written.\n"),
+    ("log_lines.h", "    void consume(std::size_t count);\n",
+     "    void consume(std::size_t count);\n\n"
+     "    void hand_to(LogQueue& queue) { queue_ = &queue; }\n"),
     ("log_lines.h", "    std::size_t size_ = 0;\n    std::size_t lost_ = 0;\n",
      "    LogQueue* queue_ = nullptr;\n    std::size_t size_ = 0;\n    std::size_t lost_ = 0;\n"),
     ("log_lines.cpp", "    size_ = static_cast<std::size_t>(end - bytes_.get());\n",
