@@ -39,11 +39,11 @@ KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
 # What is fuzzed by itself: a target's kind, and the sources of which the first makes it be there.
 BY_ITSELF = {"path": ("path",),
              "body": ("body_parser",),
-             "conditions": ("conditions", "range", "coding", "fields", "date", "opening",
+             "conditions": ("conditions", "range", "coding", "fields", "date", "common_headers",
                             "representation"),
              "log": ("log_line", "fields"),
-             "tls": ("tls_channel", "buffer", "certificates", "files", "plain_text", "socket",
-                     "ticket_keys", "tls_session", "tls_wire")}
+             "tls": ("tls_stream", "buffer", "certificates", "files", "record_splitter", "socket",
+                     "ticket_keys", "tls_session", "span_bio")}
 PARTS = {f"{kind}-{chapter.name}": files for chapter in CLIMB for kind, files in BY_ITSELF.items()
          if (chapter.solution_dir / f"{files[0]}.cpp").exists()}
 PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
@@ -54,6 +54,13 @@ Targets = Mapping[str, Path]
 pytestmark = pytest.mark.timeout(1800)  # beside others the first build takes its time
 
 
+def test_what_is_fuzzed_by_itself_exists() -> None:
+    """A file that was renamed must not take its target away in silence."""
+    last = CLIMB[-1].solution_dir
+    assert not [part for parts in BY_ITSELF.values() for part in parts
+                if not (last / f"{part}.cpp").exists()]
+
+
 def sources(name: str) -> list[Path]:
     """What is fuzzed: a checkpoint's parser, its connection with all that this needs, or a part of
     it by itself.
@@ -62,7 +69,7 @@ def sources(name: str) -> list[Path]:
     files = PARTS.get(name, ("http_parser",))
     if name in KEPT:
         files = ("app", "body_parser", "buffer", "coding", "connection", "fields", "http_parser",
-                 "log_line", "log_lines", "opening", "representation", "response")
+                 "log_line", "log_lines", "common_headers", "representation", "response")
     return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
 
 
