@@ -63,9 +63,9 @@ openssl_conf = all
 [all]
 ssl_conf = tls
 [tls]
-system_default = told
-[told]
-{told}
+system_default = settings
+[settings]
+{settings}
 """
 AES_128, AT_MOST_12 = "Ciphersuites = TLS_AES_128_GCM_SHA256", "MaxProtocol = TLSv1.2"
 CIPHERS = {"TLSv1.3": "TLS_AES_128_GCM_SHA256", "TLSv1.2": "ECDHE-ECDSA-AES128-GCM-SHA256"}
@@ -150,11 +150,11 @@ def site(*more: str) -> Path:
 
 
 @cache
-def reported(what: str) -> Path:
+def openssl_conf(what: str) -> Path:
     """A file for OPENSSL_CONF."""
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     file = DIRECTORY / f"{what.partition(' ')[0]}.cnf"
-    file.write_text(OPENSSL.format(reported=what))
+    file.write_text(OPENSSL.format(settings=what))
     return file
 
 
@@ -165,7 +165,7 @@ def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False,
     files = ("--root", str(site())) if rooted else ()
 
     def start(*arguments: str, wrapper: Sequence[str] = ()) -> AbstractContextManager[Server]:
-        held = ("env", f"OPENSSL_CONF={reported(AT_MOST_12)}") if at_most_12 else ()
+        held = ("env", f"OPENSSL_CONF={openssl_conf(AT_MOST_12)}") if at_most_12 else ()
         return running(binary, "--threads", "1", *files, *secured, *arguments,
                        wrapper=[*held, *wrapper])
 
@@ -194,7 +194,7 @@ def _other(command: Callable[[int, Pair | None], list[str]], pair: Pair | None,
     """Whoever connects to one with a certificate is told that it speaks TLS."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    environment = ("env", f"OPENSSL_CONF={reported(AES_128)}")
+    environment = ("env", f"OPENSSL_CONF={openssl_conf(AES_128)}")
     with running_other(command(port, pair), port, wrapper=[*wrapper, *environment]) as server:
         tls.SECURED.pop(port, None)
         if pair:
