@@ -2,14 +2,16 @@
 
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
-the other, which builds only what that changes. All is asked of every solution, and every mutant is
-tried, half of them last and as long as there is time; of trees and other builds a sample is asked,
-unless the run is long. A chapter is a group of its own (see scheduling.py).
+the other, which builds only what that changes. Every solution must pass all checks. Every mutant is
+tried, half of them at the end of the run and only while there is time. Trees and other builds are
+asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
+scheduling.py).
 """
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +19,8 @@ from pathlib import Path
 
 import programs
 import pytest
+from fixed_subset import fewer_positions, one_in
 from lengths import ENOUGH_S, LONG, is_enough
-from sample import sampled, some
 from scheduling import judging, of_chapter
 
 from workbook.checks import check, registry, stages
@@ -38,9 +40,19 @@ THREADED = [chapter for chapter in SERVERS if any(
 RACED = THREADED if LONG else [THREADED[0], THREADED[-1]]
 MUTANTS = [mutant for chapter in all_chapters() for mutant in mutants.of(chapter)
            if not mutant.check.startswith("fuzz")]
-# Half of them, others each time. The rest is tried last.
-EARLY = some(MUTANTS, len(MUTANTS) // 2, "mutants")
-LATE = [mutant for mutant in MUTANTS if mutant not in EARLY]
+
+
+def halves(these: Sequence[mutants.Mutant]) -> tuple[list[mutants.Mutant], list[mutants.Mutant]]:
+    """Every other mutant of each check, beginning with its first, and the rest."""
+    halves: tuple[list[mutants.Mutant], list[mutants.Mutant]] = [], []
+    seen: Counter[str] = Counter()
+    for mutant in these:
+        halves[seen[mutant.check] % 2].append(mutant)
+        seen[mutant.check] += 1
+    return halves
+
+
+EARLY, LATE = halves(MUTANTS)  # the rest is tried last
 
 
 @dataclass(frozen=True)
@@ -66,11 +78,11 @@ def trees(chapter: Chapter) -> Iterator[Tree]:
 
 def some_of(tree: Tree) -> list[str]:
     """The checks that it must fail, and a third of those that held in the solution before it; all
-    of them, if there is time.
+    of them in a long run. The trees that follow one another in a chapter are asked other thirds.
     """
     red = {name.partition(" ")[2] for name in tree.fails}
     green = [found.name for found in registry.of(tree.chapter, AT_HOME) if found.name not in red]
-    kept = set(green if LONG else some(green, len(green) // 3, f"{tree.chapter.name} {tree.name}"))
+    kept = set(green if LONG else one_in(3, green, TREES.index(tree)))
     return [name for name in AT_HOME if name in red | kept]
 
 
@@ -137,13 +149,14 @@ def test_the_solution_passes(chapter: Chapter) -> None:
 
 def other_builds(chapter: Chapter) -> list[str]:
     """Under sanitizers, on kqueue, by TLS: the last server is asked in each of these builds, others
-    in one, which is a new one where there is; all in all, if there is time.
+    in one, which is a new one if there is one; all of them in all builds in a long run.
     """
     fitting = [found.name for found in registry.of(chapter, OTHER_BUILDS)]
     if LONG or chapter == SERVERS[-1] or not fitting:
         return fitting
     new = [name for name in fitting if registry.named(name).level == chapter.level]
-    return new or some(fitting, 1, f"{chapter.name} elsewhere")
+    index = all_chapters().index(chapter)
+    return new or [fitting[index % len(fitting)]]
 
 
 @once(RACED, "tsan")
@@ -154,7 +167,7 @@ def test_the_solution_has_no_data_race(chapter: Chapter) -> None:
 def behaves(chapter: Chapter, preset: str) -> None:
     server = programs.solution(chapter.name, preset)
     with judging():
-        result = suite.run(server, sampled(cases.select(chapter.level)), chapter.level)
+        result = suite.run(server, fewer_positions(cases.select(chapter.level)), chapter.level)
     assert result.ok, [failure.problem for failure in result.failures] or result
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +47,7 @@ def check(program: Path, seed: int) -> str:
 
 
 def test_all_find_whom_they_must(program: Path) -> None:
-    for seed in (1, 2, random.SystemRandom().randrange(3, 10**6)):
+    for seed in (1, 2, 3):
         assert not check(program, seed), f"seed {seed}"
 
 

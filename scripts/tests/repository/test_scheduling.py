@@ -9,10 +9,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import fixed_subset
 import lengths
 import programs
 import pytest
-import sample
 import scheduling
 import timetable
 from conftest import PRECOMPILING
@@ -133,14 +133,27 @@ def test_what_is_not_is_not(entries: dict[str, dict[str, str]], what: str) -> No
     assert set(programs.alike(keys)) == {"01-a", "02-b"}
 
 
-def test_a_sample_leaves_only_cuts_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fewer_positions_leave_nothing_else_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fixed_subset, "LONG", False)
     cases = select(7)
-    kept = sample.sampled(cases)
-    assert kept == sample.sampled(
-        cases) and f"HOTPATH_SEED={sample.SEED}" in capsys.readouterr().out
+    kept = fixed_subset.fewer_positions(cases)
     left_out = {case.name for case in cases} - {case.name for case in kept}
     assert left_out and all("-at-" in name for name in left_out)
     assert {case.check for case in kept} == {case.check for case in cases}
+    assert kept == fixed_subset.fewer_positions(cases)  # no chance is involved
+    monkeypatch.setattr(fixed_subset, "LONG", True)
+    assert fixed_subset.fewer_positions(cases) == cases
+
+
+@pytest.mark.parametrize("count, kept", [(5, [0, 1, 2, 3, 4]), (9, [0, 1, 2, 3, 4]),
+                                         (3, [0, 2, 4]), (2, [0, 4]), (1, [0]), (0, [])])
+def test_a_subset_is_evenly_spaced(count: int, kept: list[int]) -> None:
+    assert fixed_subset.evenly_spaced(range(5), count) == kept
+
+
+def test_consecutive_offsets_have_everything() -> None:
+    thirds = [fixed_subset.one_in(3, range(10), offset) for offset in (4, 5, 6)]
+    assert sorted(sum(thirds, [])) == list(range(10))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="headers are read once on Linux alone")

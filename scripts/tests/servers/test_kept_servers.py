@@ -178,11 +178,11 @@ def short_of_memory(binary: Path, arguments: Sequence[str]) -> tuple[str, ...]:
 @pytest.mark.parametrize("name", TRIED)
 def test_everything_at_once_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     raise_descriptor_limit()
-    root, log = tmp_path / "site", tmp_path / "logs" / "access.log"
+    root, log, rng = tmp_path / "site", tmp_path / "logs" / "access.log", random.Random(7)
     root.mkdir()
     log.parent.mkdir()
     for path in NAMES:
-        (root / path[1:]).write_bytes(body_of(random.choice(SIZES), 97))
+        (root / path[1:]).write_bytes(body_of(rng.choice(SIZES), 97))
     binary, seeds = programs.served(name), iter(range(10**9))
     arguments = ["--threads", "2", "--root", str(root), *SERVERS[name]]
     if name in LOGGING:

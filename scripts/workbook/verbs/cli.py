@@ -479,7 +479,7 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
       context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
                         "help_option_names": ["--help"]})
 def test(context: typer.Context,
-         long: Annotated[bool, flag("--long", "Ask all, not a sample; soak, fuzz at length.")]
+         long: Annotated[bool, flag("--long", "Run every case, and soak and fuzz at length.")]
          = False) -> None:
     """Run the project's own tests.
 

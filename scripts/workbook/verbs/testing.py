@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import time
 from collections.abc import Sequence
@@ -27,11 +26,7 @@ ALL_PASSED = 0
 
 def run(arguments: Sequence[str], root: Path = ROOT) -> int:
     """Pytest's exit code; the arguments are handed on to it."""
-    # One for all processes, who have to agree on what is asked: see tests/sample.py.
-    os.environ.setdefault("HOTPATH_SEED", str(random.SystemRandom().randrange(10**6)))
     os.environ["HOTPATH_BEGAN"] = str(time.time())  # see tests/lengths.py
-    print(f"what is sampled is sampled so again: HOTPATH_SEED={os.environ['HOTPATH_SEED']}",
-          flush=True)
     if any(Path(argument.partition("::")[0]).exists() for argument in arguments):
         return _pytest(root, *arguments)
     verdict = _pytest(root, str(_tests(root)), *TOGETHER, "--cache-clear", *arguments)
