@@ -22,7 +22,9 @@ from workbook.verbs import testing
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tests = tmp_path / "scripts" / "tests"
     tests.mkdir(parents=True)
-    shutil.copy(SCRIPTS / "tests" / "pytest.ini", tests)
+    for name in ("pytest.ini", "lengths.py", "outcomes.py"):
+        shutil.copy(SCRIPTS / "tests" / name, tests)
+    (tests / "conftest.py").write_text("pytest_plugins = ['outcomes', 'lengths']\n")
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
@@ -39,11 +41,91 @@ def run(root: Path, source: str, *arguments: str) -> int:
 def test_what_passes_alone_is_told_and_does_not_fail(
         scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(scratch, "@pytest.mark.parametrize('x', ['a@b'])\n"
-                        "def test_busy(x): assert not beside\n"
+                        "def test_busy(x): assert not beside, 'the machine is busy'\n"
                         "def test_other(): pass\n") == 0
     printed = capfd.readouterr().out
-    assert "passed alone; look why:\nscripts/tests/test_it.py::test_busy[a@b]" in printed
+    assert ("scripts/tests/test_it.py::test_busy[a@b]\n"
+            "    first run:  failed: AssertionError: the machine is busy\n"
+            "    second run: passed\n") in printed
     assert printed.count("1 passed") == 2, printed  # beside one that failed, and alone
+    assert last_line(printed) == ("in all: 2 passed, 0 failed, 1 needed a second run, "
+                                  "0 left out for lack of time")
+
+
+def last_line(printed: str) -> str:
+    return printed.splitlines()[-1]
+
+
+def test_both_outcomes_of_a_second_failure_are_shown(
+        scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(scratch, "def test_it(): assert False, 'beside' if beside else 'alone'\n") == 1
+    printed = capfd.readouterr().out
+    assert "    first run:  failed: AssertionError: beside\n" in printed
+    assert "    second run: failed: AssertionError: alone\n" in printed
+    assert last_line(printed).startswith("in all: 0 passed, 1 failed, 1 needed a second run")
+
+
+def test_an_id_with_slashes_is_run_again(scratch: Path) -> None:
+    assert run(scratch, "@pytest.mark.parametrize('x', ['http:///a', '//'])\n"
+                        "def test_busy(x): assert not beside\n") == 0
+
+
+def test_a_second_run_that_skips_the_test_does_not_pass_it(
+        scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(scratch, "def test_it():\n"
+                        "    if not beside: pytest.skip('no time')\n"
+                        "    assert False\n") == 1
+    assert "    second run: skipped: no time\n" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("more, verdict", [(0, 0), (1, 1)])
+def test_more_second_runs_than_allowed_fail(scratch: Path, capfd: pytest.CaptureFixture[str],
+                                            more: int, verdict: int) -> None:
+    number = testing.RETRIES_ALLOWED + more
+    assert run(scratch, f"@pytest.mark.parametrize('n', range({number}))\n"
+                        "def test_busy(n): assert not beside\n") == verdict
+    printed = capfd.readouterr().out
+    assert printed.count("    second run: passed\n") == number
+    assert f"{number} passed, 0 failed, {number} needed a second run" in last_line(printed)
+
+
+def test_a_file_that_cannot_be_read_is_not_run_again(
+        scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (scratch / "scripts" / "tests" / "test_other.py").write_text("import nothing_like_it\n")
+    assert run(scratch, "def test_it(): assert beside\n") not in (0, 5)
+    assert "Once more" not in capfd.readouterr().out
+
+
+def test_what_a_run_leaves_out_is_listed(scratch: Path, capfd: pytest.CaptureFixture[str],
+                                         monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = scratch / "scripts" / "tests" / "lengths.py"
+    text = lengths.read_text()
+    assert text.count("48 * 60.0") == 1
+    lengths.write_text(text.replace("48 * 60.0", "-1.0"))
+    source = ("@pytest.mark.late\n@pytest.mark.parametrize('n', [1, 2])\n"
+              "def test_late(n): pass\n"
+              "def test_other(): pytest.skip('not on this system')\n"
+              "def test_it(): pass\n")
+    monkeypatch.delenv("HOTPATH_LONG", raising=False)
+    for file in ((), (str(scratch / "scripts" / "tests" / "test_it.py"),)):
+        assert run(scratch, source, *file) == 0
+        printed = capfd.readouterr().out
+        names = "".join(f"scripts/tests/test_it.py::test_late[{n}]\n" for n in (1, 2))
+        assert f"test --long runs them in any case:\n{names}\nin all: 1 passed" in printed
+        assert last_line(printed).endswith(", 2 left out for lack of time")
+    monkeypatch.setenv("HOTPATH_LONG", "1")
+    assert run(scratch, source) == 0
+    assert last_line(capfd.readouterr().out).endswith(", 0 left out for lack of time")
+
+
+def test_a_late_test_is_not_left_out_of_the_second_run(scratch: Path) -> None:
+    """The time begins anew: the first run alone may have taken all of it."""
+    lengths = scratch / "scripts" / "tests" / "lengths.py"
+    lengths.write_text(lengths.read_text().replace("48 * 60.0", "5.0"))
+    assert run(scratch, "import time\n@pytest.mark.late\n"
+                        "def test_late():\n"
+                        "    if beside: time.sleep(6)\n"
+                        "    assert not beside\n") == 0
 
 
 def test_what_fails_twice_fails(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import programs
 import pytest
 from fixed_subset import fewer_positions, one_in
-from lengths import ENOUGH_S, LONG, is_enough
+from lengths import LONG
 from scheduling import judging, of_chapter
 
 from workbook.checks import check, registry, stages
@@ -184,8 +184,6 @@ def test_the_check_catches(mutant: mutants.Mutant) -> None:
 
 @planted(LATE, late=True)
 def test_the_check_catches_this_too(mutant: mutants.Mutant) -> None:
-    if is_enough():
-        pytest.skip(f"{ENOUGH_S / 60:.0f} minutes are over; test --long tries it in any case")
     catches(mutant, f"{mutant.chapter.name}-late")
 
 

@@ -483,7 +483,7 @@ def test(context: typer.Context,
          = False) -> None:
     """Run the project's own tests.
 
-    What fails beside others is asked once more, alone.
+    Up to 16 tests that fail are run once more, alone.
     Further arguments go to pytest.
     """
     from workbook.machine import needs, setup
