@@ -34,6 +34,19 @@ def of_chapter(chapter: Chapter, *values: Any, id: str = "", late: bool = False)
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Group the tests whenever several processes run them, also by `pytest -n 4 FILE`: otherwise
+    tests of two processes would build in the same folder. pytest-xdist's processes don't ask the
+    one that starts them, but look at the command line for themselves.
+    """
+    if hasattr(config, "workerinput"):
+        config.option.loadgroup = True
+    elif config.getoption("dist", "no") != "no":
+        config.option.dist = "loadgroup"
+        config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_alone(item):
@@ -97,7 +110,7 @@ def _taken(location: IO[str]) -> bool:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """pytest-xdist writes a test's group behind its name; without it, what shares a build races."""
-    grouped = getattr(session.config.option, "loadgroup", False)
-    if grouped and not all("@" in item.nodeid for item in session.items):
+    """pytest-xdist appends a test's group to its id. Without it, tests that share a build race."""
+    worker = hasattr(session.config, "workerinput")
+    if worker and not all("@" in item.nodeid for item in session.items):
         raise pytest.UsageError("pytest-xdist does not group tests: see requirements-test.in")

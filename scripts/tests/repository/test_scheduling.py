@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import timetable
 from conftest import PRECOMPILING
 
 from workbook.checks.behaviour.cases import select
+from workbook.common.paths import SCRIPTS
 from workbook.machine import needs
 
 
@@ -80,6 +82,30 @@ def test_what_is_late_comes_behind_all_but_who_is_alone() -> None:
     order = [Item(Path("gate/test_a.py")), Item(Path("book/test_b.py")),
              Item(Path("gate/test_a.py"), "late"), Item(Path("servers/test_c.py"), "alone")]
     assert sorted(reversed(order), key=scheduling._rank) == order
+
+
+def test_processes_never_share_a_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they are started by `pytest -n` alone, without the options of a whole run."""
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", f"{SCRIPTS}:{SCRIPTS / 'tests'}")
+    (tmp_path / "conftest.py").write_text("pytest_plugins = ['scheduling']\n")
+    shutil.copy(SCRIPTS / "tests" / "pytest.ini", tmp_path)
+    (tmp_path / "test_it.py").write_text(
+        "import os, pathlib, time, pytest\n"
+        "@pytest.mark.parametrize('group', [pytest.param(name, id=f'{n}/{name}',\n"
+        "    marks=pytest.mark.xdist_group(name)) for n in range(4) for name in 'aabb'])\n"
+        "def test_it(group):\n"
+        "    time.sleep(0.05)\n"
+        "    with (pathlib.Path(__file__).parent / group).open('a') as file:\n"
+        "        file.write(os.environ['PYTEST_XDIST_WORKER'] + chr(10))\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-c", str(tmp_path / "pytest.ini"), "-n", "2",
+         str(tmp_path / "test_it.py")], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    workers = [(tmp_path / group).read_text().split() for group in "ab"]
+    assert [len(found) for found in workers] == [8, 8]
+    assert [len(set(found)) for found in workers] == [1, 1], "one group, two processes"
 
 
 def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
