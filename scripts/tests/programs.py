@@ -38,7 +38,8 @@ def aside(name: str, tree: Tree, preset: str, program: str = "server",
     called alike, and have their build directories in the same place below them, so that a cache of
     the compiler's takes the object of one for that of another.
     """
-    write(tree, location(name))
+    with build.locked(ASIDE / f".{name}.lock"):
+        write(tree, location(name))
     settings = build.preset_variables(preset)
     if like:
         settings |= build.preset_variables(like)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from conftest import PRECOMPILING
 from workbook.checks.behaviour.cases import select
 from workbook.common.paths import SCRIPTS
 from workbook.machine import needs
+from workbook.servers import build
 
 
 def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
@@ -106,6 +108,35 @@ def test_processes_never_share_a_group(tmp_path: Path, monkeypatch: pytest.Monke
     workers = [(tmp_path / group).read_text().split() for group in "ab"]
     assert [len(found) for found in workers] == [8, 8]
     assert [len(set(found)) for found in workers] == [1, 1], "one group, two processes"
+
+
+@pytest.mark.parametrize("second, waits", [("measure", True), ("asan", False)])
+def test_a_build_folder_is_used_by_one_at_a_time(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, second: str, waits: bool) -> None:
+    """Tests of several groups build the same solution, each in a process of its own."""
+    began, go_on = queue.Queue[str](), threading.Event()
+
+    def run(command: list[str], *_: object) -> None:
+        if command[1] == "--build":
+            began.put(Path(command[2]).name)
+            assert go_on.wait(20)
+
+    monkeypatch.setattr(build, "_run", run)
+    monkeypatch.setattr(build.setup, "ensure", lambda names: None)
+    threads = [threading.Thread(target=build.isolated, args=(tmp_path / "solution", preset))
+               for preset in ("measure", second)]
+    threads[0].start()
+    assert began.get(timeout=20) == "measure"
+    threads[1].start()
+    if waits:
+        with pytest.raises(queue.Empty):
+            began.get(timeout=0.5)
+    else:
+        assert began.get(timeout=20) == second
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert not waits or began.get(timeout=20) == second
 
 
 def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:

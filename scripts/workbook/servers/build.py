@@ -44,7 +44,7 @@ def build_program(checkpoint_dir: Path, preset: str, name: str) -> Path:
 def build_target(name: str, preset: str = "release", about: str = "") -> None:
     """Build one CMake target of the whole tree; UserError with the first errors if it fails."""
     directory = configured(preset)
-    with _locked(BUILD / f".{preset}.lock"):
+    with locked(BUILD / f".{preset}.lock"):
         _make(directory, name, about or name)
         _clean(directory)
 
@@ -53,7 +53,7 @@ def configured(preset: str) -> Path:
     """The build directory of a preset, ready for CMake to build in."""
     setup.ensure(NEEDED)
     directory = BUILD / preset
-    with _locked(BUILD / f".{preset}.lock"):
+    with locked(BUILD / f".{preset}.lock"):
         _configure(preset, directory)
     return directory
 
@@ -73,10 +73,11 @@ def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | No
     setup.ensure(NEEDED)
     directory = build_dir or checkpoint_dir / "build" / preset
     variables = {"HOTPATH_SUPPORT": str(SUPPORT), **preset_variables(preset), **(settings or {})}
-    _run(["cmake", "-G", "Ninja", "-S", str(checkpoint_dir), "-B", str(directory),
-          *(f"-D{name}={value}" for name, value in variables.items())],
-         checkpoint_dir, f"configuring {preset}")
-    _make(directory, target, checkpoint_dir.name)
+    with locked(directory.with_name(f".{directory.name}.lock")):
+        _run(["cmake", "-G", "Ninja", "-S", str(checkpoint_dir), "-B", str(directory),
+              *(f"-D{name}={value}" for name, value in variables.items())],
+             checkpoint_dir, f"configuring {preset}")
+        _make(directory, target, checkpoint_dir.name)
     return directory / program
 
 
@@ -204,8 +205,10 @@ def _output(lines: list[str]) -> list[str]:
 
 
 @contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """One build at a time in a build directory; others wait their turn."""
+def locked(file: Path) -> Iterator[None]:
+    """Hold the lock of a build directory, or of the sources that it is built from: of several
+    processes one builds at a time.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w") as handle:
         try:
