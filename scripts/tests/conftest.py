@@ -19,7 +19,7 @@ from scratch import make_parted, make_tiny
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
 from workbook.machine import network
 
-pytest_plugins = ["outcomes", "lengths", "scheduling", "timetable"]
+pytest_plugins = ["affected", "outcomes", "lengths", "scheduling", "timetable"]
 
 MARK = "HOTPATH_TEST"
 PRECOMPILING = Path(__file__).with_name("precompiling.sh")

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scratch import commit, git
 
 from workbook.common import children
+from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.verbs import testing
 
@@ -30,11 +32,15 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(root: Path, source: str, *arguments: str) -> int:
+def write(root: Path, source: str) -> None:
     (root / "scripts" / "tests" / "test_it.py").write_text(
         "import os\nimport pytest\n"
         "pytestmark = pytest.mark.xdist_group('one')\n"
         "beside = 'PYTEST_XDIST_WORKER' in os.environ\n" + source)
+
+
+def run(root: Path, source: str, *arguments: str) -> int:
+    write(root, source)
     return testing.run(arguments, root)
 
 
@@ -155,6 +161,38 @@ def test_one_file_is_asked_once(scratch: Path, capfd: pytest.CaptureFixture[str]
     file = scratch / "scripts" / "tests" / "test_it.py"
     assert run(scratch, "def test_wrong(): assert False\n", str(file)) == 1
     assert "Once more" not in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("rest, option", [(False, "affected"), (True, "not_affected")])
+def test_a_change_is_counted_from_the_merge_base(
+        scratch: Path, capfd: pytest.CaptureFixture[str], rest: bool, option: str) -> None:
+    """`main` went on after the branch left it."""
+    git(scratch, "init", "-q", "-b", "main")
+    commit(scratch)
+    base = commit_of(scratch, "HEAD")
+    git(scratch, "checkout", "-q", "-b", "branch")
+    git(scratch, "commit", "-q", "--allow-empty", "-m", "ours")
+    git(scratch, "checkout", "-q", "main")
+    git(scratch, "commit", "-q", "--allow-empty", "-m", "theirs")
+    git(scratch, "checkout", "-q", "branch")
+    conftest = scratch / "scripts" / "tests" / "conftest.py"
+    conftest.write_text(conftest.read_text() + """
+def pytest_addoption(parser):
+    parser.addoption("--affected-since")
+    parser.addoption("--not-affected-since")
+""")
+    write(scratch, "def test_it(pytestconfig):\n"
+                   f"    assert pytestconfig.option.{option}_since == '{base}'\n")
+    assert testing.run((), scratch, since="main", rest=rest) == 0, capfd.readouterr().out
+    write(scratch, "")  # a change that affects nothing
+    assert testing.run((), scratch, since="main", rest=rest) == 0
+    with pytest.raises(UserError, match="there is no change since gone"):
+        testing.run((), scratch, since="gone")
+
+
+def commit_of(root: Path, name: str) -> str:
+    return subprocess.run(["git", "-C", str(root), "rev-parse", name], check=True, text=True,
+                          capture_output=True).stdout.strip()
 
 
 def test_an_interrupt_reaches_the_tests(scratch: Path, nothing_left: None) -> None:

@@ -21,7 +21,7 @@ from conftest import PRECOMPILING
 
 from workbook.checks.behaviour.cases import select
 from workbook.common.paths import SCRIPTS
-from workbook.machine import needs
+from workbook.machine import needs, setup
 from workbook.servers import build
 
 
@@ -122,7 +122,7 @@ def test_a_build_folder_is_used_by_one_at_a_time(
             assert go_on.wait(20)
 
     monkeypatch.setattr(build, "_run", run)
-    monkeypatch.setattr(build.setup, "ensure", lambda names: None)
+    monkeypatch.setattr(setup, "ensure", lambda names: None)
     threads = [threading.Thread(target=build.isolated, args=(tmp_path / "solution", preset))
                for preset in ("measure", second)]
     threads[0].start()

@@ -480,7 +480,11 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
                         "help_option_names": ["--help"]})
 def test(context: typer.Context,
          long: Annotated[bool, flag("--long", "Run every case, and soak and fuzz at length.")]
-         = False) -> None:
+         = False,
+         since: Annotated[str, typer.Option(metavar="COMMIT", show_default=False,
+                                            help="Only tests that a change since then can affect.")] = "",
+         rest: Annotated[bool, flag("--rest", "With --since: all other tests.")] = False
+         ) -> None:
     """Run the project's own tests.
 
     Up to 16 tests that fail are run once more, alone.
@@ -489,11 +493,13 @@ def test(context: typer.Context,
     from workbook.machine import needs, setup
     from workbook.verbs import testing
 
+    if rest and not since:
+        raise UserError("--rest leaves out what --since runs", f"{COMMAND} test --since main --rest")
     setup.ensure(needs.FOR_AUTHORS)
     setup.ensure_test_packages()
     if long:
         os.environ["HOTPATH_LONG"] = "1"
-    raise typer.Exit(testing.run(context.args))
+    raise typer.Exit(testing.run(context.args, since=since, rest=rest))
 
 
 @verb(AUTHORS, "lint")

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from workbook.common import children
+from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, VENV
 
 # Many tests wait most of the time, so four run at once. Each of the four processes takes whole
@@ -27,7 +28,7 @@ TOGETHER = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
 MAX_RETRIED = 16  # if more fail, it is no accident, and none is run again
 RETRIES_ALLOWED = 5  # more second runs than this fail the run; the goal is 1
 
-ALL_PASSED, SOME_FAILED = 0, 1  # pytest's exit codes
+ALL_PASSED, SOME_FAILED, NO_TESTS = 0, 1, 5  # pytest's exit codes
 
 
 @dataclass(frozen=True)
@@ -51,15 +52,33 @@ class Outcome:
         return "passed" if test in self.passed else "not run"
 
 
-def run(arguments: Sequence[str], root: Path = ROOT) -> int:
-    """The exit code, which is pytest's if no test was run again; pytest gets the arguments."""
+def run(arguments: Sequence[str], root: Path = ROOT, since: str = "", rest: bool = False) -> int:
+    """The exit code, which is pytest's if no test was run again; pytest gets the arguments.
+
+    `since` a commit: only the tests that the change can affect which began where our commit and
+    that one parted, or with `rest` all others. UserError if there is no such commit.
+    """
+    chosen = _chosen(since, rest, root) if since else ()
     if any(Path(argument.partition("::")[0]).exists() for argument in arguments):
-        first, second = _pytest(root, *arguments), None
+        first, second = _pytest(root, *chosen, *arguments), None
     else:
-        first = _pytest(root, str(_tests(root)), *TOGETHER, *arguments)
+        first = _pytest(root, str(_tests(root)), *TOGETHER, *chosen, *arguments)
         second = _second_run(first, root, arguments)
     _report(first, second)
-    return _verdict(first, second)
+    nothing_to_run = bool(since) and first.verdict == NO_TESTS
+    return ALL_PASSED if nothing_to_run else _verdict(first, second)
+
+
+def _chosen(since: str, rest: bool, root: Path) -> tuple[str, str]:
+    """The options of tests/affected.py."""
+    done = subprocess.run(["git", "-C", str(root), "merge-base", "HEAD", since],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        reason = done.stderr.strip() or "the two have no commit in common"
+        raise UserError(f"there is no change since {since}: {reason}",
+                        "name a commit or branch of this clone, such as origin/main, and fetch its "
+                        "history if the clone is shallow")
+    return ("--not-affected-since" if rest else "--affected-since"), done.stdout.strip()
 
 
 def _second_run(first: Outcome, root: Path, arguments: Sequence[str]) -> Outcome | None:
