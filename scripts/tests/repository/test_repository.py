@@ -165,6 +165,7 @@ def configure(*arguments: str) -> None:
     assert reported.returncode == 0, reported.stdout + reported.stderr
 
 
+MINUTES = {"nightly.yml": 350, "test.yml": 120}  # that a job may take; others: an hour
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -175,12 +176,34 @@ def test_a_workflow_may_only_what_it_must(file: Path) -> None:
     for job in workflow["jobs"].values():
         assert job.get("permissions", {}).get("contents", "read") == (
             "write" if file.name == "release.yml" else "read")
-        assert job["timeout-minutes"] <= 60
+        assert job["timeout-minutes"] <= MINUTES.get(file.name, 60)
         for step in job["steps"]:
             if "uses" in step:
                 assert re.fullmatch(r"(actions|vmactions)/[\w-]+@[0-9a-f]{40}", step["uses"])
-            elif step["run"] != 'sh -c "$CHECKS"':
+            elif step["run"] not in ('sh -c "$CHECKS"', 'sh -c "$LABS"'):
                 assert step["run"].startswith("./scripts/hotpath ")
+
+
+def commands(workflow: str) -> list[tuple[str, str]]:
+    """The condition and the command of each step that runs our command."""
+    text = (ROOT / ".github" / "workflows" / workflow).read_text(encoding="utf-8")
+    (job,) = yaml.safe_load(text)["jobs"].values()
+    return [(step.get("if", ""), step["run"].removeprefix("./scripts/hotpath "))
+            for step in job["steps"] if "run" in step]
+
+
+def test_a_pull_request_is_judged_first_by_what_it_can_affect() -> None:
+    tests = [(when, run) for when, run in commands("test.yml") if run.startswith("test")]
+    assert [run for _, run in tests] == ['test --since "$BASE"', 'test --since "$BASE" --rest',
+                                         "test"]
+    affected, rest, everything = (when for when, _ in tests)
+    assert affected == "github.event_name == 'pull_request'"
+    assert "!cancelled()" in rest and "steps.affected.outcome" in rest  # also if those failed
+    assert everything == "github.event_name != 'pull_request'"
+
+
+def test_everything_runs_every_night() -> None:
+    assert ("", "test --long") in commands("nightly.yml")
 
 
 def test_the_changelog_names_every_edition_and_its_last_commit() -> None:

@@ -66,7 +66,7 @@ def test_a_package_that_a_system_does_not_have_is_named(
     assert "error: matplotlib is not among" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("system", [*BSDS, "macos"])
+@pytest.mark.parametrize("system", [*BSDS, "macos", "arm64"])
 def test_every_chapter_is_judged_on_every_system(system: str) -> None:
     checks = WORKFLOW["env"]["CHECKS"]
     assert 'in solutions/[0-9]*; do ./scripts/hotpath check "${solution#*/}" --solution' in checks
@@ -76,6 +76,14 @@ def test_every_chapter_is_judged_on_every_system(system: str) -> None:
         assert last["with"]["envs"] == "CHECKS" and last["with"]["usesh"]
         assert "python3" in last["with"]["prepare"]
     assert last.get("with", last)["run"].endswith('sh -c "$CHECKS"')
+
+
+def test_labs_are_validated_on_another_processor() -> None:
+    job = WORKFLOW["jobs"]["arm64"]
+    assert job["runs-on"].endswith("-arm")
+    assert 'sh -c "$LABS"' in [step.get("run") for step in job["steps"]]
+    assert 'in solutions/lab-*; do ./scripts/hotpath check "${lab#*/}" --solution --only validate' \
+        in WORKFLOW["env"]["LABS"]
 
 
 def test_an_editor_opens_the_workbook_ready_to_work() -> None:
