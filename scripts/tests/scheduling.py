@@ -1,10 +1,10 @@
-"""Which tests follow each other in one process, which run while no other does, and how many judge a
-whole chapter at once.
+"""Which tests run in the same process, which run while no other does, and how many judge a whole
+server at the same time.
 
-Four processes take groups of tests, the long ones first. A group is a file, for its tests share
-what they build; where chapters share nothing, it is a chapter (`of_chapter`). What need not be
-asked in each run is marked `late`. What judges by the clock is marked `alone`: it comes last, and
-runs while the other processes wait.
+Four processes take groups of tests, those of the slow folders first. By default a group is a file,
+because the tests of a file share what they build. Where chapters share nothing, a group is a chapter
+(`of_chapter`). Tests that a run may leave out are marked `late` and come near the end. Tests that
+judge by the clock are marked `alone`: they come last, and run while the other processes wait.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from workbook.common.paths import BUILD
 from workbook.course.chapters import Chapter
 from workbook.machine.cores import available_cpus
 
-LONG_FIRST = ("systems", "gate", "servers")  # folders; the others as they come
+SLOW_FOLDERS = ("systems", "gate", "servers")  # in the order in which they begin
 
 
 def of_chapter(chapter: Chapter, *values: Any, id: str = "", late: bool = False) -> Any:
-    """A test's parameter: this chapter, or what is given of it; its group is the chapter's. Those
-    that are late are another group, which must not build where the first does.
+    """A test's parameter: this chapter, or `values` that belong to it. Its group is the chapter's.
+    Late tests are a second group, which needs a build folder of its own.
     """
     group = pytest.mark.xdist_group(f"{'late' if late else 'gate'} {chapter.name}")
     return pytest.param(*values or (chapter,), id=id or chapter.name,
@@ -53,12 +53,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("alone"))
         elif not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=_rank)  # within a rank they stay as they were
+    items.sort(key=_rank)  # which is stable
 
 
 def _rank(item: pytest.Item) -> tuple[bool, bool, int]:
     folder = item.path.parent.name
-    location = LONG_FIRST.index(folder) if folder in LONG_FIRST else len(LONG_FIRST)
+    location = SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
     return _is_alone(item), item.get_closest_marker("late") is not None, location
 
 
@@ -68,42 +68,42 @@ def _is_alone(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Around all else, so that who waits for his turn is not timed."""
+    """Wrap all other hooks, so that the time limit of a test doesn't include its wait."""
     with _slot(_is_alone(item)):
         return (yield)
 
 
 @contextmanager
 def _slot(alone: bool) -> Iterator[None]:
-    """Many may be in the room, or one who is alone. All pass the same door, so that others do not
-    keep on entering while that one waits.
+    """A readers-writer lock: many tests hold it together, or one that is `alone`. Each takes a queue
+    lock first, so that new tests don't pass the one that waits to be alone.
     """
     BUILD.mkdir(exist_ok=True)
-    with (BUILD / ".tests.door").open("w") as door, (BUILD / ".tests.room").open("w") as space:
-        fcntl.flock(door, fcntl.LOCK_EX)
-        fcntl.flock(space, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        fcntl.flock(door, fcntl.LOCK_UN)
+    with (BUILD / ".tests.queue").open("w") as queue, (BUILD / ".tests.run").open("w") as running:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(queue, fcntl.LOCK_UN)
         yield
 
 
 @contextmanager
 def judging() -> Iterator[None]:
-    """As many judge all of a server at once as there are processors: each keeps one busy, and with
-    more of them clients wait longer than a case has patience.
+    """At most one test per processor judges a whole server at the same time. Each keeps a processor
+    busy, and with more of them a client would wait longer than its case allows.
     """
     BUILD.mkdir(exist_ok=True)
     with ExitStack() as stack:
         slots = [stack.enter_context((BUILD / f".tests.judging.{number}").open("w"))
-                     for number in range(available_cpus())]
-        while not any(_taken(location) for location in slots):
+                 for number in range(available_cpus())]
+        while not any(_try_lock(slot) for slot in slots):
             time.sleep(0.2)
         yield
 
 
-def _taken(location: IO[str]) -> bool:
-    """Whether it is ours now, until it is closed."""
+def _try_lock(slot: IO[str]) -> bool:
+    """Take the slot if it is free, and return whether it was. Closing the file releases it."""
     try:
-        fcntl.flock(location, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
