@@ -29,6 +29,8 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tests / "conftest.py").write_text("pytest_plugins = ['outcomes', 'lengths']\n")
     for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"):
         monkeypatch.delenv(name, raising=False)
+    # One process is enough to tell the first run from the second, and starts sooner than four.
+    monkeypatch.setattr(testing, "TOGETHER", ("-n", "1", *testing.TOGETHER[2:]))
     return tmp_path
 
 

@@ -211,6 +211,14 @@ def suggest(mutant: mutants.Mutant, verdict: Verdict) -> None:
                       f'"{mutant.patch.stem}" = "{failure.case.name}"', stacklevel=1)
 
 
+def test_the_first_half_has_a_mutant_of_every_check() -> None:
+    """A run that has no time for the second half has still tried each check."""
+    assert {mutant.check for mutant in EARLY} == {mutant.check for mutant in MUTANTS}
+    assert sorted(mutant.name for mutant in EARLY + LATE) == sorted(
+        mutant.name for mutant in MUTANTS)
+    assert LATE
+
+
 @each_chapter
 def test_every_mutant_fits(chapter: Chapter) -> None:
     solution = starters.sources(chapter.solution_dir)
