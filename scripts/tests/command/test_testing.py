@@ -17,7 +17,8 @@ from scratch import commit, git
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.verbs import testing
+from workbook.machine import setup
+from workbook.verbs import cli, testing
 
 
 @pytest.fixture
@@ -190,6 +191,20 @@ def pytest_addoption(parser):
     assert testing.run((), scratch, since="main", rest=rest) == 0
     with pytest.raises(UserError, match="there is no change since gone"):
         testing.run((), scratch, since="gone")
+
+
+def test_the_command_hands_its_options_on(monkeypatch: pytest.MonkeyPatch,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    calls = []
+    monkeypatch.setattr(testing, "run", lambda words, **options: calls.append((words, options)) or 0)
+    monkeypatch.setattr(setup, "ensure", lambda names: None)
+    monkeypatch.setattr(setup, "ensure_test_packages", lambda: None)
+    for arguments, code in ((["--since", "main", "--rest", "-k", "x"], 0), (["--rest"], 1)):
+        with pytest.raises(SystemExit) as ended:
+            cli.app(["test", *arguments])
+        assert ended.value.code == code
+    assert calls == [(["-k", "x"], {"since": "main", "rest": True})]
+    assert "--rest leaves out what --since runs" in capsys.readouterr().err
 
 
 def commit_of(root: Path, name: str) -> str:
