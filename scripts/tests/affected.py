@@ -25,7 +25,7 @@ from workbook.common.paths import ROOT
 TESTS = "scripts/tests"
 CONFTEST = f"{TESTS}/conftest.py"
 PYTHON = {"scripts/workbook": "workbook", "book/preprocessor": "preprocessor", TESTS: ""}
-ALWAYS = f"{TESTS}/repository/"  # rules for all files, which take seconds
+ALWAYS = f"{TESTS}/repository/"  # rules for all files; those about a chapter only if it changed
 OF_THE_BOOK = f"{TESTS}/book/"
 SERVERS_ONLY = ("measuring", "servers", "systems")  # if they test a lab, they name it
 SERVING = ("gate", "judging", *SERVERS_ONLY)  # they build and start servers
@@ -125,12 +125,12 @@ class Selection:
         """Whether it selects a test of this file that is about these chapters, or about none in
         particular.
         """
-        if self.everything or file in self.files or file.startswith(ALWAYS):
+        if self.everything or file in self.files:
             return True
         if chapters:
             return not self.chapters.isdisjoint(chapters)
-        return any(concerns(file, self.project.python.get(file, ""), chapter)
-                   for chapter in self.chapters)
+        text = self.project.python.get(file, "")
+        return file.startswith(ALWAYS) or any(concerns(file, text, one) for one in self.chapters)
 
     def lines(self) -> Iterator[str]:
         """What is selected and why, for people."""
@@ -143,8 +143,9 @@ class Selection:
         if self.everything:
             yield "selected: everything"
         else:
-            yield (f"selected: chapters: {', '.join(sorted(self.chapters)) or 'none'}; all tests of "
-                   f"{len(self.files)} files; the rules for all files of the repository")
+            chapters = ", ".join(sorted(self.chapters)) or "none"
+            yield (f"selected: chapters: {chapters}; all tests of {len(self.files)} files; the "
+                   "rules for all files of the repository")
 
 
 def select(changed: Iterable[str], project: Project) -> Selection:
@@ -276,7 +277,8 @@ def subject_of(item: pytest.Item, selection: Selection) -> tuple[str, set[str]]:
     """The test's file, and the chapters that its id or its group names."""
     groups = " ".join(str(mark.args) for mark in item.iter_markers("xdist_group"))
     name = f"{item.nodeid.partition('::')[2]} {groups}"
-    chapters = {chapter for chapter in selection.project.solutions if mentions_chapter(name, chapter)}
+    chapters = {chapter for chapter in selection.project.solutions
+                if mentions_chapter(name, chapter)}
     return item.path.relative_to(ROOT).as_posix(), chapters
 
 

@@ -2,9 +2,10 @@
 server at the same time.
 
 Four processes take groups of tests, those of the slow folders first. By default a group is a file,
-because the tests of a file share what they build. Where chapters share nothing, a group is a chapter
-(`of_chapter`). Tests that a run may leave out are marked `late` and come near the end. Tests that
-judge by the clock are marked `alone`: they come last, and run while the other processes wait.
+because the tests of a file share what they build. Where chapters share nothing, a group is a
+chapter (`of_chapter`). Tests that a run may leave out are marked `late` and come near the end.
+Tests that judge by the clock are marked `alone`: they come last, and run while the other processes
+wait.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 @contextmanager
 def _slot(alone: bool) -> Iterator[None]:
-    """A readers-writer lock: many tests hold it together, or one that is `alone`. Each takes a queue
-    lock first, so that new tests don't pass the one that waits to be alone.
+    """A readers-writer lock: many tests hold it together, or one that is `alone`. Each takes a
+    queue lock first, so that new tests don't pass the one that waits to be alone.
     """
     BUILD.mkdir(exist_ok=True)
     with (BUILD / ".tests.queue").open("w") as queue, (BUILD / ".tests.run").open("w") as running:

@@ -196,7 +196,8 @@ def pytest_addoption(parser):
 def test_the_command_hands_its_options_on(monkeypatch: pytest.MonkeyPatch,
                                           capsys: pytest.CaptureFixture[str]) -> None:
     calls = []
-    monkeypatch.setattr(testing, "run", lambda words, **options: calls.append((words, options)) or 0)
+    monkeypatch.setattr(testing, "run",
+                        lambda words, **options: calls.append((words, options)) or 0)
     monkeypatch.setattr(setup, "ensure", lambda names: None)
     monkeypatch.setattr(setup, "ensure_test_packages", lambda: None)
     for arguments, code in ((["--since", "main", "--rest", "-k", "x"], 0), (["--rest"], 1)):

@@ -64,6 +64,8 @@ def test_a_changed_file_selects_the_chapters_that_inherit_it(changed: str,
     gate = "scripts/tests/gate/test_gate.py"
     assert {name for name in CHAPTERS if selection.has(gate, {name})} == chapters
     assert selection.has(gate, {"01-a", min(chapters)})  # one program of several chapters
+    rules = "scripts/tests/repository/test_words.py"
+    assert {name for name in CHAPTERS if selection.has(rules, {name})} == chapters
 
 
 @pytest.mark.parametrize("changed, files", [

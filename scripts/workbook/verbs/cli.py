@@ -494,7 +494,8 @@ def test(context: typer.Context,
     from workbook.verbs import testing
 
     if rest and not since:
-        raise UserError("--rest leaves out what --since runs", f"{COMMAND} test --since main --rest")
+        raise UserError("--rest leaves out what --since runs",
+                        f"{COMMAND} test --since main --rest")
     setup.ensure(needs.FOR_AUTHORS)
     setup.ensure_test_packages()
     if long:

@@ -1,5 +1,5 @@
-"""Run the project's own tests: all of them four at a time, and then those that failed once more, one
-after the other.
+"""Run the project's own tests: all of them four at a time, and then those that failed once more,
+one after the other.
 
 A test that fails next to others and passes alone met a busy machine, or is itself at fault. It
 doesn't fail the run, unless there are many of them. Each is listed at the end with both outcomes.
@@ -82,7 +82,7 @@ def _chosen(since: str, rest: bool, root: Path) -> tuple[str, str]:
 
 
 def _second_run(first: Outcome, root: Path, arguments: Sequence[str]) -> Outcome | None:
-    """Run the tests that failed again, while nothing else runs; None if there is nothing to gain."""
+    """Run the failed tests again, while nothing else runs; None if there is nothing to gain."""
     if first.verdict != SOME_FAILED or not 0 < len(first.failed) <= MAX_RETRIED:
         return None
     print(f"\nOnce more, alone, what failed ({len(first.failed)}):", *first.failed, "", sep="\n",
