@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +13,7 @@
 
 #include "app.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -29,17 +29,15 @@ constexpr const char* usage =
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loop.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
-void handle_signals() {
+void handle_signals(const web::WakeEvent& event) {
+    stop_event = &event;
     struct sigaction stop{};
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
@@ -100,10 +98,10 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     return options;
 }
 
-void serve(const web::ServerOptions& options) {
+void serve(const web::ServerOptions& options, const web::WakeEvent& stop) {
     // TODO(7): remove this message. Correct the usage above, and the default in server.h.
     if (options.threads > 1) std::fputs("server: one thread serves here, not more\n", stderr);
-    web::Server server(options, web::make_app, stopping);
+    web::Server server(options, web::make_app, stop);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -115,9 +113,11 @@ void serve(const web::ServerOptions& options) {
 
 int main(int argc, char** argv) {
     try {
-        handle_signals();
+        // Never destroyed, because a signal may arrive until the very end.
+        const web::WakeEvent& stop = *new web::WakeEvent;
+        handle_signals(stop);
         if (const auto options = parse_options(argc, argv)) {
-            serve(*options);
+            serve(*options, stop);
         } else {
             std::fputs(usage, stdout);
         }

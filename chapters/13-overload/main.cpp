@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "app.h"
 #include "file_handler.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -35,17 +35,15 @@ constexpr const char* usage =
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loops.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
-void handle_signals() {
+void handle_signals(const web::WakeEvent& event) {
+    stop_event = &event;
     struct sigaction stop{};
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
@@ -133,14 +131,14 @@ std::optional<Options> parse_options(int argc, char** argv) {
     return options;
 }
 
-void serve(const Options& options) {
+void serve(const Options& options, const web::WakeEvent& stop) {
     const auto make_handler = [&] {
         auto app = web::make_app();
         return options.root.empty()
                    ? std::move(app)
                    : web::serve_files(options.root, cache_bounds(options), std::move(app));
     };
-    web::Server server(options.server, make_handler, stopping);
+    web::Server server(options.server, make_handler, stop);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -152,9 +150,11 @@ void serve(const Options& options) {
 
 int main(int argc, char** argv) {
     try {
-        handle_signals();
+        // Never destroyed, because a signal may arrive until the very end.
+        const web::WakeEvent& stop = *new web::WakeEvent;
+        handle_signals(stop);
         if (const auto options = parse_options(argc, argv)) {
-            serve(*options);
+            serve(*options, stop);
         } else {
             std::fputs(usage, stdout);
         }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -19,6 +18,7 @@
 #include "file_handler.h"
 #include "log.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -60,25 +60,22 @@ constexpr const char* usage =
     "                   again by their names\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loops.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Set by the signal handler after the log files were renamed, cleared by an event loop that sweeps.
-// Orders no other memory.
-std::atomic<bool> reopening = false;
+// The same for SIGHUP: log files were renamed.
+const web::WakeEvent* reload_event = nullptr;
 
-extern "C" void request_reopening(int) {
-    reopening.store(true, std::memory_order_relaxed);
+extern "C" void request_reload(int) {
+    reload_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
-void handle_signals() {
+void handle_signals(const web::WakeEvent& event) {
+    stop_event = &event;
     struct sigaction stop{};
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
@@ -88,11 +85,12 @@ void handle_signals() {
 
 // Without a log, SIGHUP keeps its default action. SIGXFSZ is ignored, so that a log at its size
 // limit is an error of write(2) and doesn't end the process.
-void handle_log_signals() {
-    struct sigaction reopen{};
-    reopen.sa_handler = request_reopening;
-    reopen.sa_flags = SA_RESTART;
-    ::sigaction(SIGHUP, &reopen, nullptr);
+void handle_log_signals(const web::WakeEvent& event) {
+    reload_event = &event;
+    struct sigaction reload{};
+    reload.sa_handler = request_reload;
+    reload.sa_flags = SA_RESTART;
+    ::sigaction(SIGHUP, &reload, nullptr);
     ::signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -237,16 +235,16 @@ std::optional<Options> parse_options(int argc, char** argv) {
     return options;
 }
 
-void serve(const Options& options) {
+void serve(const Options& options, const web::WakeEvent& reload, const web::WakeEvent& stop) {
     const auto make_handler = [&] {
         auto app = web::make_app();
         return options.root.empty()
                    ? std::move(app)
                    : web::serve_files(options.root, cache_bounds(options), std::move(app));
     };
-    web::Log log(options.log, reopening);
-    if (!options.log.access.empty() || !options.log.error.empty()) handle_log_signals();
-    web::Server server(options.server, make_handler, log, stopping);
+    web::Log log(options.log);
+    if (!options.log.access.empty() || !options.log.error.empty()) handle_log_signals(reload);
+    web::Server server(options.server, make_handler, log, reload, stop);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -260,9 +258,12 @@ void serve(const Options& options) {
 
 int main(int argc, char** argv) {
     try {
-        handle_signals();
+        // Never destroyed, because a signal may arrive until the very end.
+        const web::WakeEvent& reload = *new web::WakeEvent;
+        const web::WakeEvent& stop = *new web::WakeEvent;
+        handle_signals(stop);
         if (const auto options = parse_options(argc, argv)) {
-            serve(*options);
+            serve(*options, reload, stop);
         } else {
             std::fputs(usage, stdout);
         }
