@@ -103,12 +103,12 @@ void Worker::run_once() {
     for (const int fd : ready)
         on_ready(fd);
     if (now_ >= next_deadline_) on_deadline();
+    if (!closed_.empty()) close_dropped();
 }
 
 // Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
 std::chrono::milliseconds Worker::before_wait() {
     using std::chrono::milliseconds;
-    if (!closed_.empty()) close_dropped();
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
     if (!closed_.empty()) return milliseconds(0);
@@ -159,6 +159,8 @@ void Worker::on_deadline() {
         }
     }
     acceptor_.resume();
+    if (handler_->needs_next_second())
+        next_deadline_ = std::min(next_deadline_, now_ + sweep_interval);
     purge_free_memory();
 }
 

@@ -130,12 +130,12 @@ void Worker::run_once() {
     for (const int fd : ready)
         on_ready(fd);
     if (now_ >= next_deadline_) on_deadline();
+    if (!closed_.empty()) close_dropped();
 }
 
 // Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
 std::chrono::milliseconds Worker::before_wait() {
     using std::chrono::milliseconds;
-    if (!closed_.empty()) close_dropped();
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
     if (!closed_.empty()) return milliseconds(0);
@@ -191,7 +191,9 @@ void Worker::on_deadline() {
     }
     acceptor_.resume();
     if (access_log_) access_log_->write(now_);
-    if (access_log_ && access_log_->has_lines()) next_deadline_ = now_ + sweep_interval;
+    const bool lines_left = access_log_ && access_log_->has_lines();
+    if (lines_left || handler_->needs_next_second())
+        next_deadline_ = std::min(next_deadline_, now_ + sweep_interval);
     purge_free_memory();
 }
 
