@@ -27,10 +27,10 @@ Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
 }
 
-// TODO(15): through the channel, where a client has one. Check for it at each receive and each
-// send: a check before the loop makes two loops, and the one without TLS slower.
-// Receives once, if that is wanted, and sends the output. Running out of memory only affects this
-// client, because the 503 needs none.
+// TODO(15): through the client's stream, which is plain or TLS. Its send() asks which at each call:
+// a check before the loop makes two loops, and the one without TLS slower. Receives once, if that
+// is wanted, and sends the output. Running out of memory only affects this client, because the 503
+// needs none.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
@@ -180,7 +180,7 @@ void Worker::on_ready(int fd) {
 }
 
 // Closes the clients that are overdue, and finds the earliest deadline of the others.
-// TODO(15): and release the channels' idle buffers. When `reload_` is signalled, read the
+// TODO(15): and release the streams' idle buffers. When `reload_` is signalled, read the
 // certificates again.
 void Worker::on_deadline() {
     last_sweep_ = now_;
@@ -220,7 +220,7 @@ void Worker::on_watch_failed(int fd) {
     }
 }
 
-// TODO(15): a client has a channel from the beginning, and until its handshake is done as much time
+// TODO(15): a client has a stream from the beginning, and until its handshake is done as much time
 // as for a head. A client that is rejected does not expect plain text.
 void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
@@ -243,7 +243,7 @@ void Worker::add_client(Accepted accepted) {
 }
 
 // TODO(15): the bytes received may be the last: the end comes after them. Before its handshake is
-// done the state of a client's connection means nothing; and what the channel still has to send
+// done the state of a client's connection means nothing; and what the stream still has to send
 // waits until the socket is writable. Only some clients go on with their handshakes in one
 // iteration of the loop.
 void Worker::serve(Client& client) {

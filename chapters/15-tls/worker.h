@@ -58,7 +58,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    // TODO(15): Tls, and a SpanBio if TLS is to be used; and each client's TlsStream.
+    // TODO(15): a StreamContext; and each client has a ClientStream instead of a socket.
     struct Client {
         ConnectionLimiter::Slot slot;
         Fd socket;

@@ -15,15 +15,35 @@ namespace {
 // deadline forward.
 constexpr std::chrono::seconds sweep_interval{1};
 
-// The maximum number of bytes of a file in one call, so that other clients are served in between.
-constexpr std::size_t file_piece = 1024 * 1024;
-
-// The maximum number of handshake steps in one iteration of the loop. A step may cost as much as
-// dozens of requests on established connections.
-constexpr int handshakes_per_iteration = 8;
-
 Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
+}
+
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
+std::expected<void, IoError> exchange(ClientStream& stream, Connection& connection,
+                                      Interest wanted) try {
+    if (wanted == Interest::receive) {
+        const auto got = stream.receive(connection.receive_buffer());
+        if (!got) {
+            connection.received_nothing();
+            return std::unexpected(got.error());
+        }
+        if (*got == 0) {
+            connection.end_of_input();
+        } else {
+            connection.received(*got);
+        }
+    }
+    while (connection.has_output()) {
+        const auto took = stream.send(connection.output());
+        if (!took) return std::unexpected(took.error());
+        if (!connection.sent(*took)) break;
+    }
+    return {};
+} catch (const std::bad_alloc&) {
+    connection.out_of_memory();
+    return std::unexpected(IoError::wants_send);
 }
 
 // The current thread's handler, asked to free memory when it runs out.
@@ -81,10 +101,10 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
       stop_(stop),
       limiter_(limiter),
       tls_(tls),
-      span_bio_(tls.is_on() ? std::make_unique<SpanBio>() : nullptr),
       acceptor_(std::move(listener), poller_, *handler_, log,
                 [this](Accepted accepted) { add_client(std::move(accepted)); }),
       pool_(buffers),
+      streams_(tls, pool_),
       now_(Clock::now()),
       last_sweep_(now_),
       next_deadline_(Clock::time_point::max()) {
@@ -123,7 +143,7 @@ std::chrono::milliseconds Worker::before_wait() {
 
 void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
-    handshakes_left_ = handshakes_per_iteration;
+    streams_.allow_handshakes();
     if (now_ >= next_date_) update_date();
     if (!is_idle) next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
 }
@@ -166,7 +186,7 @@ void Worker::on_deadline() {
     next_deadline_ = Clock::time_point::max();
     for (const auto& client : clients_) {
         if (!client) continue;
-        if (client->tls) client->tls->release_idle_buffers();
+        client->stream.release_idle_buffers();
         if (now_ >= client->deadline) {
             close_client(*client);
         } else {
@@ -204,9 +224,9 @@ void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
     if (!slot) {
         // The 503 is plain text, which a TLS client can't read, so over TLS none is sent.
-        const Status status = span_bio_ ? Status() : Status::service_unavailable;
+        const Status status = streams_.has_tls() ? Status() : Status::service_unavailable;
         if (access_log_) access_log_->rejected(accepted.address, status);
-        if (!span_bio_) reject(accepted.socket);
+        if (!streams_.has_tls()) reject(accepted.socket);
         return;
     }
     const int fd = accepted.socket.number();
@@ -215,79 +235,30 @@ void Worker::add_client(Accepted accepted) {
     closed_.reserve(clients_.capacity());  // dropping a client must not allocate
     eviction_policy_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
-    clients_[index] =
-        std::make_unique<Client>(std::move(*slot), std::move(accepted.socket), make_tls_stream(),
-                                 Connection(*handler_, pool_, common_headers_, std::move(log)));
-    if (span_bio_) clients_[index]->state.waiting = Waiting::head;  // the handshake comes first
+    clients_[index] = std::make_unique<Client>(
+        std::move(*slot), ClientStream(std::move(accepted.socket), streams_),
+        Connection(*handler_, pool_, common_headers_, std::move(log)));
+    if (streams_.has_tls())
+        clients_[index]->state.waiting = Waiting::head;  // the handshake comes first
     clients_[index]->deadline = now_ + limits_.timeout_for(clients_[index]->state.waiting);
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
 
-std::unique_ptr<TlsStream> Worker::make_tls_stream() {
-    if (!span_bio_) return nullptr;
-    return std::make_unique<TlsStream>(tls_.new_session(*span_bio_), *span_bio_, pool_);
-}
-
 // Over TLS the peer's close_notify comes after the bytes received, and records may wait to be sent
 // even though no answer does.
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client);
+    const auto exchanged = exchange(client.stream, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
         return close_client(client);
-    if (state != client.state && (exchanged || client.is_open())) update_state(client, state);
+    if (state != client.state && (exchanged || client.stream.is_open()))
+        update_state(client, state);
+    if (client.stream.has_ended() && !client.connection.has_output()) return close_client(client);
     Interest next = exchanged ? state.interest : interest_for(exchanged.error());
-    if (client.tls) [[unlikely]] {
-        if (client.tls->has_ended() && !client.connection.has_output()) return close_client(client);
-        if (client.tls->has_unsent()) next = Interest::send;
-    }
+    if (client.stream.has_unsent()) next = Interest::send;
     watch(client, next);
-}
-
-// Receives once, if that is wanted, then sends the output. Running out of memory affects this
-// client only: it gets the 503 answer instead.
-std::expected<void, IoError> Worker::exchange(Client& client) try {
-    Connection& connection = client.connection;
-    if (client.state.interest == Interest::receive) {
-        const auto got = receive(client, connection.receive_buffer());
-        if (!got) {
-            connection.received_nothing();
-            return std::unexpected(got.error());
-        }
-        if (*got == 0) {
-            connection.end_of_input();
-        } else {
-            connection.received(*got);
-        }
-    }
-    while (connection.has_output()) {
-        const auto took = send(client, connection.output());
-        if (!took) return std::unexpected(took.error());
-        if (!connection.sent(*took)) break;
-    }
-    return {};
-} catch (const std::bad_alloc&) {
-    client.connection.out_of_memory();
-    return std::unexpected(IoError::wants_send);
-}
-
-// A client whose handshake has to wait for the next iteration is reported again, since the poller
-// is level-triggered.
-std::expected<std::size_t, IoError> Worker::receive(Client& client, std::span<char> into) {
-    if (!client.tls) [[likely]]
-        return web::receive(client.socket, into);
-    if (!client.is_open() && handshakes_left_-- <= 0)
-        return std::unexpected(IoError::wants_receive);
-    return client.tls->receive(client.socket, into);
-}
-
-std::expected<std::size_t, IoError> Worker::send(Client& client, const Output& output) {
-    if (client.tls) [[unlikely]]
-        return client.tls->send(client.socket, output.bytes, output.file);
-    return output.file ? web::send(client.socket, output.bytes, *output.file, file_piece)
-                       : web::send(client.socket, output.bytes);
 }
 
 void Worker::update_state(Client& client, const ConnectionState& state) {
@@ -303,7 +274,7 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
 
 void Worker::finish_sending(Client& client) {
     send_close_notify(client);
-    client.tls ? client.tls->finish_sending(client.socket) : half_close(client.socket);
+    client.stream.finish_sending();
 }
 
 // RFC 8446 §6.1: close_notify, only for a client that has all of its answers. Others notice that
@@ -311,13 +282,13 @@ void Worker::finish_sending(Client& client) {
 void Worker::send_close_notify(Client& client) {
     const Connection& connection = client.connection;
     const bool whole = !connection.has_output() && !connection.response_incomplete();
-    if (client.tls && whole) client.tls->send_close_notify(client.socket);
+    if (whole) client.stream.send_close_notify();
 }
 
 // Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
-    poller_.change(client.socket.number(), interest);
+    poller_.change(client.stream.fd(), interest);
 }
 
 // Its buffers are available to others at once, so what is in them is logged first.
@@ -325,8 +296,8 @@ void Worker::close_client(Client& client) {
     client.connection.abort();
     send_close_notify(client);
     client.connection.release_buffers();
-    if (client.tls) client.tls->release_buffers();
-    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+    client.stream.release_buffers();
+    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.stream.fd())]));
     --client_count_;
 }
 
@@ -335,10 +306,9 @@ void Worker::evict_stalled() {
     eviction_policy_.clear();
     for (const auto& client : clients_) {
         if (!client) continue;
-        const bool has_unsent = client->tls && client->tls->has_unsent();
-        if (!has_unsent && !client->connection.holds_buffers()) continue;
+        if (!client->stream.has_unsent() && !client->connection.holds_buffers()) continue;
         const auto last_progress = client->deadline - limits_.timeout_for(client->state.waiting);
-        eviction_policy_.add_candidate(client->socket.number(), last_progress);
+        eviction_policy_.add_candidate(client->stream.fd(), last_progress);
     }
     while (!pool_.has_recovered()) {
         const auto victim = eviction_policy_.next_victim();

@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <cstddef>
-#include <expected>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "acceptor.h"
+#include "client_stream.h"
 #include "connection.h"
 #include "connection_limiter.h"
 #include "eviction_policy.h"
@@ -15,10 +14,7 @@
 #include "handler.h"
 #include "log.h"
 #include "poller.h"
-#include "socket.h"
-#include "span_bio.h"
 #include "tls.h"
-#include "tls_stream.h"
 #include "wake_event.h"
 
 namespace web {
@@ -66,15 +62,11 @@ private:
 
     struct Client {
         ConnectionLimiter::Slot slot;
-        Fd socket;
-        std::unique_ptr<TlsStream> tls;  // null: no TLS
+        ClientStream stream;
         Connection connection;
         ConnectionState state{};
         Interest interest = Interest::receive;  // what the poller waits for
         Clock::time_point deadline{};           // the deadline for what the connection wants
-
-        /// No handshake is pending: it is done, or there is no TLS.
-        bool is_open() const { return !tls || tls->is_open(); }
     };
 
     // One iteration of the loop, and its phases in order.
@@ -89,11 +81,7 @@ private:
     void close_dropped();
     void on_watch_failed(int fd);
     void add_client(Accepted accepted);
-    std::unique_ptr<TlsStream> make_tls_stream();
     void serve(Client& client);
-    std::expected<void, IoError> exchange(Client& client);
-    std::expected<std::size_t, IoError> receive(Client& client, std::span<char> into);
-    std::expected<std::size_t, IoError> send(Client& client, const Output& output);
     void update_state(Client& client, const ConnectionState& state);
     void finish_sending(Client& client);
     void send_close_notify(Client& client);
@@ -111,16 +99,15 @@ private:
     const WakeEvent& stop_;
     ConnectionLimiter& limiter_;
     Tls& tls_;
-    const std::unique_ptr<SpanBio> span_bio_;  // null: no TLS
     Poller poller_;
     Acceptor acceptor_;
     BufferPool pool_;
+    StreamContext streams_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
     std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
     EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
-    int handshakes_left_ = 0;  // that may still proceed in this iteration
     Clock::time_point now_;
     Clock::time_point next_date_;
     Clock::time_point last_sweep_;     // when all deadlines were last checked
