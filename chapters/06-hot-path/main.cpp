@@ -36,8 +36,7 @@ extern "C" void request_stop(int) {
     stop_event->signal();
 }
 
-void handle_signals(const web::WakeEvent& event) {
-    stop_event = &event;
+void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
@@ -98,9 +97,9 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
     return options;
 }
 
-void serve(const web::ServerOptions& options, const web::WakeEvent& stop) {
+void serve(const web::ServerOptions& options) {
     if (options.threads > 1) std::fputs("server: one thread serves here, not more\n", stderr);
-    web::Server server(options, web::make_app, stop);
+    web::Server server(options, web::make_app, *stop_event);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -113,10 +112,10 @@ void serve(const web::ServerOptions& options, const web::WakeEvent& stop) {
 int main(int argc, char** argv) {
     try {
         // Never destroyed, because a signal may arrive until the very end.
-        const web::WakeEvent& stop = *new web::WakeEvent;
-        handle_signals(stop);
+        stop_event = new web::WakeEvent;
+        handle_signals();
         if (const auto options = parse_options(argc, argv)) {
-            serve(*options, stop);
+            serve(*options);
         } else {
             std::fputs(usage, stdout);
         }

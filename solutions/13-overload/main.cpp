@@ -53,8 +53,7 @@ extern "C" void request_stop(int) {
     stop_event->signal();
 }
 
-void handle_signals(const web::WakeEvent& event) {
-    stop_event = &event;
+void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
@@ -166,14 +165,14 @@ std::optional<Options> parse_options(int argc, char** argv) {
     return options;
 }
 
-void serve(const Options& options, const web::WakeEvent& stop) {
+void serve(const Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();
         return options.root.empty()
                    ? std::move(app)
                    : web::serve_files(options.root, cache_bounds(options), std::move(app));
     };
-    web::Server server(options.server, make_handler, stop);
+    web::Server server(options.server, make_handler, *stop_event);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -186,10 +185,10 @@ void serve(const Options& options, const web::WakeEvent& stop) {
 int main(int argc, char** argv) {
     try {
         // Never destroyed, because a signal may arrive until the very end.
-        const web::WakeEvent& stop = *new web::WakeEvent;
-        handle_signals(stop);
+        stop_event = new web::WakeEvent;
+        handle_signals();
         if (const auto options = parse_options(argc, argv)) {
-            serve(*options, stop);
+            serve(*options);
         } else {
             std::fputs(usage, stdout);
         }

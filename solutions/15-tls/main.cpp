@@ -82,8 +82,7 @@ extern "C" void request_reload(int) {
     reload_event->signal();
 }
 
-void handle_signals(const web::WakeEvent& event) {
-    stop_event = &event;
+void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
     ::sigaction(SIGINT, &stop, nullptr);
@@ -93,8 +92,7 @@ void handle_signals(const web::WakeEvent& event) {
 
 // Without files to reopen, SIGHUP keeps its default action. A log at its size limit is an error of
 // write(2) and doesn't end the process.
-void handle_file_signals(const web::WakeEvent& event) {
-    reload_event = &event;
+void handle_file_signals() {
     struct sigaction reload{};
     reload.sa_handler = request_reload;
     reload.sa_flags = SA_RESTART;
@@ -284,7 +282,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
     return options;
 }
 
-void serve(const Options& options, const web::WakeEvent& reload, const web::WakeEvent& stop) {
+void serve(const Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();
         return options.root.empty()
@@ -294,9 +292,9 @@ void serve(const Options& options, const web::WakeEvent& reload, const web::Wake
     web::Log log(options.log);
     web::Tls tls(options.tls);
     if (!options.log.access.empty() || !options.log.error.empty() || tls.is_on()) {
-        handle_file_signals(reload);
+        handle_file_signals();
     }
-    web::Server server(options.server, make_handler, tls, log, reload, stop);
+    web::Server server(options.server, make_handler, tls, log, *reload_event, *stop_event);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     const char* const scheme = tls.is_on() ? "https" : "http";
@@ -312,11 +310,11 @@ void serve(const Options& options, const web::WakeEvent& reload, const web::Wake
 int main(int argc, char** argv) {
     try {
         // Never destroyed, because a signal may arrive until the very end.
-        const web::WakeEvent& reload = *new web::WakeEvent;
-        const web::WakeEvent& stop = *new web::WakeEvent;
-        handle_signals(stop);
+        reload_event = new web::WakeEvent;
+        stop_event = new web::WakeEvent;
+        handle_signals();
         if (const auto options = parse_options(argc, argv)) {
-            serve(*options, reload, stop);
+            serve(*options);
         } else {
             std::fputs(usage, stdout);
         }
