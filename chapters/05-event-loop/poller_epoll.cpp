@@ -5,5 +5,5 @@
 //   fails, append the descriptor to failed_.
 // - wait: clear failed_, then epoll_wait(2) for at most `batch` events. The loop needs only
 //   their descriptors. A signal (EINTR) is not an error: nothing is ready. The timeout is an int:
-//   convert it with static_cast.
+//   convert it with static_cast, and wait at most as long as an int can say.
 #include "poller.h"

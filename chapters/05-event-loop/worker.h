@@ -1,11 +1,12 @@
-// TODO(5.4): the event loop, and every decision about clients: how many to accept at once, how long
-// to wait for which client, when to close. It owns the listener, the poller and the clients.
+// TODO(5.4): the event loop, and every decision about clients: how long to wait for which client,
+// and when to close. It owns the acceptor, the poller and the clients.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <vector>
 
+#include "acceptor.h"
 #include "connection.h"
 #include "fd.h"
 #include "handler.h"
@@ -16,10 +17,11 @@ namespace web {
 class Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
-    // TODO(5.5): the constructor also takes const Limits&: how long to wait for what.
+    // TODO(5.5): the constructor also takes const Limits&: how long to wait for what. A WakeEvent
+    // that the poller watches takes the place of `stopping`, so that an idle loop can sleep.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const std::atomic<bool>& stopping);
 
-    const Fd& listener() const { return listener_; }
+    const Fd& listener() const { return acceptor_.listener(); }
 
     /// Returns when `stopping` is set and the clients being answered have their answers.
     void run();
@@ -32,8 +34,8 @@ private:
 
     std::unique_ptr<Handler> handler_;
     const std::atomic<bool>& stopping_;
-    Fd listener_;
     Poller poller_;
+    Acceptor acceptor_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
 };
 

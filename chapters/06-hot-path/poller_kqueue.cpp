@@ -66,7 +66,8 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
     failed_.clear();
     std::array<Event, batch> events;
     const timespec limit = to_timespec(timeout);
-    const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch, &limit);
+    const int count = ::kevent(queue_.number(), nullptr, 0, events.data(), batch,
+                               timeout == forever ? nullptr : &limit);
     if (count <= 0) return {};
     const auto ready = static_cast<std::size_t>(count);
     for (std::size_t i = 0; i < ready; ++i)

@@ -6,10 +6,9 @@
 
 namespace web {
 
-Server::Server(const ServerOptions& options, HandlerFactory make_handler,
-               const std::atomic<bool>& stopping)
+Server::Server(const ServerOptions& options, HandlerFactory make_handler, const WakeEvent& stop)
     : worker_(std::move(listen_on(options.host, options.port, 1).front()), make_handler(),
-              options.limits, stopping),
+              options.limits, stop),
       port_(local_port(worker_.listener())) {}
 
 }  // namespace web

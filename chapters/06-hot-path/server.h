@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "handler.h"
+#include "wake_event.h"
 #include "worker.h"
 
 namespace web {
@@ -19,13 +19,12 @@ struct ServerOptions {
 /// Listens, and serves all clients from one event loop on the calling thread.
 class Server {
 public:
-    /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, HandlerFactory make_handler,
-           const std::atomic<bool>& stopping);
+    /// Throws std::system_error if it cannot listen. `stop` must outlive the server.
+    Server(const ServerOptions& options, HandlerFactory make_handler, const WakeEvent& stop);
 
     std::uint16_t port() const { return port_; }
 
-    /// Returns when `stopping` is set and the clients being answered have their answers.
+    /// Returns when `stop` is signalled and the clients being answered have their answers.
     void run() { worker_.run(); }
 
 private:

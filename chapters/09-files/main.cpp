@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +13,7 @@
 
 #include "app.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -29,16 +29,13 @@ constexpr const char* usage =
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loops.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
 void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
@@ -107,7 +104,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
 }
 
 void serve(const web::ServerOptions& options) {
-    web::Server server(options, web::make_app, stopping);
+    web::Server server(options, web::make_app, *stop_event);
     const bool ipv6 = options.host.contains(':');
     const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -119,6 +116,8 @@ void serve(const web::ServerOptions& options) {
 
 int main(int argc, char** argv) {
     try {
+        // Never destroyed, because a signal may arrive until the very end.
+        stop_event = new web::WakeEvent;
         handle_signals();
         if (const auto options = parse_options(argc, argv)) {
             serve(*options);

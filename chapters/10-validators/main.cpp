@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "app.h"
 #include "file_handler.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -32,16 +32,13 @@ constexpr const char* usage =
     "                   answer, and that all have when the server stops (default 60,30,10,2,1)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loops.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
 void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
@@ -122,7 +119,7 @@ void serve(const Options& options) {
         return options.root.empty() ? std::move(app)
                                     : web::serve_files(options.root, std::move(app));
     };
-    web::Server server(options.server, make_handler, stopping);
+    web::Server server(options.server, make_handler, *stop_event);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -134,6 +131,8 @@ void serve(const Options& options) {
 
 int main(int argc, char** argv) {
     try {
+        // Never destroyed, because a signal may arrive until the very end.
+        stop_event = new web::WakeEvent;
         handle_signals();
         if (const auto options = parse_options(argc, argv)) {
             serve(*options);

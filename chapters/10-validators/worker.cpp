@@ -1,6 +1,9 @@
 #include "worker.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "allocator.h"
@@ -8,11 +11,9 @@
 namespace web {
 namespace {
 
-// How often the loop checks the clock and the stop flag when no client is ready.
-constexpr std::chrono::milliseconds tick{200};
-
-// After accepting this many clients in a row, the loop serves the existing ones.
-constexpr int accept_batch = 64;
+// While clients are active, deadlines are checked this often: what a client does may bring its
+// deadline forward.
+constexpr std::chrono::seconds sweep_interval{1};
 
 // The maximum number of bytes of a file in one call, so that other clients are served in between.
 constexpr std::size_t file_piece = 1024 * 1024;
@@ -67,44 +68,47 @@ std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
 }
 
 Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
-               const std::atomic<bool>& stopping)
+               const WakeEvent& stop)
     : handler_(std::move(handler)),
       limits_(limits),
-      stopping_(stopping),
-      listener_(std::move(listener)),
-      now_(Clock::now()) {
-    poller_.add(listener_.number(), Interest::receive);
+      stop_(stop),
+      acceptor_(std::move(listener), poller_, [this](Fd socket) { add_client(std::move(socket)); }),
+      now_(Clock::now()),
+      last_sweep_(now_),
+      next_deadline_(Clock::time_point::max()) {
+    poller_.add(stop_.fd(), Interest::receive);
 }
 
 void Worker::run() {
-    while (!stopping())
+    while (!stopping_)
         run_once();
     drain();
 }
 
 void Worker::run_once() {
+    const auto ready = poller_.wait(before_wait());
+    after_wait(ready.empty());
+    for (const int fd : ready)
+        on_ready(fd);
+    if (now_ >= next_deadline_) on_deadline();
+    if (!closed_.empty()) close_dropped();
+}
+
+// Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
+std::chrono::milliseconds Worker::before_wait() {
+    using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
-    const auto ready = poller_.wait(tick);
+    if (!closed_.empty()) return milliseconds(0);
+    const auto next = std::min(next_deadline_, drain_end_);
+    if (next == Clock::time_point::max()) return Poller::forever;
+    return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
+}
+
+void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
     if (now_ >= next_date_) update_date();
-    for (const int fd : ready) {
-        if (fd == listener_.number()) {
-            accept_clients();
-        } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-            serve(*client);
-        }
-    }
-    if (now_ >= next_sweep_) {
-        close_overdue();
-        purge_free_memory();
-    }
-    // Close dropped clients only now: a descriptor closed within the batch could be reused within
-    // it.
-    if (!closed_.empty()) {
-        closed_.clear();
-        resume_accepting();
-    }
+    if (!is_idle) next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
 }
 
 // The time of day is read once a second. In between, the loop's own clock shows when the next
@@ -117,55 +121,67 @@ void Worker::update_date() {
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
-// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
-void Worker::accept_clients() try {
-    for (int i = 0; i < accept_batch; ++i) {
-        auto socket = accept_client(listener_);
-        if (!socket && socket.error() == AcceptError::gone) continue;
-        if (!socket && socket.error() == AcceptError::exhausted) return pause_accepting();
-        if (!socket) return;
-        const int fd = socket->number();
-        const auto index = static_cast<std::size_t>(fd);
-        if (index >= clients_.size()) clients_.resize(index + 1);
-        closed_.reserve(clients_.capacity());  // dropping a client must not allocate
-        clients_[index] = std::make_unique<Client>(std::move(*socket),
-                                                   Connection(*handler_, pool_, common_headers_));
-        clients_[index]->deadline = now_ + limits_.idle;
-        ++client_count_;
-        poller_.add(fd, Interest::receive);
+void Worker::on_ready(int fd) {
+    if (fd == acceptor_.listener().number()) {
+        acceptor_.accept();
+    } else if (fd == stop_.fd()) {
+        stopping_ = true;
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        serve(*client);
     }
-} catch (const std::bad_alloc&) {
-    pause_accepting();
 }
 
-// accept(2): without free descriptors the listener stays ready, and the loop would spin. The
-// listener is watched again when a client has disconnected, or at the next sweep.
-void Worker::pause_accepting() {
-    poller_.remove(listener_.number(), Interest::receive);
-    accepting_ = false;
+// Closes the clients that are overdue, and finds the earliest deadline of the others.
+void Worker::on_deadline() {
+    last_sweep_ = now_;
+    next_deadline_ = Clock::time_point::max();
+    for (const auto& client : clients_) {
+        if (!client) continue;
+        if (now_ >= client->deadline) {
+            close_client(*client);
+        } else {
+            next_deadline_ = std::min(next_deadline_, client->deadline);
+        }
+    }
+    acceptor_.resume();
+    purge_free_memory();
 }
 
-void Worker::resume_accepting() {
-    if (accepting_ || stopping()) return;
-    accepting_ = true;
-    poller_.add(listener_.number(), Interest::receive);
+// Clients are closed only after the batch: within it, a closed descriptor's number could be reused.
+void Worker::close_dropped() {
+    closed_.clear();
+    acceptor_.resume();
 }
 
 // A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
-// the next sweep.
+// the next sweep. Without the stop event, which is added once at the start, the loop can't run.
 void Worker::on_watch_failed(int fd) {
-    if (fd == listener_.number()) {
-        accepting_ = false;
+    if (fd == stop_.fd()) throw std::system_error(ENOMEM, std::generic_category(), "watch");
+    next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
+    if (fd == acceptor_.listener().number()) {
+        acceptor_.on_watch_failed();
     } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
         close_client(*client);
     }
+}
+
+void Worker::add_client(Fd socket) {
+    const int fd = socket.number();
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= clients_.size()) clients_.resize(index + 1);
+    closed_.reserve(clients_.capacity());  // dropping a client must not allocate
+    clients_[index] =
+        std::make_unique<Client>(std::move(socket), Connection(*handler_, pool_, common_headers_));
+    clients_[index]->deadline = now_ + limits_.idle;
+    ++client_count_;
+    poller_.add(fd, Interest::receive);
 }
 
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
     const ConnectionState state = client.connection.state();
-    if (state.waiting == Waiting::nothing || (stopping() && is_answered(state)))
+    if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
         return close_client(client);
     if (state != client.state) update_state(client, state);
     watch(client, exchanged ? state.interest : interest_for(exchanged.error()));
@@ -189,26 +205,19 @@ void Worker::close_client(Client& client) {
     --client_count_;
 }
 
-void Worker::close_overdue() {
-    next_sweep_ = now_ + std::chrono::seconds(1);
-    for (const auto& client : clients_) {
-        if (client && now_ >= client->deadline) close_client(*client);
-    }
-    resume_accepting();
-}
-
 void Worker::drain() {
-    poller_.remove(listener_.number(), Interest::receive);
-    listener_ = Fd();
+    acceptor_.close();
+    poller_.remove(stop_.fd(), Interest::receive);
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
         if (is_answered(client->state)) close_client(*client);
     }
-    poller_.wait(tick.zero());  // to pass on pending changes before the descriptors are closed
+    poller_.wait(std::chrono::milliseconds(
+        0));  // to pass on pending changes before the descriptors are closed
     closed_.clear();
-    const auto end = Clock::now() + limits_.stop;
-    while (client_count_ > 0 && Clock::now() < end)
+    drain_end_ = Clock::now() + limits_.stop;
+    while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }
 

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "acceptor.h"
 #include "connection.h"
 #include "fd.h"
 #include "handler.h"
 #include "poller.h"
 #include "socket.h"
+#include "wake_event.h"
 
 namespace web {
 
@@ -33,15 +34,15 @@ struct Limits {
     std::chrono::seconds timeout_for(Waiting waiting) const;
 };
 
-/// One event loop with its listener, poller and clients. Decides how many clients to accept at once
-/// and how long to wait for each. Belongs to the thread that runs it.
+/// One event loop with its poller and clients. Sleeps until a client is ready or a deadline has
+/// passed, and decides how long to wait for each client. Belongs to the thread that runs it.
 class alignas(cache_line) Worker {
 public:
-    /// Throws std::system_error. `stopping` must outlive the worker.
+    /// Throws std::system_error. `stop` must outlive the worker.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
-           const std::atomic<bool>& stopping);
+           const WakeEvent& stop);
 
-    /// Returns when `stopping` is set and the clients being answered have their answers.
+    /// Returns when `stop` is signalled and the clients being answered have their answers.
     void run();
 
 private:
@@ -55,26 +56,28 @@ private:
         Clock::time_point deadline{};           // the deadline for what the connection wants
     };
 
-    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
-
+    // One iteration of the loop, and its phases in order.
     void run_once();
+    std::chrono::milliseconds before_wait();
+    void after_wait(bool is_idle);
+    void on_ready(int fd);
+    void on_deadline();
+
     void update_date();
-    void accept_clients();
-    void pause_accepting();
-    void resume_accepting();
+    void close_dropped();
     void on_watch_failed(int fd);
+    void add_client(Fd socket);
     void serve(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
     void close_client(Client& client);
-    void close_overdue();
     void drain();
 
     const std::unique_ptr<Handler> handler_;
     const Limits limits_;
-    const std::atomic<bool>& stopping_;
-    Fd listener_;
+    const WakeEvent& stop_;
     Poller poller_;
+    Acceptor acceptor_;
     BufferPool pool_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
@@ -82,8 +85,10 @@ private:
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_date_;
-    Clock::time_point next_sweep_;
-    bool accepting_ = true;
+    Clock::time_point last_sweep_;     // when all deadlines were last checked
+    Clock::time_point next_deadline_;  // when they have to be checked again
+    Clock::time_point drain_end_ = Clock::time_point::max();
+    bool stopping_ = false;
 };
 
 }  // namespace web

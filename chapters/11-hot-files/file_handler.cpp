@@ -147,7 +147,8 @@ private:
         return {name_.data(), size};
     }
 
-    // TODO(11): use FileCache; forward on_new_second() and release_caches() to it.
+    // TODO(11): use FileCache; forward on_new_second() and release_caches() to it. While it holds
+    // files, the next second is needed.
     const Files files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;

@@ -17,7 +17,8 @@ public:
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
 
-    // TODO(11): on_new_second() and release_caches(), which do nothing by default.
+    // TODO(11): on_new_second(), needs_next_second() and release_caches(), which do nothing by
+    // default.
 };
 
 /// Makes one handler for each thread that serves.

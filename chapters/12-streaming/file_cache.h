@@ -39,6 +39,8 @@ public:
 
     void on_new_second(std::chrono::sys_seconds now);
 
+    bool empty() const { return entries_.empty(); }
+
     /// Empties the cache; files being sent are still sent to the end. Returns false if the cache
     /// was empty.
     bool release_caches();

@@ -13,9 +13,9 @@ namespace {
 /// Joins its threads when destroyed. If that is due to an exception, it stops them first.
 class Threads {
 public:
-    explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
+    explicit Threads(const WakeEvent& stop) : stop_(stop) {}
     ~Threads() {
-        if (std::uncaught_exceptions() > 0) stopping_.store(true, std::memory_order_relaxed);
+        if (std::uncaught_exceptions() > 0) stop_.signal();
         for (std::thread& thread : threads_)
             thread.join();
     }
@@ -27,25 +27,25 @@ public:
 
 private:
     std::vector<std::thread> threads_;
-    std::atomic<bool>& stopping_;
+    const WakeEvent& stop_;
 };
 
 }  // namespace
 
 Server::Server(const ServerOptions& options, const HandlerFactory& make_handler,
-               std::atomic<bool>& stopping)
-    : stopping_(stopping) {
+               const WakeEvent& stop)
+    : stop_(stop) {
     std::vector<std::unique_ptr<Handler>> handlers(options.threads);
     std::ranges::generate(handlers, make_handler);  // may throw, so it runs before a port is open
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(
-            std::move(listener), std::move(handlers[workers_.size()]), options.limits, stopping));
+            std::move(listener), std::move(handlers[workers_.size()]), options.limits, stop));
     }
 }
 
 void Server::run() {
-    Threads threads(stopping_);
+    Threads threads(stop_);
     for (unsigned i = 1; i < workers_.size(); ++i) {
         threads.start([this, i] { work(i); });
     }

@@ -76,6 +76,11 @@ public:
         app_->on_new_second(now);
     }
 
+    // A file that is no longer requested must not stay open.
+    bool needs_next_second() const override {
+        return !files_.empty() || app_->needs_next_second();
+    }
+
     bool release_caches() override { return files_.release_caches() || app_->release_caches(); }
 
 private:

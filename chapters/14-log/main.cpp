@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -18,6 +17,7 @@
 #include "app.h"
 #include "file_handler.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -46,16 +46,13 @@ constexpr const char* usage =
     "                   those go who have made no progress for longest (default 64 MiB)\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loops.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
 void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
@@ -177,7 +174,7 @@ void serve(const Options& options) {
                    ? std::move(app)
                    : web::serve_files(options.root, cache_bounds(options), std::move(app));
     };
-    web::Server server(options.server, make_handler, stopping);
+    web::Server server(options.server, make_handler, *stop_event);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -189,6 +186,8 @@ void serve(const Options& options) {
 
 int main(int argc, char** argv) {
     try {
+        // Never destroyed, because a signal may arrive until the very end.
+        stop_event = new web::WakeEvent;
         handle_signals();
         if (const auto options = parse_options(argc, argv)) {
             serve(*options);

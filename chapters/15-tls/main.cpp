@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -19,6 +18,7 @@
 #include "file_handler.h"
 #include "log.h"
 #include "server.h"
+#include "wake_event.h"
 
 namespace {
 
@@ -60,24 +60,20 @@ constexpr const char* usage =
     "                   again by their names\n"
     "  --help           this text\n";
 
-// Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
-// ordering is enough.
-std::atomic<bool> stopping = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "or a signal handler may not store to it");
+// Signalled by the signal handler, watched by the event loops.
+const web::WakeEvent* stop_event = nullptr;
 
 extern "C" void request_stop(int) {
-    stopping.store(true, std::memory_order_relaxed);
+    stop_event->signal();
 }
 
-// Set by the signal handler after the log files were renamed, cleared by an event loop that sweeps.
-// Orders no other memory.
-std::atomic<bool> reopening = false;
+// The same for SIGHUP: log files were renamed.
+const web::WakeEvent* reload_event = nullptr;
 
-extern "C" void request_reopening(int) {
-    reopening.store(true, std::memory_order_relaxed);
+extern "C" void request_reload(int) {
+    reload_event->signal();
 }
 
-// Without SA_RESTART, so that a blocked call returns and the loops look at `stopping`.
 void handle_signals() {
     struct sigaction stop{};
     stop.sa_handler = request_stop;
@@ -89,10 +85,10 @@ void handle_signals() {
 // Without a log, SIGHUP keeps its default action. SIGXFSZ is ignored, so that a log at its size
 // limit is an error of write(2) and doesn't end the process.
 void handle_log_signals() {
-    struct sigaction reopen{};
-    reopen.sa_handler = request_reopening;
-    reopen.sa_flags = SA_RESTART;
-    ::sigaction(SIGHUP, &reopen, nullptr);
+    struct sigaction reload{};
+    reload.sa_handler = request_reload;
+    reload.sa_flags = SA_RESTART;
+    ::sigaction(SIGHUP, &reload, nullptr);
     ::signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -247,9 +243,9 @@ void serve(const Options& options) {
                    ? std::move(app)
                    : web::serve_files(options.root, cache_bounds(options), std::move(app));
     };
-    web::Log log(options.log, reopening);
+    web::Log log(options.log);
     if (!options.log.access.empty() || !options.log.error.empty()) handle_log_signals();
-    web::Server server(options.server, make_handler, log, stopping);
+    web::Server server(options.server, make_handler, log, *reload_event, *stop_event);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
@@ -263,6 +259,9 @@ void serve(const Options& options) {
 
 int main(int argc, char** argv) {
     try {
+        // Never destroyed, because a signal may arrive until the very end.
+        reload_event = new web::WakeEvent;
+        stop_event = new web::WakeEvent;
         handle_signals();
         if (const auto options = parse_options(argc, argv)) {
             serve(*options);

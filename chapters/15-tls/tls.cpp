@@ -9,8 +9,7 @@
 
 namespace web {
 
-Tls::Tls(const TlsOptions& options, std::atomic<bool>& reloading)
-    : options_(options), reloading_(reloading) {
+Tls::Tls(const TlsOptions& options) : options_(options) {
     if (!is_on()) return;
     ticket_keys_ = std::make_unique<TicketKeys>(options.ticket_lifetime);
     certificates_ = std::make_shared<const Certificates>(options.identities, *ticket_keys_);
@@ -25,8 +24,8 @@ std::unique_ptr<TlsSession> Tls::new_session(SpanBio& span_bio) {
     return std::make_unique<TlsSession>(std::move(certificates), span_bio);
 }
 
-void Tls::reload_if_asked(Log& log) try {
-    if (!is_on() || !reloading_.exchange(false, std::memory_order_relaxed)) return;
+void Tls::reload(Log& log) try {
+    if (!is_on()) return;
     auto read = std::make_shared<const Certificates>(options_.identities, *ticket_keys_);
     const std::lock_guard lock(mutex_);
     certificates_ = std::move(read);

@@ -10,8 +10,7 @@ namespace web {
 
 class TicketKeys {};
 
-Tls::Tls(const TlsOptions& options, std::atomic<bool>& reloading)
-    : options_(options), reloading_(reloading) {
+Tls::Tls(const TlsOptions& options) : options_(options) {
     if (is_on()) throw std::invalid_argument("--cert: this server was built without OpenSSL");
 }
 
@@ -21,7 +20,7 @@ std::unique_ptr<TlsSession> Tls::new_session(SpanBio&) {
     return nullptr;
 }
 
-void Tls::reload_if_asked(Log&) {}
+void Tls::reload(Log&) {}
 
 TlsSession::~TlsSession() = default;
 

@@ -11,9 +11,9 @@ namespace {
 /// Joins its threads when destroyed. If that is due to an exception, it stops them first.
 class Threads {
 public:
-    explicit Threads(std::atomic<bool>& stopping) : stopping_(stopping) {}
+    explicit Threads(const WakeEvent& stop) : stop_(stop) {}
     ~Threads() {
-        if (std::uncaught_exceptions() > 0) stopping_.store(true, std::memory_order_relaxed);
+        if (std::uncaught_exceptions() > 0) stop_.signal();
         for (std::thread& thread : threads_)
             thread.join();
     }
@@ -25,23 +25,22 @@ public:
 
 private:
     std::vector<std::thread> threads_;
-    std::atomic<bool>& stopping_;
+    const WakeEvent& stop_;
 };
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, HandlerFactory make_handler,
-               std::atomic<bool>& stopping)
-    : stopping_(stopping) {
+Server::Server(const ServerOptions& options, HandlerFactory make_handler, const WakeEvent& stop)
+    : stop_(stop) {
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
-        workers_.push_back(std::make_unique<Worker>(std::move(listener), make_handler(),
-                                                    options.limits, stopping));
+        workers_.push_back(
+            std::make_unique<Worker>(std::move(listener), make_handler(), options.limits, stop));
     }
 }
 
 void Server::run() {
-    Threads threads(stopping_);
+    Threads threads(stop_);
     for (unsigned i = 1; i < workers_.size(); ++i) {
         threads.start([this, i] { work(i); });
     }

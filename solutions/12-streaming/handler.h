@@ -24,6 +24,10 @@ public:
     /// A new second has begun. Called once, before the requests that arrive in it.
     virtual void on_new_second(std::chrono::sys_seconds) {}
 
+    /// Returns whether on_new_second() has to be called in the next second even if no request
+    /// arrives.
+    virtual bool needs_next_second() const { return false; }
+
     /// Called when memory or descriptors run out and a client would have to be refused. Frees what
     /// is kept only for speed. Returns false if there was nothing to free.
     virtual bool release_caches() { return false; }

@@ -79,9 +79,10 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
             return to_event(change.fd, change.interest, change.flags);
         });
         left = left.subspan(some);
-        const timespec limit = to_timespec(left.empty() ? timeout : timeout.zero());
-        const int count =
-            ::kevent(queue_.number(), changes.data(), some, events.data(), batch, &limit);
+        const auto time = left.empty() && failed_.empty() ? timeout : timeout.zero();
+        const timespec limit = to_timespec(time);
+        const int count = ::kevent(queue_.number(), changes.data(), some, events.data(), batch,
+                                   time == forever ? nullptr : &limit);
         ready = 0;
         for (int i = 0; i < count; ++i) {
             const Event& event = events[static_cast<std::size_t>(i)];

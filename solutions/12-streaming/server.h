@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "affinity.h"
 #include "handler.h"
+#include "wake_event.h"
 #include "worker.h"
 
 namespace web {
@@ -23,13 +23,12 @@ struct ServerOptions {
 /// One worker per thread, including the calling thread. They share only the flag that stops them.
 class Server {
 public:
-    /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, const HandlerFactory& make_handler,
-           std::atomic<bool>& stopping);
+    /// Throws std::system_error if it cannot listen. `stop` must outlive the server.
+    Server(const ServerOptions& options, const HandlerFactory& make_handler, const WakeEvent& stop);
 
     std::uint16_t port() const { return port_; }
 
-    /// Returns when `stopping` is set and the clients being answered have their answers. Throws
+    /// Returns when `stop` is signalled and the clients being answered have their answers. Throws
     /// std::system_error if a thread cannot be started.
     void run();
 
@@ -38,7 +37,7 @@ private:
 
     std::vector<std::unique_ptr<Worker>> workers_;
     std::uint16_t port_ = 0;
-    std::atomic<bool>& stopping_;
+    const WakeEvent& stop_;
 };
 
 }  // namespace web

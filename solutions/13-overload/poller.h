@@ -22,6 +22,9 @@ public:
     /// Up to this many changes between two waits need no allocation.
     static constexpr std::size_t max_changes = 2 * batch;
 
+    /// No timeout.
+    static constexpr std::chrono::milliseconds forever{-1};
+
     /// Throws std::system_error if the kernel cannot create the queue.
     Poller();
 

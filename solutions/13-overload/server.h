@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "affinity.h"
 #include "connection_limiter.h"
 #include "handler.h"
+#include "wake_event.h"
 #include "worker.h"
 
 namespace web {
@@ -24,17 +24,16 @@ struct ServerOptions {
     std::size_t buffers = 64 * 1024 * 1024;  // bytes, for the buffers of all clients together
 };
 
-/// A worker for each thread, the calling one among them. They share nothing but the flag that stops
-/// them and the count of their clients.
+/// A worker for each thread, the calling one among them. They share nothing but the event that
+/// stops them and the count of their clients.
 class Server {
 public:
-    /// Throws std::system_error if it cannot listen. `stopping` must outlive the server.
-    Server(const ServerOptions& options, const HandlerFactory& make_handler,
-           std::atomic<bool>& stopping);
+    /// Throws std::system_error if it cannot listen. `stop` must outlive the server.
+    Server(const ServerOptions& options, const HandlerFactory& make_handler, const WakeEvent& stop);
 
     std::uint16_t port() const { return port_; }
 
-    /// Returns when `stopping` is set and the clients being answered have their answers. Throws
+    /// Returns when `stop` is signalled and the clients being answered have their answers. Throws
     /// std::system_error if a thread cannot be started.
     void run();
 
@@ -44,7 +43,7 @@ private:
     ConnectionLimiter limiter_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::uint16_t port_ = 0;
-    std::atomic<bool>& stopping_;
+    const WakeEvent& stop_;
 };
 
 }  // namespace web

@@ -1,7 +1,9 @@
 #include "worker.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "allocator.h"
@@ -9,11 +11,9 @@
 namespace web {
 namespace {
 
-// How often the loop checks the clock and the stop flag when no client is ready.
-constexpr std::chrono::milliseconds tick{200};
-
-// After accepting this many clients in a row, the loop serves the existing ones.
-constexpr int accept_batch = 64;
+// While clients are active, deadlines are checked this often: what a client does may bring its
+// deadline forward.
+constexpr std::chrono::seconds sweep_interval{1};
 
 // The maximum number of bytes of a file in one call, so that other clients are served in between.
 constexpr std::size_t file_piece = 1024 * 1024;
@@ -96,49 +96,52 @@ std::uint64_t Limits::min_progress() const {
 }
 
 Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
-               std::size_t buffers, ConnectionLimiter& limiter, const std::atomic<bool>& stopping)
+               std::size_t buffers, ConnectionLimiter& limiter, const WakeEvent& stop)
     : handler_(std::move(handler)),
       limits_(limits),
-      stopping_(stopping),
+      stop_(stop),
       limiter_(limiter),
-      listener_(std::move(listener)),
+      acceptor_(std::move(listener), poller_, *handler_,
+                [this](Accepted accepted) { add_client(std::move(accepted)); }),
       pool_(buffers),
-      now_(Clock::now()) {
-    poller_.add(listener_.number(), Interest::receive);
+      now_(Clock::now()),
+      last_sweep_(now_),
+      next_deadline_(Clock::time_point::max()) {
+    poller_.add(stop_.fd(), Interest::receive);
 }
 
 void Worker::run() {
     cache_owner = handler_.get();
     std::set_new_handler(release_memory);
-    while (!stopping())
+    while (!stopping_)
         run_once();
     drain();
 }
 
 void Worker::run_once() {
+    const auto ready = poller_.wait(before_wait());
+    after_wait(ready.empty());
+    for (const int fd : ready)
+        on_ready(fd);
+    if (now_ >= next_deadline_) on_deadline();
+    if (!closed_.empty()) close_dropped();
+}
+
+// Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
+std::chrono::milliseconds Worker::before_wait() {
+    using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
-    const auto ready = poller_.wait(tick);
+    if (!closed_.empty()) return milliseconds(0);
+    const auto next = std::min(next_deadline_, drain_end_);
+    if (next == Clock::time_point::max()) return Poller::forever;
+    return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
+}
+
+void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
     if (now_ >= next_date_) update_date();
-    for (const int fd : ready) {
-        if (fd == listener_.number()) {
-            accept_clients();
-        } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-            serve(*client);
-        }
-        if (pool_.is_nearly_exhausted()) evict_stalled();
-    }
-    if (now_ >= next_sweep_) {
-        close_overdue();
-        purge_free_memory();
-    }
-    // Close dropped clients only now: a descriptor closed within the batch could be reused within
-    // it.
-    if (!closed_.empty()) {
-        closed_.clear();
-        resume_accepting();
-    }
+    if (!is_idle) next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
 }
 
 // The time of day is read once a second. In between, the loop's own clock shows when the next
@@ -152,20 +155,51 @@ void Worker::update_date() {
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
-// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
-void Worker::accept_clients() try {
-    for (int i = 0; i < accept_batch; ++i) {
-        auto accepted = accept_client(listener_);
-        if (!accepted && accepted.error() == AcceptError::gone) continue;
-        if (!accepted && accepted.error() == AcceptError::exhausted) {
-            if (handler_->release_caches()) continue;
-            return pause_accepting();
-        }
-        if (!accepted) return;
-        add_client(std::move(*accepted));
+void Worker::on_ready(int fd) {
+    if (fd == acceptor_.listener().number()) {
+        acceptor_.accept();
+    } else if (fd == stop_.fd()) {
+        stopping_ = true;
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        serve(*client);
     }
-} catch (const std::bad_alloc&) {
-    pause_accepting();
+    if (pool_.is_nearly_exhausted()) evict_stalled();
+}
+
+// Closes the clients that are overdue, and finds the earliest deadline of the others.
+void Worker::on_deadline() {
+    last_sweep_ = now_;
+    next_deadline_ = Clock::time_point::max();
+    for (const auto& client : clients_) {
+        if (!client) continue;
+        if (now_ >= client->deadline) {
+            close_client(*client);
+        } else {
+            next_deadline_ = std::min(next_deadline_, client->deadline);
+        }
+    }
+    acceptor_.resume();
+    if (handler_->needs_next_second())
+        next_deadline_ = std::min(next_deadline_, now_ + sweep_interval);
+    purge_free_memory();
+}
+
+// Clients are closed only after the batch: within it, a closed descriptor's number could be reused.
+void Worker::close_dropped() {
+    closed_.clear();
+    acceptor_.resume();
+}
+
+// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
+// the next sweep. Without the stop event, which is added once at the start, the loop can't run.
+void Worker::on_watch_failed(int fd) {
+    if (fd == stop_.fd()) throw std::system_error(ENOMEM, std::generic_category(), "watch");
+    next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
+    if (fd == acceptor_.listener().number()) {
+        acceptor_.on_watch_failed();
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        close_client(*client);
+    }
 }
 
 void Worker::add_client(Accepted accepted) {
@@ -175,7 +209,7 @@ void Worker::add_client(Accepted accepted) {
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
     closed_.reserve(clients_.capacity());  // dropping a client must not allocate
-    eviction_candidates_.reserve(clients_.capacity());
+    eviction_policy_.reserve(clients_.capacity());
     clients_[index] = std::make_unique<Client>(std::move(*slot), std::move(accepted.socket),
                                                Connection(*handler_, pool_, common_headers_));
     clients_[index]->deadline = now_ + limits_.idle;
@@ -183,34 +217,11 @@ void Worker::add_client(Accepted accepted) {
     poller_.add(fd, Interest::receive);
 }
 
-// accept(2): without free descriptors the listener stays ready, and the loop would spin. The
-// listener is watched again when a client has disconnected, or at the next sweep.
-void Worker::pause_accepting() {
-    poller_.remove(listener_.number(), Interest::receive);
-    accepting_ = false;
-}
-
-void Worker::resume_accepting() {
-    if (accepting_ || stopping()) return;
-    accepting_ = true;
-    poller_.add(listener_.number(), Interest::receive);
-}
-
-// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
-// the next sweep.
-void Worker::on_watch_failed(int fd) {
-    if (fd == listener_.number()) {
-        accepting_ = false;
-    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        close_client(*client);
-    }
-}
-
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
     const ConnectionState state = client.connection.state();
-    if (state.waiting == Waiting::nothing || (stopping() && is_answered(state)))
+    if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
         return close_client(client);
     if (state != client.state) update_state(client, state);
     watch(client, exchanged ? state.interest : interest_for(exchanged.error()));
@@ -240,43 +251,34 @@ void Worker::close_client(Client& client) {
     --client_count_;
 }
 
-// Drops the clients that hold buffers and have made no progress for longest, before the pool is
-// empty.
+// Drops stalled clients that hold buffers, before the pool is empty.
 void Worker::evict_stalled() {
-    eviction_candidates_.clear();
+    eviction_policy_.clear();
     for (const auto& client : clients_) {
-        if (client && client->connection.holds_buffers())
-            eviction_candidates_.push_back(client.get());
+        if (!client || !client->connection.holds_buffers()) continue;
+        const auto last_progress = client->deadline - limits_.timeout_for(client->state.waiting);
+        eviction_policy_.add_candidate(client->socket.number(), last_progress);
     }
-    std::ranges::sort(eviction_candidates_, {}, [this](const Client* client) {
-        return client->deadline - limits_.timeout_for(client->state.waiting);
-    });
-    for (Client* const client : eviction_candidates_) {
-        if (pool_.has_recovered()) return;
-        close_client(*client);
+    while (!pool_.has_recovered()) {
+        const auto victim = eviction_policy_.next_victim();
+        if (!victim) return;
+        close_client(*clients_[static_cast<std::size_t>(*victim)]);
     }
-}
-
-void Worker::close_overdue() {
-    next_sweep_ = now_ + std::chrono::seconds(1);
-    for (const auto& client : clients_) {
-        if (client && now_ >= client->deadline) close_client(*client);
-    }
-    resume_accepting();
 }
 
 void Worker::drain() {
-    poller_.remove(listener_.number(), Interest::receive);
-    listener_ = Fd();
+    acceptor_.close();
+    poller_.remove(stop_.fd(), Interest::receive);
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
         if (is_answered(client->state)) close_client(*client);
     }
-    poller_.wait(tick.zero());  // to pass on pending changes before the descriptors are closed
+    poller_.wait(std::chrono::milliseconds(
+        0));  // to pass on pending changes before the descriptors are closed
     closed_.clear();
-    const auto end = Clock::now() + limits_.stop;
-    while (client_count_ > 0 && Clock::now() < end)
+    drain_end_ = Clock::now() + limits_.stop;
+    while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }
 

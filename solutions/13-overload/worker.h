@@ -1,17 +1,19 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <vector>
 
+#include "acceptor.h"
 #include "connection.h"
 #include "connection_limiter.h"
+#include "eviction_policy.h"
 #include "fd.h"
 #include "handler.h"
 #include "poller.h"
 #include "socket.h"
+#include "wake_event.h"
 
 namespace web {
 
@@ -39,17 +41,17 @@ struct Limits {
     std::uint64_t min_progress() const;
 };
 
-/// One event loop with its listener, poller and clients. Decides how many clients to accept at
-/// once, how long to wait for each, and which to drop when resources run short. Belongs to the
-/// thread that runs it.
+/// One event loop with its poller and clients. Sleeps until a client is ready or a deadline has
+/// passed, decides how long to wait for each client, and drops some when resources run short.
+/// Belongs to the thread that runs it.
 class alignas(cache_line) Worker {
 public:
-    /// Throws std::system_error. `admission` and `stopping` must outlive the worker. Its clients
-    /// may hold at most `buffers` bytes of buffers.
+    /// Throws std::system_error. `limiter` and `stop` must outlive the worker. Its clients may hold
+    /// at most `buffers` bytes of buffers.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
-           ConnectionLimiter& limiter, const std::atomic<bool>& stopping);
+           ConnectionLimiter& limiter, const WakeEvent& stop);
 
-    /// Returns when `stopping` is set and the clients being answered have their answers.
+    /// Returns when `stop` is signalled and the clients being answered have their answers.
     void run();
 
 private:
@@ -64,40 +66,42 @@ private:
         Clock::time_point deadline{};           // the deadline for what the connection wants
     };
 
-    bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
-
+    // One iteration of the loop, and its phases in order.
     void run_once();
+    std::chrono::milliseconds before_wait();
+    void after_wait(bool is_idle);
+    void on_ready(int fd);
+    void on_deadline();
+
     void update_date();
-    void accept_clients();
-    void add_client(Accepted accepted);
-    void pause_accepting();
-    void resume_accepting();
+    void close_dropped();
     void on_watch_failed(int fd);
+    void add_client(Accepted accepted);
     void serve(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
     void close_client(Client& client);
     void evict_stalled();
-    void close_overdue();
     void drain();
 
     const std::unique_ptr<Handler> handler_;
     const Limits limits_;
-    const std::atomic<bool>& stopping_;
+    const WakeEvent& stop_;
     ConnectionLimiter& limiter_;
-    Fd listener_;
     Poller poller_;
+    Acceptor acceptor_;
     BufferPool pool_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
     std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
-    std::vector<Client*>
-        eviction_candidates_;  // reserved for evict_stalled(), which must not allocate
+    EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_date_;
-    Clock::time_point next_sweep_;
-    bool accepting_ = true;
+    Clock::time_point last_sweep_;     // when all deadlines were last checked
+    Clock::time_point next_deadline_;  // when they have to be checked again
+    Clock::time_point drain_end_ = Clock::time_point::max();
+    bool stopping_ = false;
 };
 
 }  // namespace web

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,9 +34,8 @@ class Log {
 public:
     /// Throws std::system_error naming the option whose file cannot be opened, and
     /// std::invalid_argument if both logs would write to one file, because neither could then
-    /// rename it. `reopening` is set when the files have been renamed externally; it must outlive
-    /// the log.
-    Log(const LogOptions& options, std::atomic<bool>& reopening);
+    /// rename it.
+    explicit Log(const LogOptions& options);
 
     /// Logs how many lines were lost.
     ~Log();
@@ -53,8 +51,8 @@ public:
     /// error.
     void write(LogLevel level, std::string_view message);
 
-    /// Must be called about once a second.
-    void reopen_if_asked();
+    /// Opens the files again by their names, because they have been renamed externally.
+    void reopen();
 
 private:
     void write_line(LogLevel level, std::string_view message);
@@ -64,7 +62,6 @@ private:
 
     const LogFormat format_;
     const LogLevel level_;
-    std::atomic<bool>& reopening_;
     std::mutex mutex_;  // protects the members below
     std::optional<LogFile> access_;
     std::optional<LogFile> error_;
@@ -98,6 +95,8 @@ public:
     bool is_due(Clock::time_point now) const {
         return lines_.view().size() >= LogLines::enough && now >= next_try_;
     }
+
+    bool has_lines() const { return !lines_.view().empty(); }
 
     /// Writes the waiting lines. What cannot be written is kept as long as there is space for it.
     void write(Clock::time_point now);

@@ -28,10 +28,9 @@ bool is_not_now(int error) {
 
 }  // namespace
 
-Log::Log(const LogOptions& options, std::atomic<bool>& reopening)
+Log::Log(const LogOptions& options)
     : format_(options.format),
       level_(options.level),
-      reopening_(reopening),
       access_(open_access_log(options)),
       error_(open_error_log(options)) {
     if (!access_ || !error_ || !access_->is_same_file(*error_)) return;
@@ -68,11 +67,8 @@ void Log::write(LogLevel level, std::string_view message) {
     write_line(level, message);
 }
 
-// Relaxed: no other memory is ordered by the flag. The files were renamed before it was set.
-void Log::reopen_if_asked() {
-    if (!reopening_.load(std::memory_order_relaxed)) return;
+void Log::reopen() {
     const std::lock_guard lock(mutex_);
-    if (!reopening_.exchange(false, std::memory_order_relaxed)) return;
     if (error_ && !error_->reopen()) write_errno(LogLevel::error, "error log", error_->error());
     if (access_) reopen_access_log();
     write_line(LogLevel::info, "the log files are open again");

@@ -1,12 +1,17 @@
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <system_error>
 
 #include "poller.h"
 
 namespace web {
 namespace {
+
+// epoll_wait(2) takes an int.
+constexpr std::chrono::milliseconds max_timeout{std::numeric_limits<int>::max()};
 
 bool control(const Fd& queue, int operation, int fd, Interest interest) {
     epoll_event event{};
@@ -39,7 +44,7 @@ void Poller::remove(int fd, Interest interest) {
 std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
     failed_.clear();
     std::array<epoll_event, batch> events;
-    const auto limit = static_cast<int>(timeout.count());
+    const auto limit = static_cast<int>(std::min(timeout, max_timeout).count());
     const int count = ::epoll_wait(queue_.number(), events.data(), batch, limit);
     if (count <= 0) return {};
     const auto ready = static_cast<std::size_t>(count);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "handler.h"
 #include "log.h"
 #include "tls.h"
+#include "wake_event.h"
 #include "worker.h"
 
 namespace web {
@@ -26,18 +26,18 @@ struct ServerOptions {
     std::size_t buffers = 64 * 1024 * 1024;  // bytes, for the buffers of all clients together
 };
 
-/// A worker for each thread, the calling one among them. They share nothing but the flag that stops
-/// them, the count of their clients, the certificates, and the files of the log.
+/// A worker for each thread, the calling one among them. They share nothing but the event that
+/// stops them, the count of their clients, the certificates, and the files of the log.
 class Server {
 public:
-    /// Throws std::system_error if it cannot listen. `tls`, `log` and `stopping` must outlive
+    /// Throws std::system_error if it cannot listen. `tls`, `log`, `reload` and `stop` must outlive
     /// the server.
     Server(const ServerOptions& options, const HandlerFactory& make_handler, Tls& tls, Log& log,
-           std::atomic<bool>& stopping);
+           const WakeEvent& reload, const WakeEvent& stop);
 
     std::uint16_t port() const { return port_; }
 
-    /// Returns when `stopping` is set and the clients being answered have their answers. Throws
+    /// Returns when `stop` is signalled and the clients being answered have their answers. Throws
     /// std::system_error if a thread cannot be started.
     void run();
 
@@ -47,7 +47,7 @@ private:
     ConnectionLimiter limiter_;
     std::vector<std::unique_ptr<Worker>> workers_;
     std::uint16_t port_ = 0;
-    std::atomic<bool>& stopping_;
+    const WakeEvent& stop_;
 };
 
 }  // namespace web

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -30,9 +29,9 @@ class TicketKeys;
 /// The certificates and the ticket keys. Shared by all threads; a mutex is taken once per client.
 class Tls {
 public:
-    /// Throws std::invalid_argument naming the option whose file can't be used. `reloading` is set
-    /// when the files have changed; it must outlive this object, which must outlive its sessions.
-    Tls(const TlsOptions& options, std::atomic<bool>& reloading);
+    /// Throws std::invalid_argument naming the option whose file can't be used. Must outlive its
+    /// sessions.
+    explicit Tls(const TlsOptions& options);
     ~Tls();
 
     bool is_on() const { return !options_.identities.empty(); }
@@ -40,13 +39,12 @@ public:
     /// Throws std::bad_alloc.
     std::unique_ptr<TlsSession> new_session(SpanBio& span_bio);
 
-    /// To be called about once a second. Existing connections keep the certificate they began with.
-    /// If a file can't be used nothing changes, and the error is logged.
-    void reload_if_asked(Log& log);
+    /// Reads the certificates again. Existing connections keep the one they began with. If a file
+    /// can't be used nothing changes, and the error is logged.
+    void reload(Log& log);
 
 private:
     const TlsOptions options_;
-    [[maybe_unused]] std::atomic<bool>& reloading_;
     std::unique_ptr<TicketKeys> ticket_keys_;
     std::mutex mutex_;  // protects the members below
     std::shared_ptr<const Certificates> certificates_;

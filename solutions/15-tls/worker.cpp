@@ -1,7 +1,9 @@
 #include "worker.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include "allocator.h"
@@ -9,21 +11,39 @@
 namespace web {
 namespace {
 
-// How often the loop checks the clock and the stop flag when no client is ready.
-constexpr std::chrono::milliseconds tick{200};
-
-// After accepting this many clients in a row, the loop serves the existing ones.
-constexpr int accept_batch = 64;
-
-// The maximum number of bytes of a file in one call, so that other clients are served in between.
-constexpr std::size_t file_piece = 1024 * 1024;
-
-// The maximum number of handshake steps in one iteration of the loop. A step may cost as much as
-// dozens of requests on established connections.
-constexpr int handshakes_per_iteration = 8;
+// While clients are active, deadlines are checked this often: what a client does may bring its
+// deadline forward.
+constexpr std::chrono::seconds sweep_interval{1};
 
 Interest interest_for(IoError error) {
     return error == IoError::wants_send ? Interest::send : Interest::receive;
+}
+
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
+std::expected<void, IoError> exchange(ClientStream& stream, Connection& connection,
+                                      Interest wanted) try {
+    if (wanted == Interest::receive) {
+        const auto got = stream.receive(connection.receive_buffer());
+        if (!got) {
+            connection.received_nothing();
+            return std::unexpected(got.error());
+        }
+        if (*got == 0) {
+            connection.end_of_input();
+        } else {
+            connection.received(*got);
+        }
+    }
+    while (connection.has_output()) {
+        const auto took = stream.send(connection.output());
+        if (!took) return std::unexpected(took.error());
+        if (!connection.sent(*took)) break;
+    }
+    return {};
+} catch (const std::bad_alloc&) {
+    connection.out_of_memory();
+    return std::unexpected(IoError::wants_send);
 }
 
 // The current thread's handler, asked to free memory when it runs out.
@@ -72,60 +92,60 @@ std::uint64_t Limits::min_progress() const {
 
 Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
                std::size_t buffers, ConnectionLimiter& limiter, Tls& tls, Log& log,
-               const std::atomic<bool>& stopping)
+               const WakeEvent& reload, const WakeEvent& stop)
     : handler_(std::move(handler)),
       limits_(limits),
       log_(log),
       access_log_(log.has_access_log() ? std::make_unique<AccessLog>(log) : nullptr),
-      stopping_(stopping),
+      reload_(reload),
+      stop_(stop),
       limiter_(limiter),
       tls_(tls),
-      span_bio_(tls.is_on() ? std::make_unique<SpanBio>() : nullptr),
-      listener_(std::move(listener)),
+      acceptor_(std::move(listener), poller_, *handler_, log,
+                [this](Accepted accepted) { add_client(std::move(accepted)); }),
       pool_(buffers),
-      now_(Clock::now()) {
-    poller_.add(listener_.number(), Interest::receive);
+      streams_(tls, pool_),
+      now_(Clock::now()),
+      last_sweep_(now_),
+      next_deadline_(Clock::time_point::max()) {
+    poller_.add(reload_.fd(), Interest::receive);
+    poller_.add(stop_.fd(), Interest::receive);
 }
 
 void Worker::run() {
     cache_owner = handler_.get();
     std::set_new_handler(release_memory);
-    while (!stopping())
+    while (!stopping_)
         run_once();
     drain();
     if (access_log_) flush_log();
 }
 
 void Worker::run_once() {
+    const auto ready = poller_.wait(before_wait());
+    after_wait(ready.empty());
+    for (const int fd : ready)
+        on_ready(fd);
+    if (now_ >= next_deadline_) on_deadline();
+    if (!closed_.empty()) close_dropped();
+}
+
+// Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
+std::chrono::milliseconds Worker::before_wait() {
+    using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
-    const auto ready = poller_.wait(tick);
+    if (!closed_.empty()) return milliseconds(0);
+    const auto next = std::min(next_deadline_, drain_end_);
+    if (next == Clock::time_point::max()) return Poller::forever;
+    return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
+}
+
+void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
-    handshakes_left_ = handshakes_per_iteration;
+    streams_.allow_handshakes();
     if (now_ >= next_date_) update_date();
-    for (const int fd : ready) {
-        if (fd == listener_.number()) {
-            accept_clients();
-        } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-            serve(*client);
-        }
-        if (pool_.is_nearly_exhausted()) evict_stalled();
-        if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
-            access_log_->write(now_);
-    }
-    if (now_ >= next_sweep_) {
-        close_overdue();
-        log_.reopen_if_asked();
-        tls_.reload_if_asked(log_);
-        if (access_log_) access_log_->write(now_);
-        purge_free_memory();
-    }
-    // Close dropped clients only now: a descriptor closed within the batch could be reused within
-    // it.
-    if (!closed_.empty()) {
-        closed_.clear();
-        resume_accepting();
-    }
+    if (!is_idle) next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
 }
 
 // The time of day is read once a second. In between, the loop's own clock shows when the next
@@ -140,136 +160,105 @@ void Worker::update_date() {
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
-// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
-void Worker::accept_clients() try {
-    for (int i = 0; i < accept_batch; ++i) {
-        auto accepted = accept_client(listener_);
-        if (!accepted && accepted.error() == AcceptError::gone) continue;
-        if (!accepted && accepted.error() == AcceptError::exhausted) {
-            if (handler_->release_caches()) continue;
-            return pause_accepting();
-        }
-        if (!accepted) return;
-        add_client(std::move(*accepted));
+void Worker::on_ready(int fd) {
+    if (fd == acceptor_.listener().number()) {
+        acceptor_.accept();
+    } else if (fd == stop_.fd()) {
+        stopping_ = true;
+    } else if (fd == reload_.fd()) {
+        if (reload_.clear()) reload();
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        serve(*client);
     }
-} catch (const std::bad_alloc&) {
-    pause_accepting();
+    if (pool_.is_nearly_exhausted()) evict_stalled();
+    if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
+        access_log_->write(now_);
+}
+
+void Worker::reload() {
+    log_.reopen();
+    tls_.reload(log_);
+}
+
+// Closes the clients that are overdue, and finds the earliest deadline of the others.
+void Worker::on_deadline() {
+    last_sweep_ = now_;
+    next_deadline_ = Clock::time_point::max();
+    for (const auto& client : clients_) {
+        if (!client) continue;
+        client->stream.release_idle_buffers();
+        if (now_ >= client->deadline) {
+            close_client(*client);
+        } else {
+            next_deadline_ = std::min(next_deadline_, client->deadline);
+        }
+    }
+    acceptor_.resume();
+    if (access_log_) access_log_->write(now_);
+    const bool lines_left = access_log_ && access_log_->has_lines();
+    if (lines_left || handler_->needs_next_second())
+        next_deadline_ = std::min(next_deadline_, now_ + sweep_interval);
+    purge_free_memory();
+}
+
+// Clients are closed only after the batch: within it, a closed descriptor's number could be reused.
+void Worker::close_dropped() {
+    closed_.clear();
+    acceptor_.resume();
+}
+
+// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
+// the next sweep. Without its events, which are added once at the start, the loop can't run.
+void Worker::on_watch_failed(int fd) {
+    if (fd == stop_.fd() || fd == reload_.fd())
+        throw std::system_error(ENOMEM, std::generic_category(), "watch");
+    next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
+    if (fd == acceptor_.listener().number()) {
+        acceptor_.on_watch_failed();
+    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
+        close_client(*client);
+    }
 }
 
 void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
     if (!slot) {
         // The 503 is plain text, which a TLS client can't read, so over TLS none is sent.
-        const Status status = span_bio_ ? Status() : Status::service_unavailable;
+        const Status status = streams_.has_tls() ? Status() : Status::service_unavailable;
         if (access_log_) access_log_->rejected(accepted.address, status);
-        if (!span_bio_) reject(accepted.socket);
+        if (!streams_.has_tls()) reject(accepted.socket);
         return;
     }
     const int fd = accepted.socket.number();
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
     closed_.reserve(clients_.capacity());  // dropping a client must not allocate
-    eviction_candidates_.reserve(clients_.capacity());
+    eviction_policy_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
-    clients_[index] =
-        std::make_unique<Client>(std::move(*slot), std::move(accepted.socket), make_tls_stream(),
-                                 Connection(*handler_, pool_, common_headers_, std::move(log)));
-    if (span_bio_) clients_[index]->state.waiting = Waiting::head;  // the handshake comes first
+    clients_[index] = std::make_unique<Client>(
+        std::move(*slot), ClientStream(std::move(accepted.socket), streams_),
+        Connection(*handler_, pool_, common_headers_, std::move(log)));
+    if (streams_.has_tls())
+        clients_[index]->state.waiting = Waiting::head;  // the handshake comes first
     clients_[index]->deadline = now_ + limits_.timeout_for(clients_[index]->state.waiting);
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
 
-std::unique_ptr<TlsStream> Worker::make_tls_stream() {
-    if (!span_bio_) return nullptr;
-    return std::make_unique<TlsStream>(tls_.new_session(*span_bio_), *span_bio_, pool_);
-}
-
-// accept(2): without free descriptors the listener stays ready, and the loop would spin. The
-// listener is watched again when a client has disconnected, or at the next sweep.
-void Worker::pause_accepting() {
-    poller_.remove(listener_.number(), Interest::receive);
-    accepting_ = false;
-    if (now_ < next_warning_) return;
-    log_.write(LogLevel::warn, "no descriptor or no memory for a client: others wait");
-    next_warning_ = now_ + std::chrono::seconds(1);
-}
-
-void Worker::resume_accepting() {
-    if (accepting_ || stopping()) return;
-    accepting_ = true;
-    poller_.add(listener_.number(), Interest::receive);
-}
-
-// A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
-// the next sweep.
-void Worker::on_watch_failed(int fd) {
-    if (fd == listener_.number()) {
-        accepting_ = false;
-    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        close_client(*client);
-    }
-}
-
 // Over TLS the peer's close_notify comes after the bytes received, and records may wait to be sent
 // even though no answer does.
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client);
+    const auto exchanged = exchange(client.stream, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
     const ConnectionState state = client.connection.state();
-    if (state.waiting == Waiting::nothing || (stopping() && is_answered(state)))
+    if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
         return close_client(client);
-    if (state != client.state && (exchanged || client.is_open())) update_state(client, state);
+    if (state != client.state && (exchanged || client.stream.is_open()))
+        update_state(client, state);
+    if (client.stream.has_ended() && !client.connection.has_output()) return close_client(client);
     Interest next = exchanged ? state.interest : interest_for(exchanged.error());
-    if (client.tls) [[unlikely]] {
-        if (client.tls->has_ended() && !client.connection.has_output()) return close_client(client);
-        if (client.tls->has_unsent()) next = Interest::send;
-    }
+    if (client.stream.has_unsent()) next = Interest::send;
     watch(client, next);
-}
-
-// Receives once, if that is wanted, then sends the output. Running out of memory affects this
-// client only: it gets the 503 answer instead.
-std::expected<void, IoError> Worker::exchange(Client& client) try {
-    Connection& connection = client.connection;
-    if (client.state.interest == Interest::receive) {
-        const auto got = receive(client, connection.receive_buffer());
-        if (!got) {
-            connection.received_nothing();
-            return std::unexpected(got.error());
-        }
-        if (*got == 0) {
-            connection.end_of_input();
-        } else {
-            connection.received(*got);
-        }
-    }
-    while (connection.has_output()) {
-        const auto took = send(client, connection.output());
-        if (!took) return std::unexpected(took.error());
-        if (!connection.sent(*took)) break;
-    }
-    return {};
-} catch (const std::bad_alloc&) {
-    client.connection.out_of_memory();
-    return std::unexpected(IoError::wants_send);
-}
-
-// A client whose handshake has to wait for the next iteration is reported again, since the poller
-// is level-triggered.
-std::expected<std::size_t, IoError> Worker::receive(Client& client, std::span<char> into) {
-    if (!client.tls) [[likely]]
-        return web::receive(client.socket, into);
-    if (!client.is_open() && handshakes_left_-- <= 0)
-        return std::unexpected(IoError::wants_receive);
-    return client.tls->receive(client.socket, into);
-}
-
-std::expected<std::size_t, IoError> Worker::send(Client& client, const Output& output) {
-    if (client.tls) [[unlikely]]
-        return client.tls->send(client.socket, output.bytes, output.file);
-    return output.file ? web::send(client.socket, output.bytes, *output.file, file_piece)
-                       : web::send(client.socket, output.bytes);
 }
 
 void Worker::update_state(Client& client, const ConnectionState& state) {
@@ -285,7 +274,7 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
 
 void Worker::finish_sending(Client& client) {
     send_close_notify(client);
-    client.tls ? client.tls->finish_sending(client.socket) : half_close(client.socket);
+    client.stream.finish_sending();
 }
 
 // RFC 8446 §6.1: close_notify, only for a client that has all of its answers. Others notice that
@@ -293,13 +282,13 @@ void Worker::finish_sending(Client& client) {
 void Worker::send_close_notify(Client& client) {
     const Connection& connection = client.connection;
     const bool whole = !connection.has_output() && !connection.response_incomplete();
-    if (client.tls && whole) client.tls->send_close_notify(client.socket);
+    if (whole) client.stream.send_close_notify();
 }
 
 // Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
-    poller_.change(client.socket.number(), interest);
+    poller_.change(client.stream.fd(), interest);
 }
 
 // Its buffers are available to others at once, so what is in them is logged first.
@@ -307,52 +296,40 @@ void Worker::close_client(Client& client) {
     client.connection.abort();
     send_close_notify(client);
     client.connection.release_buffers();
-    if (client.tls) client.tls->release_buffers();
-    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+    client.stream.release_buffers();
+    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.stream.fd())]));
     --client_count_;
 }
 
-// Drops the clients that hold buffers and have made no progress for longest, before the pool is
-// empty.
+// Drops stalled clients that hold buffers, before the pool is empty.
 void Worker::evict_stalled() {
-    eviction_candidates_.clear();
+    eviction_policy_.clear();
     for (const auto& client : clients_) {
         if (!client) continue;
-        const bool holds = client->tls && client->tls->has_unsent();
-        if (holds || client->connection.holds_buffers())
-            eviction_candidates_.push_back(client.get());
+        if (!client->stream.has_unsent() && !client->connection.holds_buffers()) continue;
+        const auto last_progress = client->deadline - limits_.timeout_for(client->state.waiting);
+        eviction_policy_.add_candidate(client->stream.fd(), last_progress);
     }
-    std::ranges::sort(eviction_candidates_, {}, [this](const Client* client) {
-        return client->deadline - limits_.timeout_for(client->state.waiting);
-    });
-    for (Client* const client : eviction_candidates_) {
-        if (pool_.has_recovered()) return;
-        close_client(*client);
+    while (!pool_.has_recovered()) {
+        const auto victim = eviction_policy_.next_victim();
+        if (!victim) return;
+        close_client(*clients_[static_cast<std::size_t>(*victim)]);
     }
-}
-
-void Worker::close_overdue() {
-    next_sweep_ = now_ + std::chrono::seconds(1);
-    for (const auto& client : clients_) {
-        if (!client) continue;
-        if (client->tls) client->tls->release_idle_buffers();
-        if (now_ >= client->deadline) close_client(*client);
-    }
-    resume_accepting();
 }
 
 void Worker::drain() {
-    poller_.remove(listener_.number(), Interest::receive);
-    listener_ = Fd();
+    acceptor_.close();
+    poller_.remove(stop_.fd(), Interest::receive);
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
         if (is_answered(client->state)) close_client(*client);
     }
-    poller_.wait(tick.zero());  // to pass on pending changes before the descriptors are closed
+    poller_.wait(std::chrono::milliseconds(
+        0));  // to pass on pending changes before the descriptors are closed
     closed_.clear();
-    const auto end = Clock::now() + limits_.stop;
-    while (client_count_ > 0 && Clock::now() < end)
+    drain_end_ = Clock::now() + limits_.stop;
+    while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }
 

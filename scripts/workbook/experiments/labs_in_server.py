@@ -104,20 +104,19 @@ def parts_apart() -> Finding:
 # Clients are made where the pool says, and end where they were.
 POOLED = (
     ("worker.h", '#include "handler.h"\n', '#include "handler.h"\n#include "object_pool.h"\n'),
-    ("worker.h", "    bool stopping() const {",
+    ("worker.h", "    // One iteration of the loop,",
      "    struct BackToPool {\n"
      "        void operator()(Client* client) const { ObjectPool<Client>::destroy(client); }\n"
      "    };\n"
      "    using Owned = std::unique_ptr<Client, BackToPool>;\n\n"
-     "    bool stopping() const {"),
+     "    // One iteration of the loop,"),
     ("worker.h", "    std::vector<std::unique_ptr<Client>> clients_;",
      "    std::vector<Owned> clients_;"),
     ("worker.h", "    std::vector<std::unique_ptr<Client>> closed_;",
      "    std::vector<Owned> closed_;"),
     ("worker.cpp",
-     "            std::make_unique<Client>(std::move(*socket), Connection(*handler_, pool_));",
-     "            Owned(ObjectPool<Client>::create(std::move(*socket),"
-     " Connection(*handler_, pool_)));"),
+     "std::make_unique<Client>(std::move(socket), Connection(*handler_, pool_));",
+     "Owned(ObjectPool<Client>::create(std::move(socket), Connection(*handler_, pool_)));"),
 )
 
 _GATHERED = "    return result(::writev(socket.number(), parts.data(), static_cast<int>(parts.size()))"

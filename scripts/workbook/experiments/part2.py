@@ -54,7 +54,7 @@ PLAIN = Phase("plain", "plain", connections=64, seconds=1)
 AS_RECEIVED = "oversize_threshold:8388608,dirty_decay_ms:10000"  # allocator_jemalloc.cpp has others
 WITH_A_THREAD = "oversize_threshold:8388608,background_thread:true,dirty_decay_ms:500"
 NOTHING_LARGE = "oversize_threshold:1000000,dirty_decay_ms:10000"
-ASKS = "worker.cpp", "        purge_free_memory();\n"
+ASKS = "worker.cpp", "    purge_free_memory();\n"
 THRESHOLD_FIXED = "glibc.malloc.mmap_threshold=131072"  # where it begins, and else rises from
 NOTHING_TRIMMED = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
 

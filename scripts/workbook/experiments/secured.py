@@ -75,8 +75,10 @@ _READ_AHEAD = "SSL_CTX_set_read_ahead(context.get(), 1);"
 BY_ITSELF = (
     ("span_bio.h", "    bio_st* bio() const { return bio_; }\n",
      "    bio_st* bio() const { return bio_; }\n    int socket = -1;  // of who is new\n"),
-    ("worker.cpp", "    auto log = access_log_ ?",
-     "    if (span_bio_) span_bio_->socket = fd;\n    auto log = access_log_ ?"),
+    ("client_stream.cpp", "    : socket_(std::move(socket)), tls_(context.make_tls_stream()),",
+     "    : socket_(std::move(socket)),\n"
+     "      tls_((context.span_bio_ ? void(context.span_bio_->socket = fd()) : void(),\n"
+     "            context.make_tls_stream())),"),
     ("tls_session.cpp", "    SSL_set_bio(ssl_, span_bio.bio(), span_bio.bio());\n", """\
     SSL_set_fd(ssl_, span_bio.socket);
     SSL_set_mode(ssl_, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
@@ -110,17 +112,21 @@ KEPT_BUFFERS = (("tls_session.cpp", "    SSL_free_buffers(ssl_);\n", ""),)
 RELEASED_BUFFERS = KEPT_BUFFERS + (
     ("certificates.cpp", _READ_AHEAD,
      f"{_READ_AHEAD}\n    SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);"),)
-UNBOUNDED = (("worker.cpp", "handshakes_per_iteration = 8;",
+UNBOUNDED = (("client_stream.h", "handshakes_per_iteration = 8;",
              "handshakes_per_iteration = 1'000'000;"),)
 # Whether there is TLS is asked before the loop that sends, and not in it.
 REQUESTED_BEFORE = (
     ("worker.cpp", "    while (connection.has_output()) {\n",
-     "    TlsStream* const tls = client.tls.get();\n    while (connection.has_output()) {\n"),
-    ("worker.cpp", "        const auto took = send(client, connection.output());\n", """\
+     "    TlsStream* const tls = stream.tls();\n    while (connection.has_output()) {\n"),
+    ("worker.cpp", "        const auto took = stream.send(connection.output());\n", """\
         const Output output = connection.output();
-        const auto took = tls ? tls->send(client.socket, output.bytes, output.file)
-                              : send(client, output);
+        const auto took = tls ? tls->send(stream.socket(), output.bytes, output.file)
+                              : stream.send(output);
 """),
+    ("client_stream.h", "    int fd() const {", """\
+    TlsStream* tls() const { return tls_.get(); }
+    const Fd& socket() const { return socket_; }
+    int fd() const {"""),
 )
 FORMS = {"set-fd": BY_ITSELF + NO_READ_AHEAD, "set-fd-ahead": BY_ITSELF, "kept": KEPT_BUFFERS,
          "released": RELEASED_BUFFERS, "unbounded": UNBOUNDED, "asked-before": REQUESTED_BEFORE}

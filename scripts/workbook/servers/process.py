@@ -89,6 +89,15 @@ class Server:
             return times.user + times.system
         return 0.0
 
+    def waits(self) -> dict[str, int]:
+        """How often each of its threads has waited (proc_pid_status(5)); empty without a /proc."""
+        waits = {}
+        for status in Path(f"/proc/{self.pid}/task").glob("*/status"):
+            with suppress(OSError):  # a thread that ended meanwhile
+                found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)
+                waits[status.parent.name] = int(found[1]) if found else 0
+        return waits
+
     def resident_bytes(self) -> int:
         """The memory that it has now; 0 if it ended."""
         import psutil

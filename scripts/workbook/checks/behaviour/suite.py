@@ -289,10 +289,10 @@ def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
     """Returns the case to continue with when the server has died; None if there are no more."""
     before: Case | None = None
     while case:
-        waited = _waits(server.pid) if case.workers else {}
+        waited = server.waits() if case.workers else {}
         failure = perform(case, (server.host, server.port), work.level)
         if case.workers and failure is None:
-            failure = _judge_workers(case, waited, _waits(server.pid))
+            failure = _judge_workers(case, waited, server.waits())
         if failure and _died(server, failure):
             words = _last_words(server.stop(), "the server died during this case")
             if failure.received and failure.received.end == "refused" and before:
@@ -402,16 +402,6 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
                    f"at least {case.enough} must be; the first other: {problem}")
     return Failure(case, problem, wrong[0])
-
-
-def _waits(pid: int) -> dict[str, int]:
-    """Returns how often each thread of a process has waited; empty without a /proc."""
-    waits = {}
-    for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        with suppress(OSError):  # a process that ended meanwhile
-            found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)
-            waits[status.parent.name] = int(found[1]) if found else 0
-    return waits
 
 
 def _judge_workers(case: Case, before: dict[str, int], after: dict[str, int]) -> Failure | None:

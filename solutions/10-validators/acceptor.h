@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+
+#include "fd.h"
+#include "poller.h"
+
+namespace web {
+
+/// Accepts the clients of one listener. Pauses while descriptors or memory for more are lacking.
+/// Belongs to its loop's thread.
+class Acceptor {
+public:
+    /// `add_client` takes each new client. It may throw std::bad_alloc, which pauses accepting.
+    using AddClient = std::function<void(Fd client)>;
+
+    /// Watches the listener. `poller` must outlive the acceptor.
+    Acceptor(Fd listener, Poller& poller, AddClient add_client);
+
+    const Fd& listener() const { return listener_; }
+
+    /// Call this when the listener is ready: accepts a limited number of clients.
+    void accept();
+
+    /// Watches the listener again after a pause.
+    void resume();
+
+    /// The poller has reported that it cannot watch the listener: pauses.
+    void on_watch_failed() { watched_ = false; }
+
+    /// Stops listening for good.
+    void close();
+
+private:
+    void pause();
+
+    Fd listener_;
+    Poller& poller_;
+    const AddClient add_client_;
+    bool watched_ = true;
+};
+
+}  // namespace web

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <span>
+
+#include "buffer_pool.h"
+#include "connection.h"
+#include "fd.h"
+#include "socket.h"
+#include "span_bio.h"
+#include "tls.h"
+#include "tls_stream.h"
+
+namespace web {
+
+/// What the client streams of one worker share. Belongs to its thread.
+class StreamContext {
+public:
+    /// `tls` and `pool` must outlive it.
+    StreamContext(Tls& tls, BufferPool& pool);
+
+    bool has_tls() const { return span_bio_ != nullptr; }
+
+    /// Must be called in each iteration of the loop: lets some more handshakes proceed.
+    void allow_handshakes() { handshakes_left_ = handshakes_per_iteration; }
+
+private:
+    friend class ClientStream;
+
+    // A step of a handshake may cost as much as dozens of requests on established connections.
+    static constexpr int handshakes_per_iteration = 8;
+
+    std::unique_ptr<TlsStream> make_tls_stream();
+    bool may_shake_hands() { return handshakes_left_-- > 0; }
+
+    Tls& tls_;
+    BufferPool& pool_;
+    const std::unique_ptr<SpanBio> span_bio_;  // null: no TLS
+    int handshakes_left_ = 0;                  // that may still proceed in this iteration
+};
+
+/// One client's bytes in both directions, plain or with TLS. Owns the socket.
+class ClientStream {
+public:
+    /// Throws std::bad_alloc. `context` must outlive the stream.
+    ClientStream(Fd socket, StreamContext& context);
+
+    int fd() const { return socket_.number(); }
+
+    /// Whether no handshake is pending: it is done, or there is no TLS.
+    bool is_open() const { return !tls_ || tls_->is_open(); }
+
+    /// Like web::receive(). Must be called again if the handshake may not proceed in this
+    /// iteration.
+    std::expected<std::size_t, IoError> receive(std::span<char> into) {
+        if (!tls_) [[likely]]
+            return web::receive(socket_, into);
+        return receive_tls(into);
+    }
+
+    /// Like web::send(), and sends a limited part of a file.
+    std::expected<std::size_t, IoError> send(const Output& output);
+
+    /// Whether the peer has sent its close_notify, which comes after the bytes received. Without
+    /// TLS receive() returns 0 instead.
+    bool has_ended() const { return tls_ && tls_->has_ended(); }
+
+    /// Whether records wait to be sent, even though no answer does.
+    bool has_unsent() const { return tls_ && tls_->has_unsent(); }
+
+    /// Sends close_notify if there is TLS (RFC 8446 §6.1).
+    void send_close_notify();
+
+    /// Like half_close().
+    void finish_sending();
+
+    void release_buffers();
+
+    /// To be called from time to time. Releases memory that an idle client doesn't need.
+    void release_idle_buffers();
+
+private:
+    std::expected<std::size_t, IoError> receive_tls(std::span<char> into);
+
+    Fd socket_;
+    std::unique_ptr<TlsStream> tls_;  // null: no TLS
+    StreamContext& context_;
+};
+
+}  // namespace web
