@@ -1,7 +1,5 @@
 #include "options.h"
 
-#include <string>
-
 #include "command_line.h"
 
 namespace web {
