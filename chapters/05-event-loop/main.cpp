@@ -1,27 +1,16 @@
-#include <getopt.h>
+// GIVEN(5.1): the options are now read by read_options(), in options.cpp.
 #include <signal.h>
 
 #include <atomic>
-#include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <optional>
-#include <stdexcept>
 #include <string>
 
 #include "app.h"
+#include "options.h"
 #include "server.h"
 
 namespace {
-
-constexpr const char* usage =
-    "usage: server [--host 127.0.0.1] [--port 8080] [--threads N] [--help]\n"
-    "\n"
-    "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
-    "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
-    "  --threads N      threads that serve (default: one for each hardware thread)\n"
-    "  --help           this text\n";
 
 // Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
 // ordering is enough.
@@ -41,47 +30,11 @@ void handle_signals() {
     ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
-template <typename Number>
-Number parse_number(const std::string& option, const char* text, Number min) {
-    Number number{};
-    const char* end = text + std::strlen(text);
-    const auto [stopped, error] = std::from_chars(text, end, number);
-    if (error != std::errc{} || stopped != end || number < min) {
-        throw std::invalid_argument(option + " " + text + ": not a number in range");
-    }
-    return number;
-}
-
-/// Returns nothing if only the usage was requested.
-std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
-    const option known[] = {
-        {"host", required_argument, nullptr, 'h'},
-        {"port", required_argument, nullptr, 'p'},
-        {"threads", required_argument, nullptr, 't'},
-        {"help", no_argument, nullptr, 'u'},  // usage
-        {},
-    };
-    web::ServerOptions options;
-    for (int found; (found = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
-        switch (found) {
-            case 'h': options.host = optarg; break;
-            case 'p': options.port = parse_number<std::uint16_t>("--port", optarg, 0); break;
-            case 't': options.threads = parse_number<unsigned>("--threads", optarg, 1); break;
-            case 'u': return std::nullopt;
-            default: throw std::invalid_argument("see --help");
-        }
-    }
-    if (optind < argc) throw std::invalid_argument(std::string(argv[optind]) + ": see --help");
-    return options;
-}
-
-// TODO(5.4): until chapter 7 one thread serves: state that in the usage, and print a message when
-// more are requested.
-// TODO(5.5): add --limits, as described in the chapter.
-void serve(const web::ServerOptions& options) {
-    web::Server server(options, web::make_app, stopping);
-    const bool ipv6 = options.host.contains(':');
-    const std::string host = ipv6 ? "[" + options.host + "]" : options.host;
+// TODO(5.4): until chapter 7 one thread serves: print a message when more are requested.
+void serve(const web::Options& options) {
+    web::Server server(options.server, web::make_app, stopping);
+    const bool ipv6 = options.server.host.contains(':');
+    const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     std::printf("listening on http://%s:%u\n", host.c_str(), unsigned{server.port()});
     std::fflush(stdout);
     server.run();
@@ -92,11 +45,7 @@ void serve(const web::ServerOptions& options) {
 int main(int argc, char** argv) {
     try {
         handle_signals();
-        if (const auto options = parse_options(argc, argv)) {
-            serve(*options);
-        } else {
-            std::fputs(usage, stdout);
-        }
+        if (const auto options = web::read_options(argc, argv)) serve(*options);
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "server: %s\n", error.what());

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
+import string
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import programs
@@ -56,6 +58,113 @@ def test_help_names_every_option(binary: Path) -> None:
         assert option in reported.stdout
 
 
+HIDDEN = {"limits"}  # an older form of five options
+WITHOUT_DEFAULT = {"root", "access-log", "error-log", "cert", "key", "help"}
+DEFAULTS = {
+    "cache": "67108864", "host": "127.0.0.1", "port": "8080", "timeout": "60",
+    "head-timeout": "30", "progress-timeout": "10", "linger-timeout": "2", "stop-timeout": "1",
+    "min-rate": "500", "max-clients": "10000", "per-address": "0", "max-buffered": "67108864",
+    "log-format": "combined", "log-level": "warn", "log-size": "0", "ticket-lifetime": "3600",
+}
+TIMEOUTS = [option for option in DEFAULTS if option.endswith("timeout")]
+WITH_TABLE = [name for name in CHECKPOINTS if (SOLUTIONS / name / "options.cpp").exists()]
+assert WITH_TABLE
+
+
+def described(binary: Path) -> dict[str, str]:
+    """What --help says of each option, in a line that begins with its name."""
+    lines = run(binary, "--help").stdout.partition("\n\n")[2]
+    return dict(re.findall(r"^  --([a-z-]+)\b(.*?)(?=^  --|\Z)", lines, re.M | re.S))
+
+
+def test_help_and_its_synopsis_name_the_same_options(checkpoint: Path) -> None:
+    synopsis = run(checkpoint, "--help").stdout.partition("\n\n")[0]
+    assert re.findall(r"\[--([a-z-]+)", synopsis) == list(described(checkpoint))
+
+
+def test_help_names_the_options_that_are_parsed(checkpoint: Path) -> None:
+    """getopt_long(3) accepts each prefix that stands for one option, so trying them finds all."""
+    known = {*described(checkpoint), *(HIDDEN if checkpoint.parent.name in WITH_TABLE else ())}
+    assert set(accepted_prefixes(checkpoint)) == shortest_prefixes(known)
+    for option in known - {"help"}:
+        assert "unrecognized" not in run(checkpoint, f"--{option}").stderr, option
+
+
+def accepted_prefixes(binary: Path, prefix: str = "") -> Iterator[str]:
+    """The shortest prefixes of the server's options that are not ambiguous."""
+    for letter in f"{string.ascii_lowercase}-" if prefix else string.ascii_lowercase:
+        tried = run(binary, f"--{prefix}{letter}")
+        if "ambiguous" in tried.stderr:
+            yield from accepted_prefixes(binary, prefix + letter)
+        elif "requires an argument" in tried.stderr or tried.returncode == 0:
+            yield prefix + letter
+
+
+def shortest_prefixes(options: set[str]) -> set[str]:
+    found = set()
+    for option in options:
+        size = next(size for size in range(1, len(option) + 1)
+                    if sum(other.startswith(option[:size]) for other in options) == 1)
+        found.add(option[:size])
+    return found
+
+
+@pytest.mark.parametrize("name", WITH_TABLE)
+def test_help_shows_the_defaults(name: str) -> None:
+    for option, text in described(programs.served(name)).items():
+        default = re.search(r"\(default ([^)]*)\)", " ".join(text.split()))
+        if option in WITHOUT_DEFAULT:
+            assert default is None, option
+        elif option == "threads":
+            assert default and default[1] in {"1", str(len(os.sched_getaffinity(0)))}
+        else:
+            assert default and default[1] == DEFAULTS[option], option
+
+
+@pytest.mark.parametrize("name", WITH_TABLE)
+def test_help_fits_a_terminal(name: str) -> None:
+    reported = run(programs.served(name), "--help").stdout
+    assert max(map(len, reported.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", WITH_TABLE)
+def test_timeouts_are_seconds(name: str) -> None:
+    for option in TIMEOUTS:
+        for value in ("", "x", "1x", "-1", "1.5", "4294967296"):
+            refused = run(programs.served(name), "--port", "0", f"--{option}", value)
+            assert (refused.returncode, refused.stdout) == (1, "")
+            assert f"--{option} {value}: not a number in range" in refused.stderr
+
+
+SLOW = "60,60,60,60,1"
+CLOSES = [("--limits", "60,1,60,60,1"), ("--limits", SLOW, "--head-timeout", "1"),
+          ("--timeout", "1", "--limits", "60,1,60,60,1")]
+STAYS = [("--head-timeout", "1", "--limits", SLOW), ("--limits", "60,60,1,1,1")]
+
+
+@pytest.mark.parametrize("name", [WITH_TABLE[0], WITH_TABLE[-1]])
+def test_limits_set_what_the_timeouts_set(name: str) -> None:
+    with ExitStack() as stack:
+        closes, stays = ([half_a_head(stack, name, options) for options in group]
+                         for group in (CLOSES, STAYS))
+        for client in closes:
+            client.settimeout(30)
+            assert client.recv(1) == b""
+        time.sleep(1.5)  # the others would be due, too, and swept
+        for client in stays:
+            client.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                client.recv(1)
+
+
+def half_a_head(stack: ExitStack, name: str, options: tuple[str, ...]) -> socket.socket:
+    """A client of a server of its own."""
+    server = stack.enter_context(running(programs.served(name), *options))
+    client = stack.enter_context(socket.create_connection((server.host, server.port)))
+    client.sendall(b"GET / HTTP/1.1\r\n")
+    return client
+
+
 @pytest.mark.parametrize("arguments", [
     ("--nonsense",),
     ("--port",),
@@ -76,7 +185,7 @@ def test_a_bad_option_is_refused(binary: Path, arguments: tuple[str, ...]) -> No
 
 @pytest.mark.parametrize("limits", ["", "60", "1,2,3,4", "1,2,3,4,", "1,2,3,4,5,", "1,2,3,4,x",
                                     "-1,2,3,4,5", "1,2,3,4,-5", "1, 2,3,4,5", "4294967296,2,3,4,5"])
-@pytest.mark.parametrize("name", [name for name in CHECKPOINTS if name >= "05"])
+@pytest.mark.parametrize("name", WITH_TABLE)
 def test_limits_are_five_numbers(name: str, limits: str) -> None:
     refused = run(programs.served(name), "--port", "0", "--limits", limits)
     assert (refused.returncode, refused.stdout) == (1, "")

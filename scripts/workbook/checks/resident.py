@@ -17,7 +17,7 @@ BECOMES = {"resident": crowd.served, "resident-in-a-head": crowd.stopped_in_a_he
            "resident-lingering": crowd.lingers, "resident-tls": crowd.served}
 SECURED = "resident-tls"
 SWEPT_S = 2.5  # two sweeps: what was needed while bytes moved may be freed at one
-LINGER = ("--limits", "60,30,10,60,1")  # as long as it takes
+LINGER = ("--linger-timeout", "60")  # as long as it takes
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

@@ -21,7 +21,7 @@ PAGE = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 TIMEOUT_S = 4.0
 AT_ONCE_S = 0.3  # long enough that what was sent before has been received by itself
-ONE_SECOND = ("--limits", "1,1,1,1,1")
+ONE_SECOND = ("--timeout", "1", "--head-timeout", "1")
 
 
 def _sink(fields: bytes, body: bytes) -> bytes:

@@ -90,7 +90,7 @@ def cases() -> Iterator[Case]:
          f"{TIMES} files, of all fates, and the same again", "the server's own memory grows by no "
          f"more than {MARGIN // MIB} MiB the second time", memory_of_requests),
     ]:
-        arguments = Limits(stop=20).option() if what == "stopped" else ()
+        arguments = Limits(stop=20).options() if what == "stopped" else ()
         yield alone(what, reference, done, expected, perform, arguments=arguments, site=make)  # type: ignore[arg-type]
 
 

@@ -5,6 +5,8 @@ Each case shortens the limits that it tests, so that it doesn't take a minute.
 
 from __future__ import annotations
 
+import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -39,14 +41,14 @@ EARLY_S = 0.9
 BIT = 400_000  # more than must be free before a full socket accepts more
 SERVED = "it is served to the end"
 RATE_LEVEL = 13  # the first level that enforces a minimum rate of bytes
+TIMEOUTS = {"--timeout": 60, "--head-timeout": 30, "--progress-timeout": 10,
+            "--linger-timeout": 2, "--stop-timeout": 1}  # with their defaults
 LEAVES_S = 3.5  # the limit, up to a second until the next sweep, and time for a busy machine
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Time limits in seconds, in the order of --limits; the defaults are too long to expire in a
-    check.
-    """
+    """Time limits in seconds; the defaults are too long to expire in a check."""
 
     idle: int = 60
     head: int = 60
@@ -54,8 +56,9 @@ class Limits:
     linger: int = 60
     stop: int = 1
 
-    def option(self) -> tuple[str, str]:
-        return "--limits", ",".join(map(str, astuple(self)))
+    def options(self) -> tuple[str, ...]:
+        return tuple(word for option, seconds in zip(TIMEOUTS, astuple(self), strict=True)
+                     for word in (option, str(seconds)))
 
 
 def cases() -> Iterator[Case]:
@@ -89,12 +92,16 @@ def cases() -> Iterator[Case]:
     yield limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
                   reads_bit_by_bit)
+    yield alone("in-the-help", "getopt_long(3)", "the server is started with --help",
+                "it lists an option for each of its time limits, with its default: "
+                + ", ".join(f"{option} {seconds}" for option, seconds in TIMEOUTS.items()),
+                in_the_help)
 
 
 def limited(what: str, limits: Limits, done: str, expected: str,
             perform: Callable[[Server], None], arguments: tuple[str, ...] = (),
             **remainder: Any) -> Case:
-    options = (*limits.option(), *arguments)
+    options = (*limits.options(), *arguments)
     return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
                  expected, perform, arguments=options, **remainder)
 
@@ -112,6 +119,18 @@ def _always_in_a_head(iterations: int) -> tuple[Step, ...]:
     for iteration in range(1, iterations + 1):
         steps += [sent[5:] + sent[:5], Await(got * iteration), NOW_AND_THEN]
     return (*steps, get()[5:])
+
+
+def in_the_help(server: Server) -> None:
+    """What follows an option at the beginning of a line describes it, up to the next option."""
+    done = subprocess.run([server.command[0], "--help"], capture_output=True, text=True,
+                          timeout=TIMEOUT_S)
+    described = dict(re.findall(r"^ *(--[a-z-]+)(.*?)(?=^ *--|\Z)", done.stdout, re.M | re.S))
+    for option, seconds in TIMEOUTS.items():
+        if option not in described:
+            raise Unmet(f"it does not list {option}")
+        if str(seconds) not in re.findall(r"\d+", described[option]):
+            raise Unmet(f"it says of {option}: {' '.join(described[option].split())}")
 
 
 def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:

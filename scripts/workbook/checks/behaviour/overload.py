@@ -101,7 +101,7 @@ def locations() -> Iterator[Case]:
                     f"{CLIENTS} clients, for whom there is place, have the page; then each {does}",
                     f"{CLIENTS} others are served in their place, and no more",
                     partial(give_back, steps=steps, closes=closes),
-                    arguments=(*max_clients(CLIENTS), *limits.option()))
+                    arguments=(*max_clients(CLIENTS), *limits.options()))
 
 
 def rejected() -> Iterator[Case]:
@@ -117,7 +117,7 @@ def rejected() -> Iterator[Case]:
                 f"there is place for {CLIENTS} clients, who are served, and the server may have 64 "
                 "descriptors; thousands are turned away, one after another",
                 "less than 64 bytes of memory are left of each; the first are served on",
-                leave_nothing, 64, arguments=(*max_clients(CLIENTS), *Limits(idle=600).option()))
+                leave_nothing, 64, arguments=(*max_clients(CLIENTS), *Limits(idle=600).options()))
     yield alone("flood-beside-one", STATUS,
                 f"there is place for one client, which asks {ASKS} times; after each of its "
                 f"requests {FLOOD} others are turned away",

@@ -58,6 +58,11 @@ def minimum_rate(rate: int) -> tuple[str, str]:
     return "--min-rate", str(rate)
 
 
+def at_once(idle: int = 60, progress: int = 60) -> tuple[str, str]:
+    """The option of older scripts, which sets five time limits and leaves the rate as it is."""
+    return "--limits", f"{idle},60,{progress},60,1"
+
+
 def bodies() -> Iterator[Case]:
     length = b"100000"
     for what, begins, drip in [
@@ -70,7 +75,7 @@ def bodies() -> Iterator[Case]:
         yield limited(f"slow-{what}", Limits(progress=SHORT_S), "a client sends a body, some bytes "
                       "four times a second", CUT_OFF,
                       partial(cut_off, begins=(begins,), drip=drip))
-    options = (*minimum_rate(FAST), *Limits(progress=SHORT_S).option())
+    options = (*minimum_rate(FAST), *at_once(progress=SHORT_S))
     yield alone("not-fast-enough", "RFC 9112 §9.5", f"the server is started with "
                 f"{' '.join(options)}; a client sends a body, a kilobyte four times a second",
                 CUT_OFF, partial(cut_off, begins=(post(b"", b"/sink", HOST, length),),
@@ -149,12 +154,11 @@ def _read_slowly(server: Server, seconds: float) -> int:
 
 
 def timeouts() -> Iterator[Case]:
-    idle = Limits(idle=SHORT_S)
     soon, late = ("--timeout", str(SHORT_S)), ("--timeout", "60")
     for what, options, begins in [
         ("silent-from-the-start", soon, ()),
         ("silent-after-an-answer", soon, (GET[0], Await(GET[1]))),
-        ("a-later-limit-counts", (*late, *idle.option()), ()),
+        ("a-later-limit-counts", (*late, *at_once(idle=SHORT_S)), ()),
     ]:
         yield _timed(f"timeout-{what}", options, "a client is silent"
                      + (" after an answer" if begins else ""), CUT_OFF,
@@ -164,8 +168,8 @@ def timeouts() -> Iterator[Case]:
     slow_head: tuple[Step, ...] = (sent[:-2] + b"X: ", *drips, b"\r\n\r\n")
     for what, options, does, steps, expect in [
         ("is-not-of-heads", soon, "sends a head, a byte four times a second,", slow_head, got),
-        ("counts-behind-limits", (*idle.option(), *late), "is silent", SILENT, PAGE_ANSWER),
-        ("before-a-later-limit", (*soon, *Limits().option()), "is silent", SILENT, PAGE_ANSWER),
+        ("counts-behind-limits", (*at_once(idle=SHORT_S), *late), "is silent", SILENT, PAGE_ANSWER),
+        ("before-a-later-limit", (*soon, *at_once()), "is silent", SILENT, PAGE_ANSWER),
     ]:
         yield _timed(f"timeout-{what}", options, f"a client {does} for {STAYS_S:g} s, and asks",
                      SERVED, partial(stays, steps=steps, expect=expect))

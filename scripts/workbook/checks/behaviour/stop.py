@@ -29,7 +29,7 @@ def cases() -> Iterator[Case]:
                 "no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
                 in_the_first_head)
-    longer = Limits(stop=4).option()  # for many clients on a busy machine
+    longer = Limits(stop=4).options()  # for many clients on a busy machine
     for what, readers, level, arguments in [
         ("a-reader-that-rests", 1, 1, ()),
         (f"{READERS}-readers-that-rest", READERS, 5, longer),

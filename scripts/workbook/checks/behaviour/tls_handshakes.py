@@ -160,17 +160,17 @@ def must_be_cut_off(server: Server, sent: Iterator[bytes]) -> None:
 
 
 def half_handshake(server: Server, sent: bytes) -> None:
-    with secured(server, *Limits(head=1).option()) as other:
+    with secured(server, *Limits(head=1).options()) as other:
         must_be_cut_off(other, iter([sent]))
 
 
 def handshake_byte_by_byte(server: Server) -> None:
-    with secured(server, *Limits(head=1).option()) as other:
+    with secured(server, *Limits(head=1).options()) as other:
         must_be_cut_off(other, iter([HALF[i:i + 1] for i in range(len(HALF))]))
 
 
 def handshake_in_time(server: Server) -> None:
-    with secured(server, *Limits(head=1).option()) as other, a_client(other) as client:
+    with secured(server, *Limits(head=1).options()) as other, a_client(other) as client:
         client.perform((Pause(3.2), LAST[0]))
         must_be(client, client.finish(), LAST[1])
 
@@ -197,7 +197,7 @@ def answer_unread(server: Server) -> None:
     with TemporaryDirectory() as root:
         Path(root, "first.bin").write_bytes(first)
         Path(root, "last.bin").write_bytes(last)
-        with secured(server, "--root", root, *Limits(progress=1).option()) as other:
+        with secured(server, "--root", root, *Limits(progress=1).options()) as other:
             with a_client(other, narrow=True) as client:
                 client.perform((get(b"/first.bin", HOST) + get(b"/last.bin", HOST), Pause(3.2)))
                 if client.finish().data.endswith(last):

@@ -91,7 +91,7 @@ def records() -> Iterator[Case]:
 
 def ends() -> Iterator[Case]:
     reports = "close_notify, then the end"
-    limits = Limits(idle=1).option()
+    limits = Limits(idle=1).options()
     for what, does, arguments, steps, expect in [
         ("last-answer", "has its last answer", (), (get(),), PAGE_ANSWER),
         ("refused", "is refused", (), (get(fields=b""),), BAD),
@@ -269,7 +269,7 @@ def goodbye_in_a_body(server: Server) -> None:
 def cut_in_an_answer(server: Server) -> None:
     """A goodbye would make a cut look like an end."""
     begun = b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
-    with secured(server, *Limits(progress=1).option()) as other:
+    with secured(server, *Limits(progress=1).options()) as other:
         for remainder in (b"", b"ZZ\r\n"):
             with a_client(other) as client:
                 client.perform((begun + remainder,))

@@ -1,0 +1,18 @@
+// GIVEN(5.1), for you to use: nothing to write here. Read it first.
+#pragma once
+
+#include <optional>
+
+#include "server.h"
+
+namespace web {
+
+/// What the command line sets. The values here are the defaults.
+struct Options {
+    ServerOptions server;
+};
+
+/// Returns nothing if only --help was requested. Throws std::invalid_argument.
+std::optional<Options> read_options(int argc, char** argv);
+
+}  // namespace web

@@ -1,0 +1,49 @@
+#include "options.h"
+
+#include "command_line.h"
+
+namespace web {
+
+namespace {
+
+OptionTable server_options(ServerOptions& server) {
+    return {
+        text_option("host", "ADDRESS", "numeric address to listen on", server.host),
+        number_option("port", "PORT", "port to listen on; 0 lets the system choose", server.port),
+        number_option("threads", "N",
+                      "threads that serve: by default one for each core that it may use",
+                      server.threads, 1),
+    };
+}
+
+OptionTable timeout_options(Limits& limits) {
+    return {
+        seconds_option("timeout", "time for which a client may be idle", limits.idle),
+        seconds_option("head-timeout", "time for a client to send a whole request head",
+                       limits.head),
+        seconds_option("progress-timeout",
+                       "time for which a body or an answer may make no progress", limits.progress),
+        seconds_option("linger-timeout", "time for a client to close after its last answer",
+                       limits.linger),
+        seconds_option("stop-timeout",
+                       "time for clients to receive their answers when the server stops",
+                       limits.stop),
+        // Sets all five at once, for scripts that were written before these had names.
+        list_option("limits",
+                    {&limits.idle, &limits.head, &limits.progress, &limits.linger, &limits.stop}),
+    };
+}
+
+OptionTable option_table(Options& options) {
+    return joined({server_options(options.server), timeout_options(options.server.limits)});
+}
+
+}  // namespace
+
+std::optional<Options> read_options(int argc, char** argv) {
+    Options options;
+    if (!parse_options(argc, argv, option_table(options))) return std::nullopt;
+    return options;
+}
+
+}  // namespace web

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+#include "server.h"
+
+namespace web {
+
+/// What the command line sets. The values here are the defaults.
+struct Options {
+    ServerOptions server;
+};
+
+/// Returns nothing if only --help was requested. Throws std::invalid_argument.
+std::optional<Options> read_options(int argc, char** argv);
+
+}  // namespace web
