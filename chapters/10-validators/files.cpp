@@ -36,8 +36,6 @@ Fd open_root(const std::string& root) {
 
 }  // namespace
 
-File::~File() = default;
-
 std::size_t size_of(std::span<const iovec> parts) {
     std::size_t size = 0;
     for (const iovec& part : parts)

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common_headers.h"
-#include "file.h"
 #include "media_type.h"
+#include "open_file.h"
 #include "status.h"
 
 namespace web {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "common_headers.h"
-#include "file.h"
 #include "media_type.h"
+#include "open_file.h"
 #include "representation.h"
 #include "status.h"
 

@@ -13,10 +13,10 @@
 #include "buffer.h"
 #include "buffer_pool.h"
 #include "common_headers.h"
-#include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
+#include "open_file.h"
 #include "request.h"
 #include "response.h"
 

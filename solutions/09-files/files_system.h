@@ -8,7 +8,7 @@
 #include <span>
 
 #include "fd.h"
-#include "file.h"
+#include "open_file.h"
 
 namespace web {
 

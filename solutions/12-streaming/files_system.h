@@ -11,7 +11,7 @@
 #include <span>
 
 #include "fd.h"
-#include "file.h"
+#include "open_file.h"
 
 namespace web {
 

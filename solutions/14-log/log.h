@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "log_file.h"
-#include "log_line.h"
+#include "log_format.h"
 #include "log_lines.h"
 #include "status.h"
 

@@ -15,11 +15,11 @@
 #include "buffer.h"
 #include "buffer_pool.h"
 #include "common_headers.h"
-#include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
 #include "log_lines.h"
+#include "open_file.h"
 #include "request.h"
 #include "response.h"
 

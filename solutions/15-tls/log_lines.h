@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "log_line.h"
+#include "log_format.h"
 #include "status.h"
 
 namespace web {

@@ -1,7 +1,7 @@
 // Whatever a client sends, its log entry must be one line of the right form that contains the bytes
 // sent.
 
-#include "log_line.h"
+#include "log_format.h"
 
 #include <algorithm>
 #include <charconv>
@@ -34,12 +34,13 @@ std::string fields_of(std::string_view text) {
 
 /// Allocates exactly the promised maximum, so that the address sanitizer detects writes beyond it.
 std::string line_of(web::LogFormat format, const web::LoggedHead& head) {
-    const auto room = std::make_unique_for_overwrite<char[]>(web::max_log_line);
+    const auto space = std::make_unique_for_overwrite<char[]>(web::max_log_line);
     const web::LogEntry entry{.address = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
                               .head = head,
                               .status = 200,
                               .bytes = static_cast<std::size_t>(-1)};
-    return {room.get(), web::format_line(room.get(), format, "06/Nov/1994:08:49:37 +0000", entry)};
+    return {space.get(),
+            web::format_line(space.get(), format, "06/Nov/1994:08:49:37 +0000", entry)};
 }
 
 /// Removes a quoted text, or the placeholder for a missing one, from the front and returns its

@@ -1,4 +1,4 @@
-#include "log_line.h"
+#include "log_format.h"
 
 #include <algorithm>
 #include <charconv>

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "fd.h"
+#include "range.h"
 
 namespace web {
 
@@ -30,7 +32,7 @@ public:
         std::swap(contents_, other.contents_);
         return *this;
     }
-    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
+    /// Defined in open_file.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     /// Owns no descriptor if the bytes are in memory.
@@ -73,5 +75,29 @@ struct FileRange {
         return all ? std::string_view(all + offset, size) : std::string_view();
     }
 };
+
+/// A file and its version when it was opened.
+struct OpenFile {
+    File file;
+    FileVersion version;
+    std::int64_t changed_ns = 0;  // since 1970; unlike the modification time it cannot be set
+    std::uint64_t inode = 0;
+
+    bool is_unchanged_from(const OpenFile& before) const {
+        return changed_ns == before.changed_ns && inode == before.inode &&
+               version.size == before.version.size;
+    }
+
+    /// Returns a part of the file, or all of it.
+    FileRange take(const std::optional<ByteRange>& part) {
+        const ByteRange range = part.value_or(ByteRange{0, version.size});
+        return {std::move(file), static_cast<off_t>(range.first),
+                static_cast<std::size_t>(range.size)};
+    }
+};
+
+/// Reads the bytes into memory, after which the descriptor is no longer needed. Returns false and
+/// changes nothing if not all bytes can be read.
+bool take_into_memory(OpenFile& file);
 
 }  // namespace web

@@ -1,3 +1,4 @@
+// GIVEN(9), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +16,7 @@ public:
     explicit File(Fd fd) : fd_(std::move(fd)) {}
     File(File&&) noexcept = default;
     File& operator=(File&&) noexcept = default;
-    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
+    /// Defined in open_file.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     const Fd& fd() const { return fd_; }

@@ -5,8 +5,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "fd.h"
+#include "range.h"
 
 namespace web {
 
@@ -19,7 +22,7 @@ public:
     explicit File(Fd fd) : fd_(std::move(fd)) {}
     File(File&&) noexcept = default;
     File& operator=(File&&) noexcept = default;
-    /// Defined in files.cpp, so that code that only passes a file on makes no system call.
+    /// Defined in open_file.cpp, so that code that only passes a file on makes no system call.
     ~File();
 
     const Fd& fd() const { return fd_; }
@@ -47,5 +50,21 @@ struct FileRange {
     off_t offset = 0;
     std::size_t size = 0;
 };
+
+/// A file and its version when it was opened.
+struct OpenFile {
+    File file;
+    FileVersion version;
+    // TODO(11): when it was changed, its inode, and whether it is the same as before.
+
+    /// Returns a part of the file, or all of it.
+    FileRange take(const std::optional<ByteRange>& part) {
+        const ByteRange range = part.value_or(ByteRange{0, version.size});
+        return {std::move(file), static_cast<off_t>(range.first),
+                static_cast<std::size_t>(range.size)};
+    }
+};
+
+// TODO(11): take_into_memory(): keep its bytes instead of its descriptor.
 
 }  // namespace web
