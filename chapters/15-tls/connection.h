@@ -20,6 +20,7 @@
 #include "interest.h"
 #include "log_lines.h"
 #include "open_file.h"
+#include "output.h"
 #include "request.h"
 #include "response.h"
 
@@ -43,12 +44,6 @@ struct ConnectionState {
     std::uint32_t bodies = 0;  // number of bodies begun
 
     bool operator==(const ConnectionState&) const = default;
-};
-
-/// What to send, in order: bytes, then optionally a file.
-struct Output {
-    std::span<const iovec> bytes;
-    const FileRange* file = nullptr;
 };
 
 /// One client's state machine: it takes bytes, produces bytes, and reports what it wants next. It
