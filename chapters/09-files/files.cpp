@@ -6,5 +6,4 @@
 //   anything else. Running out of descriptors or memory (EMFILE, ENFILE, ENOMEM), a disk error
 //   (EIO), or an error that asks for a retry (EAGAIN, EINTR) is a different error from a missing
 //   file.
-// - size_of(), which files_system.h declares.
 #include "files.h"

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "files_system.h"
+#include "sendfile.h"
 #include "socket_system.h"
 
 namespace web {

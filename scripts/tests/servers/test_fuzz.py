@@ -68,9 +68,9 @@ def sources(name: str) -> list[Path]:
     checkpoint = SOLUTIONS / name[re.search(r"\d", name).start():]  # type: ignore[union-attr]
     files = PARTS.get(name, ("http_parser",))
     if name in KEPT:
-        files = ("app", "body_parser", "buffer", "coding", "connection", "fields", "http_parser",
-                 "log_format", "log_lines", "common_headers", "open_file", "representation",
-                 "response")
+        files = ("app", "body_parser", "buffer", "coding", "common_headers", "connection", "date",
+                 "fields", "http_parser", "log_format", "log_lines", "open_file",
+                 "representation", "response")
     return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
 
 
