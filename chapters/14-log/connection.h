@@ -141,7 +141,7 @@ private:
     void skip(std::size_t count);
     void end_body();
     void start_answer();
-    void answer(const Response& response);
+    void answer(Response& response);
     void end_answer(const Response& response);
     void send_piece(std::string_view bytes, bool stays);
     void append(const Response& response, std::string_view connection);
