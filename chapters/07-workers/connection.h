@@ -14,6 +14,7 @@
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
+#include "output.h"
 #include "request.h"
 #include "response.h"
 
@@ -36,11 +37,6 @@ struct ConnectionState {
     std::uint32_t progress = 0;
 
     bool operator==(const ConnectionState&) const = default;
-};
-
-/// The bytes to send, in order.
-struct Output {
-    std::span<const iovec> bytes;
 };
 
 /// One client's state machine: it takes bytes, produces bytes, and reports what it wants next. It

@@ -6,6 +6,4 @@
 //   anything else. Running out of descriptors or memory (EMFILE, ENFILE, ENOMEM), a disk error
 //   (EIO), or an error that asks for a retry (EAGAIN, EINTR) is a different error from a missing
 //   file.
-// - define ~File() here too, so that code that only passes a file on does not call close(2) itself,
-//   and size_of(), which files_system.h declares.
 #include "files.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fd.h"
-#include "file.h"
+#include "open_file.h"
 
 namespace web {
 

@@ -3,13 +3,8 @@
 
 #include <fcntl.h>
 #include <sys/types.h>
-#include <sys/uio.h>
-
-#include <cstddef>
-#include <span>
 
 #include "fd.h"
-#include "file.h"
 
 namespace web {
 
@@ -26,12 +21,5 @@ Fd open_beneath(const Fd& root, const char* name);
 
 /// The same, one directory at a time, which works on every system but follows no links at all.
 Fd walk_beneath(const Fd& root, const char* name);
-
-std::size_t size_of(std::span<const iovec> parts);
-
-/// Sends the head, then at most `most` bytes of the range. Returns the number of bytes sent of
-/// both; -1 and errno on failure; 0 if there is no head and the file has become too short.
-ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t limit);
 
 }  // namespace web

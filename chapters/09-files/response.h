@@ -19,9 +19,8 @@ inline constexpr std::string_view service_unavailable =
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:
-    // TODO(9): the body may be a FileRange, which belongs to the connection that will send it: the
-    // response is constructed with a reference to it. The media type of a file name comes from a
-    // table, so content_type() takes a MediaType.
+    // TODO(9): the body may be a FileRange, which the connection takes from the response to send
+    // it. The media type of a file name comes from a table, so content_type() takes a MediaType.
     // TODO(9): the size of a head has no fixed bound any more: Location is as long as the name and
     // the query. max_head bounds the rest, and has to grow with CommonHeaders. Check every place
     // that reserves space with it.

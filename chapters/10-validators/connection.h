@@ -12,10 +12,11 @@
 #include "buffer.h"
 #include "buffer_pool.h"
 #include "common_headers.h"
-#include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
+#include "open_file.h"
+#include "output.h"
 #include "request.h"
 #include "response.h"
 
@@ -38,12 +39,6 @@ struct ConnectionState {
     std::uint32_t progress = 0;
 
     bool operator==(const ConnectionState&) const = default;
-};
-
-/// What to send, in order: bytes, then optionally a file.
-struct Output {
-    std::span<const iovec> bytes;
-    const FileRange* file = nullptr;
 };
 
 /// One client's state machine: it takes bytes, produces bytes, and reports what it wants next. It

@@ -36,15 +36,6 @@ Fd open_root(const std::string& root) {
 
 }  // namespace
 
-File::~File() = default;
-
-std::size_t size_of(std::span<const iovec> parts) {
-    std::size_t size = 0;
-    for (const iovec& part : parts)
-        size += part.iov_len;
-    return size;
-}
-
 Files::Files(const std::string& root) : root_(open_root(root)) {}
 
 std::expected<FileRange, FileError> Files::open(const char* name) const {

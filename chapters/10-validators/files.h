@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fd.h"
-#include "file.h"
+#include "open_file.h"
 
 namespace web {
 
@@ -22,8 +22,7 @@ public:
     /// Throws std::system_error, with --root in its message.
     explicit Files(const std::string& root);
 
-    // TODO(10): an OpenFile: the file and its FileVersion, from which a part or the whole can be
-    // taken.
+    // TODO(10): return an OpenFile.
     /// The whole of a file. `name` is relative to the root and has no dot segments. Links that lead
     /// out of the root are not followed.
     std::expected<FileRange, FileError> open(const char* name) const;

@@ -2,13 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/types.h>
-#include <sys/uio.h>
-
-#include <cstddef>
-#include <span>
 
 #include "fd.h"
-#include "file.h"
 
 namespace web {
 
@@ -28,11 +23,5 @@ Fd walk_beneath(const Fd& root, const char* name);
 
 // TODO(10): modified_ns(const struct stat&), in each system's file: stat(2) has the nanoseconds in
 // st_mtim, on macOS in st_mtimespec. The time of a file dated 2300 must not overflow.
-std::size_t size_of(std::span<const iovec> parts);
-
-/// Sends the head, then at most `most` bytes of the range. Returns the number of bytes sent of
-/// both; -1 and errno on failure; 0 if there is no head and the file has become too short.
-ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t limit);
 
 }  // namespace web

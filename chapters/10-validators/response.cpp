@@ -47,7 +47,7 @@ char* Response::format_head(char* out, const CommonHeaders& common_headers,
     }
     append(content_type_.text());
     append("\r\nContent-Length: ");
-    out = std::to_chars(out, out + 20, body_.size() + file_->size).ptr;
+    out = std::to_chars(out, out + 20, body_.size() + external_size_).ptr;
     append("\r\n");
     if (!connection.empty()) append(connection);
     append("\r\n");

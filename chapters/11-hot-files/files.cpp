@@ -38,22 +38,11 @@ Fd open_root(const std::string& root) {
 
 }  // namespace
 
-File::~File() = default;
-
-std::size_t size_of(std::span<const iovec> parts) {
-    std::size_t size = 0;
-    for (const iovec& part : parts)
-        size += part.iov_len;
-    return size;
-}
-
 std::int64_t nanoseconds(const timespec& time) {
     constexpr std::int64_t second = 1'000'000'000;
     constexpr std::int64_t limit = std::numeric_limits<std::int64_t>::max() / second - 1;
     return std::clamp<std::int64_t>(time.tv_sec, -limit, limit) * second + time.tv_nsec;
 }
-
-// TODO(11): take_into_memory(). If the file has become shorter, leave it unchanged.
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}
 

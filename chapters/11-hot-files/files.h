@@ -2,13 +2,10 @@
 
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
-#include <utility>
 
 #include "fd.h"
-#include "file.h"
-#include "range.h"
+#include "open_file.h"
 
 namespace web {
 
@@ -18,22 +15,6 @@ enum class FileError : std::uint8_t {
     directory,
     exhausted,  // no descriptors, no memory or a disk error: may pass
 };
-
-/// A file and its version when it was opened.
-struct OpenFile {
-    File file;
-    FileVersion version;
-    // TODO(11): when it was changed, its inode, and whether it is the same as before.
-
-    /// Returns a part of the file, or all of it.
-    FileRange take(const std::optional<ByteRange>& part) {
-        const ByteRange range = part.value_or(ByteRange{0, version.size});
-        return {std::move(file), static_cast<off_t>(range.first),
-                static_cast<std::size_t>(range.size)};
-    }
-};
-
-// TODO(11): take_into_memory(): keep its bytes instead of its descriptor.
 
 /// The regular files beneath one directory. Belongs to one thread.
 class Files {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "date.h"
+
 namespace web {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "connection.h"
+#include "output.h"
 
 namespace web {
 

@@ -5,15 +5,13 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
-#include "files_system.h"
+#include "sendfile.h"
 #include "socket_system.h"
 
 namespace web {
@@ -76,17 +74,6 @@ AcceptError accept_error(int error) {
     return exhausted ? AcceptError::exhausted : AcceptError::gone;
 }
 
-Address address_of(const sockaddr_storage& from) {
-    Address address{};
-    if (from.ss_family == AF_INET6) {
-        std::memcpy(address.data(), &reinterpret_cast<const sockaddr_in6&>(from).sin6_addr, 16);
-    } else {
-        std::fill_n(address.begin() + 10, 2, 0xff);
-        std::memcpy(address.data() + 12, &reinterpret_cast<const sockaddr_in&>(from).sin_addr, 4);
-    }
-    return address;
-}
-
 std::expected<std::size_t, IoError> result(ssize_t count, IoError not_now) {
     if (count < 0) return std::unexpected(is_not_now(errno) ? not_now : IoError::failed);
     return static_cast<std::size_t>(count);
@@ -126,7 +113,7 @@ std::expected<Accepted, AcceptError> accept_client(const Fd& listener) {
     sockaddr_storage from{};
     Fd client = accept_non_blocking(listener, from);
     if (client.number() < 0) return std::unexpected(accept_error(errno));
-    return Accepted{std::move(client), address_of(from)};
+    return Accepted{std::move(client), Address(from)};
 }
 
 std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into) {

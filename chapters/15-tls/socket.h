@@ -2,7 +2,6 @@
 
 #include <sys/uio.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -10,8 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "address.h"
 #include "fd.h"
-#include "file.h"
+#include "open_file.h"
 
 namespace web {
 
@@ -36,9 +36,6 @@ std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned 
 
 /// The port that a listening socket is bound to.
 std::uint16_t local_port(const Fd& socket);
-
-/// An IPv6 address in network byte order. An IPv4 address is mapped (RFC 4291 §2.5.5.2).
-using Address = std::array<std::uint8_t, 16>;
 
 struct Accepted {
     Fd socket;

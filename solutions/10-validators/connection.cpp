@@ -148,11 +148,13 @@ void Connection::begin_body() {
 }
 
 void Connection::answer() {
-    Response response(file_);
+    Response response;
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
     last_response_queued_ = last;
+    if (response.has_file() && request_.method != Method::head) [[unlikely]]
+        file_ = response.take_file();
     next_request();
 }
 
@@ -167,7 +169,6 @@ void Connection::append(const Response& response, std::string_view connection) {
     char* end = response.format_head(space.data(), *common_headers_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - space.data()));
-    if (request_.method == Method::head) file_ = {};
 }
 
 void Connection::next_request() {
@@ -180,7 +181,7 @@ void Connection::next_request() {
 }
 
 void Connection::refuse(Status status) {
-    Response response(file_);
+    Response response;
     response.error(status);
     append(response, "Connection: close\r\n");
     last_response_queued_ = true;

@@ -58,7 +58,7 @@ char* Response::format_content(char* out) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     append(content_type_.text());
     append("\r\nContent-Length: ");
-    out = std::to_chars(out, out + 20, body_.size() + file_->size).ptr;
+    out = std::to_chars(out, out + 20, body_.size() + external_size_).ptr;
     append("\r\n");
     return out;
 }

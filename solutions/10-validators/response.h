@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "common_headers.h"
-#include "file.h"
 #include "media_type.h"
+#include "open_file.h"
 #include "representation.h"
 #include "status.h"
 
@@ -27,9 +27,6 @@ class Response {
 public:
     /// Maximum size of a head in bytes, without its field line of variable length.
     static constexpr std::size_t max_head = 384;
-
-    /// `file` must be empty. It receives the file to send as the body, if there is one.
-    explicit Response(FileRange& file) : file_(&file) {}
 
     void status(Status status) { status_ = status; }
 
@@ -51,7 +48,8 @@ public:
 
     /// Uses a file as the body. It is sent from where it is, too; an empty one need not be kept.
     void file(FileRange range) {
-        if (range.size > 0) *file_ = std::move(range);
+        external_size_ = range.size;
+        if (range.size > 0) file_.emplace(std::move(range));
     }
 
     /// Sets the form of a file that is sent.
@@ -75,6 +73,11 @@ public:
 
     std::string_view body() const { return body_; }
 
+    bool has_file() const { return file_.has_value(); }
+
+    /// The file to send as the body, for the caller to move from. There must be one.
+    FileRange&& take_file() { return std::move(*file_); }
+
     bool has_request_body() const { return has_request_body_; }
 
 private:
@@ -82,10 +85,12 @@ private:
 
     MediaType content_type_;
     std::string_view body_;
-    FileRange* file_;
-    std::optional<Representation> representation_;
     std::string kept_;            // optionally a field line, then the body
     std::size_t field_size_ = 0;  // length of the field line in kept_
+    // The length of a body that is not in body_: that of a file.
+    std::size_t external_size_ = 0;
+    std::optional<FileRange> file_;
+    std::optional<Representation> representation_;
     Status status_ = Status::ok;
     bool has_request_body_ = false;
 };

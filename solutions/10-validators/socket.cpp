@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "files_system.h"
+#include "sendfile.h"
 #include "socket_system.h"
 
 namespace web {

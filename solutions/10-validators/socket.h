@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fd.h"
-#include "file.h"
+#include "open_file.h"
 
 namespace web {
 

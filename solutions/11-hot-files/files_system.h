@@ -3,15 +3,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <time.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "fd.h"
-#include "file.h"
 
 namespace web {
 
@@ -39,12 +35,5 @@ std::int64_t changed_ns(const struct stat& status);
 /// A time in nanoseconds since 1970. Times out of the range of 64 bits are clamped: a file may be
 /// dated 2300.
 std::int64_t nanoseconds(const timespec& time);
-
-std::size_t size_of(std::span<const iovec> parts);
-
-/// Sends the head, then at most `most` bytes of the range. Returns the number of bytes sent of
-/// both; -1 and errno on failure; 0 if there is no head and the file has become too short.
-ssize_t send_with_file(const Fd& socket, std::span<const iovec> head, const FileRange& range,
-                       std::size_t limit);
 
 }  // namespace web

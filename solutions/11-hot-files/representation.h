@@ -9,7 +9,7 @@
 
 #include "coding.h"
 #include "common_headers.h"
-#include "file.h"
+#include "open_file.h"
 #include "range.h"
 
 namespace web {

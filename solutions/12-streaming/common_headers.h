@@ -7,9 +7,6 @@
 
 namespace web {
 
-/// Overwrites an IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT", at `out`.
-void write_date(char* out, std::chrono::sys_seconds when);
-
 /// How answers begin: the status line of a 200, then the fields common to all answers, including
 /// Date (RFC 9110 §6.6.1). Belongs to one thread, which updates it once a second, so an answer only
 /// copies it.

@@ -13,10 +13,11 @@
 #include "buffer.h"
 #include "buffer_pool.h"
 #include "common_headers.h"
-#include "file.h"
 #include "handler.h"
 #include "http_parser.h"
 #include "interest.h"
+#include "open_file.h"
+#include "output.h"
 #include "request.h"
 #include "response.h"
 
@@ -40,12 +41,6 @@ struct ConnectionState {
     std::uint32_t bodies = 0;  // number of bodies begun
 
     bool operator==(const ConnectionState&) const = default;
-};
-
-/// What to send, in order: bytes, then optionally a file.
-struct Output {
-    std::span<const iovec> bytes;
-    const FileRange* file = nullptr;
 };
 
 /// One client's state machine: it takes bytes, produces bytes, and reports what it wants next. It
@@ -144,7 +139,7 @@ private:
     void skip(std::size_t count);
     void end_body();
     void start_answer();
-    void answer(const Response& response);
+    void answer(Response& response);
     void end_answer(const Response& response);
     void send_piece(std::string_view bytes, bool stays);
     void append(const Response& response, std::string_view connection);

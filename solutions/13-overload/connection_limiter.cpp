@@ -1,26 +1,9 @@
 #include "connection_limiter.h"
 
-#include <algorithm>
-#include <array>
-#include <span>
-
 namespace web {
-namespace {
-
-constexpr std::array<std::uint8_t, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-// RFC 4291 §2.5.4: the owner of an IPv6 network has 2^64 addresses, so the network counts as one.
-Address network_of(Address address) {
-    if (!std::ranges::equal(std::span(address).first<12>(), mapped)) {
-        std::fill_n(address.begin() + 8, 8, 0);
-    }
-    return address;
-}
-
-}  // namespace
 
 std::optional<ConnectionLimiter::Slot> ConnectionLimiter::admit(const Address& address) {
-    const Address network = network_of(address);
+    const Address network = address.network();
     if (bounds_.per_address > 0 && !count_address(network)) return std::nullopt;
     Slot slot(*this, network);
     // Counted even when there are too many clients, because `place` uncounts it on return like any

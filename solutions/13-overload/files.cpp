@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -38,26 +37,6 @@ Fd open_root(const std::string& root) {
 }
 
 }  // namespace
-
-File::~File() {
-    if (contents_ && --contents_->users == 0) delete contents_;
-}
-
-std::size_t size_of(std::span<const iovec> parts) {
-    std::size_t size = 0;
-    for (const iovec& part : parts)
-        size += part.iov_len;
-    return size;
-}
-
-bool take_into_memory(OpenFile& file) {
-    const auto size = static_cast<std::size_t>(file.version.size);
-    auto bytes = std::make_unique_for_overwrite<char[]>(size);
-    const ssize_t had = ::pread(file.file.fd().number(), bytes.get(), size, 0);
-    if (had < 0 || static_cast<std::size_t>(had) != size) return false;
-    file.file = File(std::move(bytes));
-    return true;
-}
 
 std::int64_t nanoseconds(const timespec& time) {
     constexpr std::int64_t second = 1'000'000'000;

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "log_line.h"
+#include "log_format.h"
 
 namespace web {
 namespace {

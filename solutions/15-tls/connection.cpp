@@ -158,7 +158,7 @@ bool Connection::read_head() {
 // The handler either answers now or returns a sink for the body. After that the head is no longer
 // needed.
 void Connection::begin_request() {
-    Response response(file_);
+    Response response;
     sink_ = handler_->begin(request_, response);
     input_.consume(parser_.head_size());
     if (request_.has_body()) [[unlikely]]
@@ -230,7 +230,7 @@ void Connection::skip(std::size_t count) {
 
 void Connection::end_body() {
     if (reply_ == Reply::none) start_answer();
-    Response response(file_);
+    Response response;
     sink_->end(body_received_, response);
     if (response_started()) {
         end_answer(response);
@@ -244,7 +244,7 @@ void Connection::end_body() {
 
 // Called only once a byte of the body has arrived: until then an error can still be reported.
 void Connection::start_answer() {
-    Response response(file_);
+    Response response;
     sink_->start(request_, response);
     using enum Response::Framing;
     reply_ = Reply::later;
@@ -289,11 +289,13 @@ void Connection::append_size(std::size_t size) {
     out().append(crlf);
 }
 
-void Connection::answer(const Response& response) {
+void Connection::answer(Response& response) {
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
     reply_ = Reply::all;
     last_response_queued_ = last;
+    if (response.has_file() && request_.method != Method::head) [[unlikely]]
+        file_ = response.take_file();
 }
 
 Buffer& Connection::out() {
@@ -309,7 +311,6 @@ void Connection::append(const Response& response, std::string_view connection) {
     char* end = response.format_head(space.data(), *common_headers_, connection);
     end += body.copy(end, body.size());
     output_.commit(static_cast<std::size_t>(end - space.data()));
-    if (request_.method == Method::head) file_ = {};
 }
 
 void Connection::next_request() {
@@ -324,7 +325,7 @@ void Connection::next_request() {
 // client that it failed.
 void Connection::refuse(Status status) {
     if (!response_started()) {
-        Response response(file_);
+        Response response;
         response.error(status);
         append(response, "Connection: close\r\n");
         if (log_) log_refusal(status, body_size(response));

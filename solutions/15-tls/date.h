@@ -10,4 +10,7 @@ namespace web {
 /// text is invalid.
 std::optional<std::chrono::sys_seconds> parse_date(std::string_view text);
 
+/// Overwrites an IMF-fixdate, "Sun, 06 Nov 1994 08:49:37 GMT", at `out`.
+void write_date(char* out, std::chrono::sys_seconds when);
+
 }  // namespace web

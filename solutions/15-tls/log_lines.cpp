@@ -1,18 +1,10 @@
 #include "log_lines.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include <algorithm>
 #include <cstring>
 #include <new>
-#include <span>
 
 namespace web {
 namespace {
-
-constexpr std::array<std::uint8_t, 12> ipv4_mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 /// A client that keeps a larger string after its request was answered would waste memory.
 constexpr std::size_t usual_head = 512;
@@ -33,12 +25,8 @@ void LogLines::consume(std::size_t count) {
     std::memmove(bytes_.get(), bytes_.get() + count, size_);
 }
 
-ClientLog::ClientLog(LogLines& lines, std::span<const std::uint8_t, 16> address) : lines_(&lines) {
-    const bool is_ipv4 = std::ranges::equal(ipv4_mapped, address.first<12>());
-    const void* const bytes = is_ipv4 ? &address[12] : address.data();
-    ::inet_ntop(is_ipv4 ? AF_INET : AF_INET6, bytes, address_.data(),
-                static_cast<socklen_t>(address_.size()));
-}
+ClientLog::ClientLog(LogLines& lines, const Address& address)
+    : lines_(&lines), address_(address.text()) {}
 
 void ClientLog::add(const LoggedHead& head, unsigned status, std::size_t bytes) {
     lines_->add({.address = address_.data(), .head = head, .status = status, .bytes = bytes});

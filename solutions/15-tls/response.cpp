@@ -59,7 +59,7 @@ char* Response::format_content(char* out) const {
     append(content_type_.text());
     if (framing_ <= Framing::length) [[likely]] {
         append("\r\nContent-Length: ");
-        out = std::to_chars(out, out + 20, body_.size() + file_->size + streamed_).ptr;
+        out = std::to_chars(out, out + 20, body_.size() + external_size_).ptr;
     } else if (framing_ == Framing::chunks) {
         append("\r\nTransfer-Encoding: chunked");
     }

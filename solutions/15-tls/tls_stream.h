@@ -7,8 +7,8 @@
 
 #include "buffer.h"
 #include "buffer_pool.h"
-#include "connection.h"
 #include "fd.h"
+#include "output.h"
 #include "socket.h"
 #include "span_bio.h"
 #include "tls_session.h"

@@ -41,9 +41,9 @@ BY_ITSELF = {"path": ("path",),
              "body": ("body_parser",),
              "conditions": ("conditions", "range", "coding", "fields", "date", "common_headers",
                             "representation"),
-             "log": ("log_line", "fields"),
-             "tls": ("tls_stream", "buffer", "certificates", "files", "record_splitter", "socket",
-                     "ticket_keys", "tls_session", "span_bio")}
+             "log": ("log_format", "fields"),
+             "tls": ("tls_stream", "address", "buffer", "certificates", "files", "open_file",
+                     "record_splitter", "socket", "ticket_keys", "tls_session", "span_bio")}
 PARTS = {f"{kind}-{chapter.name}": files for chapter in CLIMB for kind, files in BY_ITSELF.items()
          if (chapter.solution_dir / f"{files[0]}.cpp").exists()}
 PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
@@ -68,8 +68,9 @@ def sources(name: str) -> list[Path]:
     checkpoint = SOLUTIONS / name[re.search(r"\d", name).start():]  # type: ignore[union-attr]
     files = PARTS.get(name, ("http_parser",))
     if name in KEPT:
-        files = ("app", "body_parser", "buffer", "coding", "connection", "fields", "http_parser",
-                 "log_line", "log_lines", "common_headers", "representation", "response")
+        files = ("address", "app", "body_parser", "buffer", "coding", "common_headers",
+                 "connection", "date", "fields", "http_parser", "log_format", "log_lines", "open_file",
+                 "representation", "response")
     return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
 
 

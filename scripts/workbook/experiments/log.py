@@ -31,7 +31,8 @@ ROUNDS = 15
 
 # Each line is handed to a thread, in the place of a buffer that the worker writes itself.
 QUEUED = (
-    ("log_lines.h", '#include "log_line.h"\n', '#include "log_line.h"\n#include "log_queue.h"\n'),
+    ("log_lines.h", '#include "log_format.h"\n',
+     '#include "log_format.h"\n#include "log_queue.h"\n'),
     ("log_lines.h", "    void consume(std::size_t count);\n",
      "    void consume(std::size_t count);\n\n"
      "    void hand_to(LogQueue& queue) { queue_ = &queue; }\n"),

@@ -70,7 +70,7 @@ std::string file_of_the_site() {
 """
 SENDS_FILE = """\
     const ssize_t of_file =
-        ::sendfile(socket.number(), range.file.fd().number(), &offset, std::min(range.size, most));
+        ::sendfile(socket.number(), range.file.fd().number(), &offset, std::min(range.size, limit));
     return of_file < 0 && sent > 0 ? sent : sent + of_file;
 """
 ONE_CALL = """\
@@ -82,7 +82,7 @@ ONE_CALL = """\
 COPIES_IN_ONE_CALL = """\
     static thread_local char copy[64 * 1024];
     const ssize_t had = ::pread(range.file.fd().number(), copy,
-                                std::min({range.size, most, sizeof copy}), range.offset);
+                                std::min({range.size, limit, sizeof copy}), range.offset);
     if (had <= 0) return had;
     std::array<iovec, 4> parts{};
     auto end = std::ranges::copy(head, parts.begin()).out;
@@ -189,16 +189,14 @@ def file_ladder() -> Finding:
 @contextmanager
 def copying() -> Iterator[Path]:
     """09 without sendfile: pread into a buffer, one writev of head and body."""
-    text = (SOLUTIONS / FILES / "files_linux.cpp").read_text(encoding="utf-8")
+    text = (SOLUTIONS / FILES / "sendfile_linux.cpp").read_text(encoding="utf-8")
     if ONE_CALL + SENDS_FILE not in text:
-        raise UserError("09's files_linux.cpp is not what an experiment expects", "mend it")
+        raise UserError("09's sendfile_linux.cpp is not what an experiment expects", "mend it")
     changed = text.replace(ONE_CALL + SENDS_FILE, COPIES_IN_ONE_CALL, 1)
     start, end = changed.index("// MSG_MORE"), changed.index("}  // namespace\n")
     changed = changed[:start] + changed[end:]
     changed = changed.replace("#include <algorithm>\n", "#include <algorithm>\n#include <array>\n")
-    changed = changed.replace("#include <sys/syscall.h>\n",
-                              "#include <sys/syscall.h>\n#include <unistd.h>\n")
-    with variant(FILES, "files_linux.cpp", None, changed) as binary:
+    with variant(FILES, "sendfile_linux.cpp", None, changed) as binary:
         yield binary
 
 

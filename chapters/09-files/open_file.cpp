@@ -1,0 +1,8 @@
+// GIVEN(9), for you to use: nothing to write here. Read it first.
+#include "open_file.h"
+
+namespace web {
+
+File::~File() = default;
+
+}  // namespace web

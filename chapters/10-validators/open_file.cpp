@@ -1,0 +1,7 @@
+#include "open_file.h"
+
+namespace web {
+
+File::~File() = default;
+
+}  // namespace web

@@ -1,0 +1,9 @@
+#include "open_file.h"
+
+namespace web {
+
+File::~File() = default;
+
+// TODO(11): take_into_memory(). If the file has become shorter, leave it unchanged.
+
+}  // namespace web

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "fd.h"
+#include "range.h"
+
+namespace web {
+
+/// An open file, closed when destroyed. Not shared.
+class File {
+public:
+    File() = default;
+    explicit File(Fd fd) : fd_(std::move(fd)) {}
+    File(File&&) noexcept = default;
+    File& operator=(File&&) noexcept = default;
+    /// Defined in open_file.cpp, so that code that only passes a file on makes no system call.
+    ~File();
+
+    const Fd& fd() const { return fd_; }
+
+private:
+    Fd fd_;
+};
+
+/// Identifies one version of a file. In nanoseconds, because there may be two versions within one
+/// second.
+struct FileVersion {
+    std::int64_t modified_ns = 0;  // since 1970
+    std::uint64_t size = 0;
+
+    std::chrono::sys_seconds modified() const {
+        const std::chrono::nanoseconds since_1970(modified_ns);
+        return std::chrono::sys_seconds(std::chrono::floor<std::chrono::seconds>(since_1970));
+    }
+};
+
+/// A range of bytes of a file to send.
+struct FileRange {
+    File file;
+    off_t offset = 0;
+    std::size_t size = 0;
+};
+
+/// A file and its version when it was opened.
+struct OpenFile {
+    File file;
+    FileVersion version;
+
+    /// Returns a part of the file, or all of it.
+    FileRange take(const std::optional<ByteRange>& part) {
+        const ByteRange range = part.value_or(ByteRange{0, version.size});
+        return {std::move(file), static_cast<off_t>(range.first),
+                static_cast<std::size_t>(range.size)};
+    }
+};
+
+}  // namespace web
