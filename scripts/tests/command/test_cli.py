@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.course import chapters, parts, progress, starters
+from workbook.course import chapters, parts, progress, trees
 from workbook.measure import trace
 from workbook.verbs.cli import app
 
@@ -271,7 +271,7 @@ def test_without_strace_the_way_round_is_told(monkeypatch: pytest.MonkeyPatch,
 
 def test_every_chapter_names_its_files_and_page() -> None:
     for chapter in chapters.all_chapters():
-        ends = [starters.sources(chapter.solution_dir),
+        ends = [trees.read(chapter.solution_dir),
                 *(parts.tree(chapter, part.number) for part in chapter.parts)]
         known = {name for end in ends for name in end}
         assert set(chapter.edit) <= known, chapter.name

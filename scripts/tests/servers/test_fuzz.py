@@ -22,7 +22,7 @@ from lengths import seconds
 from workbook.checks.behaviour.cases import table
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SCRIPTS, SOLUTIONS
-from workbook.course import mutants, starters
+from workbook.course import mutants, trees
 from workbook.course.chapters import all_chapters
 from workbook.machine.cores import available_cpus
 from workbook.servers import build
@@ -114,7 +114,7 @@ def planted() -> Targets:
     scratch = BUILD / "fuzz-planted"
     shutil.copytree(FUZZ, scratch / "scripts" / "fuzz", dirs_exist_ok=True)
     for mutant in PLANTED.values():
-        starters.write(mutants.sources(mutant), scratch / "solutions" / mutant.chapter.name)
+        trees.write(mutants.sources(mutant), scratch / "solutions" / mutant.chapter.name)
     return built(scratch / "scripts" / "fuzz", scratch / "build",
                  [target_of(mutant) for mutant in PLANTED.values()])
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, shown
-from workbook.course import parts, progress, starters
+from workbook.course import parts, progress, starters, trees
 from workbook.course.chapters import LAB, Chapter, previous
-from workbook.course.starters import Tree
+from workbook.course.trees import Tree
 from workbook.machine import setup
 
 
@@ -30,18 +30,18 @@ def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None) -> N
         return
     before = previous(chapter)
     if chapter.kind == LAB:
-        _show(_beginning(chapter, None), (chapter.name, starters.sources(chapter.solution_dir)), stat)
+        _show(_beginning(chapter, None), (chapter.name, trees.read(chapter.solution_dir)), stat)
         return
     if before is None:
         raise UserError(f"{chapter.name} has no chapter before it to be compared with",
                         f"{COMMAND} diff {chapter.tag} --mine shows your work, "
                         f"{COMMAND} solution {chapter.tag} the solution")
-    _show((before.name, starters.sources(before.solution_dir)),
-          (chapter.name, starters.sources(chapter.solution_dir)), stat)
+    _show((before.name, trees.read(before.solution_dir)),
+          (chapter.name, trees.read(chapter.solution_dir)), stat)
 
 
 def _show_mine(chapter: Chapter, stat: bool, part: int | None) -> None:
-    began, yours = _beginning(chapter, part), starters.sources(chapter.starter_dir)
+    began, yours = _beginning(chapter, part), trees.read(chapter.starter_dir)
     if began[1] == yours:
         what = "the starter" if part is None else f"where part {part} begins"
         print(f"{shown(chapter.starter_dir)} is still {what}.")
@@ -59,7 +59,7 @@ def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> No
     _require_done(chapter, anyway, part)
     if chapter.solution_text and part is None:
         Console().print(Markdown(chapter.solution_text), "")
-    end = (("solution", starters.sources(chapter.solution_dir)) if part is None else
+    end = (("solution", trees.read(chapter.solution_dir)) if part is None else
            (f"after-part-{part}", parts.tree(chapter, part)))
     _show(_beginning(chapter, part), end, stat=False)
 
@@ -88,7 +88,7 @@ def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool) -> None:
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in (old, new):
-            starters.write(tree, Path(scratch, name))
+            trees.write(tree, Path(scratch, name))
         subprocess.run(["git", "diff", "--no-index", "--no-prefix", "--no-renames",
                         "--diff-algorithm=histogram", *(["--stat"] if stat else []),
                         old[0], new[0]], cwd=scratch)

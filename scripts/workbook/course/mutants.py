@@ -14,8 +14,9 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, shown
-from workbook.course import parts, starters
+from workbook.course import parts, trees
 from workbook.course.chapters import Chapter, Part
+from workbook.course.trees import Tree
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -76,14 +77,14 @@ def remembered(chapter: Chapter) -> dict[str, str]:
                         f"git checkout -- {shown(file)}") from None
 
 
-def sources(mutant: Mutant) -> starters.Tree:
+def sources(mutant: Mutant) -> Tree:
     """The solution, or the tree after a part, with the mistake in it; UserError if the patch does
     not apply.
     """
     chapter, part = mutant.chapter, mutant.part
-    tree = parts.tree(chapter, part.number) if part else starters.sources(chapter.solution_dir)
+    tree = parts.tree(chapter, part.number) if part else trees.read(chapter.solution_dir)
     try:
-        return starters.apply(tree, mutant.patch.read_bytes())
+        return trees.apply(tree, mutant.patch.read_bytes())
     except ValueError as error:
         what = f"the tree after part {part.number}" if part else shown(chapter.solution_dir)
         raise UserError(f"{shown(mutant.patch)} does not apply:\n{error}",

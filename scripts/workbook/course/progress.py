@@ -11,7 +11,7 @@ from typing import Any
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BACKUP, COMMAND, ROOT, STATE, shown, write_atomically
-from workbook.course import editions, history, parts, starters
+from workbook.course import editions, history, parts, starters, trees
 from workbook.course.chapters import Chapter, Part, all_chapters
 
 FILE = STATE / "progress.json"
@@ -95,7 +95,7 @@ def status(chapter: Chapter) -> str:
 
 def _digest(chapter: Chapter) -> str:
     """What the reader's code is at this moment."""
-    mine = starters.sources(chapter.starter_dir)
+    mine = trees.read(chapter.starter_dir)
     return hashlib.sha256(b"".join(name.encode() + b"\0" + text for name, text in mine.items())
                           ).hexdigest()
 

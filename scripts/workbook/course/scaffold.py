@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT
-from workbook.course import history, starters
+from workbook.course import trees
 from workbook.course.chapters import SERVER, Chapter, all_chapters
 
 Plan = dict[Path, bytes]  # every file to write, with its content
@@ -156,7 +156,7 @@ def _require_new(number: int, name: str, before: Chapter, root: Path) -> None:
 
 def _sources(words: Mapping[str, object], before: Chapter) -> Plan:
     """The solution, the starter and the planted mistake."""
-    base = history.files_in(before.solution_dir)
+    base = trees.read(before.solution_dir)
     text = base.get(MAIN, b"").decode()
     if text.count(OPENING) != 1:
         raise UserError(f"{before.name}/{MAIN} has no “{OPENING.strip()}”",
@@ -172,7 +172,7 @@ def _sources(words: Mapping[str, object], before: Chapter) -> Plan:
     return {
         **{Path("solutions", chapter.name, path): content for path, content in tree.items()},
         **{chapter / path: content for path, content in begun.items()},
-        chapter / "starter.patch": starters.diff({MAIN: base[MAIN]}, {MAIN: begun[MAIN]}),
+        chapter / "starter.patch": trees.diff({MAIN: base[MAIN]}, {MAIN: begun[MAIN]}),
         **_mistakes(str(name), solved, chapter / "mutants"),
     }
 
@@ -185,7 +185,7 @@ def _mistakes(name: str, solved: str, folder: Path) -> Plan:
     remembered = "".join(f'"behaviour.{name}.{what}" = "{name}/prints-its-name"\n'
                          for what in sorted(wrong))
     return {folder / "caught-by.toml": remembered.encode(), **{
-        folder / f"behaviour.{name}.{what}.patch": starters.diff(
+        folder / f"behaviour.{name}.{what}.patch": trees.diff(
             {MAIN: solved.encode()}, {MAIN: solved.replace(right, instead).encode()})
         for what, instead in wrong.items()}}
 

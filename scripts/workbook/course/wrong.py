@@ -10,7 +10,7 @@ import sys
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, SCRIPTS, SOLUTIONS, shown
-from workbook.course import starters
+from workbook.course import trees
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -24,7 +24,7 @@ CAUGHT_BY: dict[str, str] = (tomllib.loads(_LIST.read_text(encoding="utf-8")) if
                              else {})
 
 
-def sources(name: str) -> starters.Tree:
+def sources(name: str) -> trees.Tree:
     """Chapter 8's solution with this defect; UserError if there is none of the name, or its patch
     does not apply.
     """
@@ -32,7 +32,7 @@ def sources(name: str) -> starters.Tree:
         raise UserError(f"there is no defect “{name}”", "use one of: " + ", ".join(CAUGHT_BY))
     patch = PATCHES / f"{name}.patch"
     try:
-        return starters.apply(starters.sources(SOLUTIONS / CHAPTER), patch.read_bytes())
+        return trees.apply(trees.read(SOLUTIONS / CHAPTER), patch.read_bytes())
     except ValueError as error:
         raise UserError(f"{shown(patch)} does not apply:\n{error}",
                         f"plant the defect again in a copy of {shown(SOLUTIONS / CHAPTER)}, "

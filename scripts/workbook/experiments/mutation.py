@@ -40,7 +40,7 @@ from workbook.checks.model import BASE, KQUEUE, RELEASE, Subject
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, RESULTS, SCRIPTS, shown, write_atomically
-from workbook.course import chapters, starters
+from workbook.course import chapters, trees
 from workbook.experiments.tools import CHUNKS, OPTIMISED, Finding, Rows
 from workbook.machine.cores import available_cpus
 from workbook.servers import build
@@ -101,7 +101,7 @@ class Mutant:
         """Both on one line each, whatever their indentation."""
         return " ".join(self.old.split()), " ".join(self.new.split())
 
-    def applied(self, tree: starters.Tree) -> starters.Tree:
+    def applied(self, tree: trees.Tree) -> trees.Tree:
         lines = tree[self.file].decode().splitlines(keepends=True)
         assert lines[self.line - 1] == self.old
         lines[self.line - 1] = self.new
@@ -224,7 +224,7 @@ class Bench:
     def __init__(self, target: Target, memory: Memory, pattern: str = "*") -> None:
         self.target, self._memory = target, memory
         self.chapter = chapters.find(target.checkpoint)
-        self.tree = starters.sources(self.chapter.solution_dir)
+        self.tree = trees.read(self.chapter.solution_dir)
         self._location = WORKSPACE / \
             f"{target.checkpoint}-{target.files[0]}" / "solutions" / "checkpoint"
         self._caught: Counter[str] = Counter()
@@ -307,8 +307,8 @@ class Bench:
                                 f"{COMMAND} check {self.chapter.tag} --solution")
             self._memory.keep(key, Verdict(BEHAVES, "", judge()))
 
-    def _build(self, tree: starters.Tree, preset: str = "") -> Path:
-        starters.write(tree, self._location)
+    def _build(self, tree: trees.Tree, preset: str = "") -> Path:
+        trees.write(tree, self._location)
         return self._make(preset or self.target.preset)
 
     def _make(self, preset: str) -> Path:

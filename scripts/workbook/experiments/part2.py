@@ -16,7 +16,7 @@ from statistics import median
 from unittest.mock import patch
 
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.course import chapters, parts, starters
+from workbook.course import chapters, parts, trees
 from workbook.course.chapters import Chapter
 from workbook.experiments.part1 import CLIENTS, answers
 from workbook.experiments.tools import (
@@ -209,7 +209,7 @@ def parts_of_hot_path() -> Finding:
 def _after_part(chapter: Chapter, number: int) -> Path:
     """The server after a part, built for counting; 0 for where the chapter begins."""
     directory = BUILD / "experiments" / f"{chapter.name}-{number}"
-    starters.write(parts.tree(chapter, number), directory)
+    trees.write(parts.tree(chapter, number), directory)
     return build.isolated(directory, "measure")
 
 

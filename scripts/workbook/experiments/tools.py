@@ -19,7 +19,7 @@ import psutil
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS, shown
-from workbook.course import starters
+from workbook.course import trees
 from workbook.machine import needs
 from workbook.machine.cores import Cores, cores
 from workbook.measure import costs, ladder, load, stress
@@ -141,7 +141,7 @@ def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
     """A solution's server, by default as it is for counting, with these edits, each of a file, and
     some files besides.
     """
-    tree = starters.sources(SOLUTIONS / checkpoint)
+    tree = trees.read(SOLUTIONS / checkpoint)
     for file, old, new in edits:
         if tree[file].count(old.encode()) != 1:
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
@@ -149,7 +149,7 @@ def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
         tree[file] = tree[file].replace(old.encode(), new.encode())
     tree |= {added: file.read_bytes() for added, file in (more or {}).items()}
     directory = BUILD / "experiments" / name
-    starters.write(tree, directory)
+    trees.write(tree, directory)
     return build.isolated(directory, preset, settings=settings)
 
 

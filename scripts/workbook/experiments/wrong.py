@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND
-from workbook.course import starters, wrong
+from workbook.course import trees, wrong
 from workbook.course.chapters import Chapter
 from workbook.experiments.tools import OPTIMISED, Finding, Rows, address_of, solution
 from workbook.servers import build
@@ -90,7 +90,7 @@ def built(name: str) -> Path:
     what differs is compiled.
     """
     directory = BUILD / "wrong" / "solutions" / "checkpoint"
-    starters.write(wrong.sources(name), directory)
+    trees.write(wrong.sources(name), directory)
     return build.isolated(directory, "measure")
 
 

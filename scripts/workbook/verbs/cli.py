@@ -541,7 +541,7 @@ def sync(chapter: Annotated[str | None, typer.Argument(
     Starters, parts and solutions are merged three ways.
     A conflict stops it, and names the one file to resolve.
     """
-    from workbook.course import sync as module
+    from workbook.verbs import sync as module
 
     module.run(chapter, go_on=go_on, starter=starter, patches=patches, edit=edit, part=part)
 
