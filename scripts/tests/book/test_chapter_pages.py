@@ -20,7 +20,7 @@ from workbook.checks import registry
 from workbook.checks.behaviour import cases
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
-from workbook.course import chapters, differences
+from workbook.course import chapters
 from workbook.experiments import (
     labs_in_server,
     log,
@@ -32,6 +32,7 @@ from workbook.experiments import (
 )
 from workbook.measure import load
 from workbook.measure.load import Phase, PhaseResult
+from workbook.verbs import differences
 
 WITH_STEPS = [chapter for chapter in chapters.all_chapters()
               if "{{#step " in (BOOK / "src" / chapter.page).read_text(encoding="utf-8")]

@@ -323,12 +323,10 @@ def test_only_a_clear_word_changes_a_medal(
         low: float, high: float, verdict: str, has: str | None) -> None:
     monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
     goals = replace(chapter, speed={"silver": 3.0, "bronze": 1.5})
-    progress.mark_passed(goals, had)
+    progress.record(goals, progress.Outcome([], True, medal=had))
     clock_returns = replace(compared(low, verdict), high=high)
-    progress.mark_passed(
-    goals, speed.medal(
-        goals, clock_returns), speed.missed(
-            goals, clock_returns))
+    progress.record(goals, progress.Outcome([], True, medal=speed.medal(goals, clock_returns),
+                                            missed=speed.missed(goals, clock_returns)))
     assert progress.medal(goals) == has
 
 

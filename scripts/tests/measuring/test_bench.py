@@ -377,7 +377,7 @@ def test_a_bench_that_is_stopped_writes_nothing() -> None:
 @pytest.mark.parametrize("ours", [True, False])
 def test_an_unfinished_chapter_is_named_with_what_to_compare(ours: bool) -> None:
     a = (SOLUTIONS if ours else CHAPTERS) / "01-naive"
-    with pytest.raises(UserError) as caught, compare._own_work_named(a, CHAPTERS / "02-layout"):
+    with pytest.raises(UserError) as caught, compare.own_work_named(a, CHAPTERS / "02-layout"):
         raise UserError(f"build/release/{a.relative_to(ROOT)}/server died", "look")
     assert ("has not passed" in caught.value.message) is not ours
     assert caught.value.fix.endswith(

@@ -81,3 +81,6 @@ def _is_call(symbol: str, name: str) -> bool:
 
 def _plain(name: str) -> str:
     return re.sub(r"\(.*", "", name).lstrip("_").removesuffix("_chk")
+
+
+CHECKS = (Check("seam.connection", "system calls of the connection", judge, level=5),)

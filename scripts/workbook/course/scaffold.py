@@ -85,6 +85,7 @@ import subprocess
 from collections.abc import Iterator
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unmet
 from workbook.servers.process import Server
 
@@ -102,6 +103,9 @@ def prints_its_name(server: Server) -> None:
         raise Unmet("it does not end") from None
     if done.stdout != "{name}\\n":
         raise Unmet(f"it prints {{done.stdout!r}}")
+
+
+CHECKS = (group("{name}", "{title}", cases, level={number}),)
 '''
 
 
@@ -211,13 +215,11 @@ def _descriptions(words: Mapping[str, object]) -> Plan:
 
 def _entries(words: Mapping[str, object], before: Chapter, root: Path) -> Plan:
     """The registry and the summary, each with a line about the chapter."""
-    name, module = str(words["name"]), _module(str(words["name"]))
+    module = _module(str(words["name"]))
     registry = (root / REGISTRY).read_text(encoding="utf-8")
-    entry = (f'    group("{name}", "{words["title"]}", {module}.cases,\n'
-             f'          level={words["number"]}),\n')
     registry = _inserted(registry, f"    {module},\n",
-                         ")\nfrom workbook.checks.behaviour.judge import", REGISTRY)
-    registry = _inserted(registry, entry, ")\n\nCHECKS: tuple", REGISTRY)
+                         ")\nfrom workbook.checks.model import", REGISTRY)
+    registry = _inserted(registry, f"    {module},\n", ")\nGROUPS: tuple", REGISTRY)
     summary = (root / SUMMARY).read_text(encoding="utf-8")
     remainder = summary.partition(f"({before.page})\n")[2]
     summary = _inserted(summary, f"- [{words['title']}]({words['page']})\n", remainder, SUMMARY)

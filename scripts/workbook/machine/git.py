@@ -1,4 +1,4 @@
-"""Git, run with nobody's settings, so that its output is the same everywhere."""
+"""Git without the settings of its user, so that its output is the same everywhere."""
 
 from __future__ import annotations
 

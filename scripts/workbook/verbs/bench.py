@@ -15,6 +15,7 @@ from workbook.experiments.tools import Rows
 from workbook.figures import machines, report
 from workbook.measure import labs, ladder
 from workbook.servers import build
+from workbook.verbs.progress_bar import ProgressBar
 
 LAB_S = 12.0
 
@@ -51,7 +52,7 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
     the last of them also stands beside other people's servers with files. What may be shared of it
     is shown and written besides.
     """
-    results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS)
+    results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS, ProgressBar)
     files, remarks = ({}, []) if chapters else _files(rounds or ladder.ROUNDS)
     if files:
         results["files"] = files

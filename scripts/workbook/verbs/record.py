@@ -9,6 +9,7 @@ from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT, shown, write_atomically
 from workbook.figures import picture, recorded, report
 from workbook.measure import ladder
+from workbook.verbs.progress_bar import ProgressBar
 
 ROUNDS = 7
 
@@ -19,7 +20,7 @@ def run(*, rounds: int = ROUNDS) -> int:
 
     Refuses figures that the book could not stand by: a phase without one, or uncommitted sources.
     """
-    results = ladder.collect(ladder.subjects(), rounds)
+    results = ladder.collect(ladder.subjects(), rounds, ProgressBar)
     complain_unless_whole(results)
     recorded.validate(results, "what was measured")
     try:
