@@ -9,11 +9,11 @@ import re
 import programs
 import pytest
 
+from workbook.authors.wrong import SHOWN
 from workbook.checks.behaviour import cases, suite
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK
 from workbook.course import wrong
-from workbook.experiments.wrong import SHOWN
 
 LEVEL = 8
 # What is freed mostly has its bytes still: a sanitizer sees what the answer shows by chance.

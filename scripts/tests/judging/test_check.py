@@ -88,9 +88,11 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def set_to(*found: Verdict) -> None:
         monkeypatch.setattr(check, "built", lambda chapter, *_, **__: subject(chapter))
         monkeypatch.setattr(check, "judge", lambda *_, **__: iter(found))
-        monkeypatch.setattr(progress, "mark_passed",
-                            lambda chapter, medal, _: print(f"remembered, medal {medal}"))
-        monkeypatch.setattr(progress, "mark_failing", lambda chapter: print("taken back"))
+        monkeypatch.setattr(progress, "record", record)
+
+    def record(chapter: Chapter, outcome: progress.Outcome) -> None:
+        if outcome.passed is not None:
+            print(f"remembered, medal {outcome.medal}" if outcome.passed else "taken back")
 
     return set_to
 

@@ -273,11 +273,10 @@ def run(context: typer.Context, chapter: ChapterArgument,
     What follows -- goes to the server.
     """
     from workbook.course.chapters import find_server
-    from workbook.experiments import wrong
-    from workbook.servers import build, process
+    from workbook.servers import build, defects, process
 
     found = find_server(chapter)
-    server = (wrong.of_chapter(found, defect) if defect
+    server = (defects.of_chapter(found, defect) if defect
               else build.build_server(found.directory(solution)))
     process.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
 
@@ -550,11 +549,6 @@ def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", sh
                                                           help="The ladder, or an experiment.")]
            = None) -> None:
     """Measure the figures that the book shows: the ladder and the chapters' experiments."""
-    from workbook import experiments
     from workbook.verbs import record as module
 
-    names = [name for name in only or () if name != "ladder"]
-    if not only or "ladder" in only:
-        module.run(rounds=rounds or module.ROUNDS)
-    if not only or names:
-        experiments.run(names)
+    module.run(rounds, only or ())

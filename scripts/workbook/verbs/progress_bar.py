@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 
 class ProgressBar:
-    """A bar with the time that is left, or a line a step where nobody can see a bar."""
+    """A bar with the time that is left, or a line for each step where there is no terminal."""
 
     def __init__(self, total_s: float) -> None:
         self._console = Console(stderr=True)

@@ -6,22 +6,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
-from workbook.checks.behaviour.rows import HOST, MIB, post
-from workbook.common.errors import UserError
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     OPTIMISED,
     Finding,
     Rows,
-    Way,
     edited,
     in_sequence,
     one_worker,
     solution,
     variant,
 )
+from workbook.checks.behaviour.rows import HOST, MIB, post
+from workbook.common.errors import UserError
 from workbook.measure import load
 from workbook.measure.crowd import connect, read_answers
 from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.sequence import Way
 from workbook.servers import build
 from workbook.servers.client import answers
 from workbook.servers.process import Server, running

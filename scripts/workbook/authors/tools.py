@@ -7,13 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any
 
 import psutil
 
@@ -22,9 +22,10 @@ from workbook.common.paths import BUILD, SOLUTIONS, shown
 from workbook.course import trees
 from workbook.machine import needs
 from workbook.machine.cores import Cores, cores
-from workbook.measure import costs, ladder, load, stress
+from workbook.measure import costs, load, sequence, stress
 from workbook.measure.costs import SYSCALLS, Measure
 from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.sequence import Key, Way
 from workbook.servers import build
 from workbook.servers.process import Server
 
@@ -36,10 +37,9 @@ FILES, TLS = "09-files", "15-tls"
 CLIMB = (NAIVE, CHUNKS, LAYOUT, THREADS, LOOP, HOT, WORKERS, OPTIMISED)
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
-Rows = dict[str, dict[str, Any]]
 PAUSE_S = 2
 PLAINLY = {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}  # how 08 is built that it can be counted
-Key = TypeVar("Key", bound=Hashable)
+Rows = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -52,33 +52,10 @@ class Finding:
     rows: Rows
 
 
-@dataclass(frozen=True)
-class Way:
-    """One of the things that are timed in turn: how its server is started, and its load."""
-
-    label: str
-    start: Callable[[], AbstractContextManager[Server]]
-    phase: Phase
-    on: Cores | None = None  # where wrk runs, if not on its usual processors
-
-
 def in_sequence(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
-    """Each once a round, its server started anew, and another one first every time; says on stderr
-    how far it is.
-
-    Raises UserError if one of them has no figure.
-    """
-    found: dict[Key, list[PhaseResult]] = {key: [] for key in ways}
-    for number in range(rounds):
-        for key in ladder.rotated(list(ways), number):
-            print(f"round {number + 1} of {rounds}: {ways[key].label}", file=sys.stderr, flush=True)
-            with ways[key].start() as server:
-                result = load.run_phase(server, ways[key].phase, ways[key].on)
-            if result.reason:
-                raise UserError(f"“{ways[key].label}” has no figure: {result.reason}",
-                                "try again on a quieter machine")
-            found[key].append(result)
-    return found
+    """Each once a round; reports on stderr how far it is."""
+    return sequence.in_sequence(ways, rounds, lambda doing: print(doing, file=sys.stderr,
+                                                                  flush=True))
 
 
 def cpu_us(found: Mapping[Key, Sequence[PhaseResult]]) -> dict[Key, list[float]]:

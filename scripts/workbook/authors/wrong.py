@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from workbook.common.errors import UserError
-from workbook.common.paths import BUILD, COMMAND
-from workbook.course import trees, wrong
-from workbook.course.chapters import Chapter
-from workbook.experiments.tools import OPTIMISED, Finding, Rows, address_of, solution
-from workbook.servers import build
+from workbook.authors.tools import OPTIMISED, Finding, Rows, address_of, solution
+from workbook.servers import defects
 from workbook.servers.client import Pause, Received, Step, exchange
 from workbook.servers.process import running
 
@@ -71,27 +67,10 @@ def fast_wrong_answer() -> Finding:
     ours = solution(OPTIMISED)  # what readers run
     for name, (label, steps) in SHOWN.items():
         rows[name] = {"label": label, "right": answer(ours, steps),
-                      "wrong": answer(built(name), steps)}
+                      "wrong": answer(defects.built(name), steps)}
     return Finding("What the finished server says to a request, and what it says with the defect: "
                    f"the status of each answer, and how it ended within {TIMEOUT_S:g} s.",
                    {"right": "ours", "wrong": "with the defect"}, rows)
-
-
-def of_chapter(chapter: Chapter, name: str) -> Path:
-    """The server with this defect; UserError if it is not chapter 8 that is asked for."""
-    if chapter.name != wrong.CHAPTER:
-        raise UserError(f"{chapter.name} has no server with a defect",
-                        f"{COMMAND} run 8 --wrong {name}")
-    return built(name)
-
-
-def built(name: str) -> Path:
-    """Chapter 8's server with this defect, in the place of the one that was asked for before: only
-    what differs is compiled.
-    """
-    directory = BUILD / "wrong" / "solutions" / "checkpoint"
-    trees.write(wrong.sources(name), directory)
-    return build.isolated(directory, "measure")
 
 
 def answer(binary: Path, steps: Sequence[Step]) -> str:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from workbook.authors.tools import Finding, Rows, compiled, output_of, solution
 from workbook.checks import attack as attacks
 from workbook.checks.attack import HOSTILE, MEMORY, Polite
 from workbook.checks.behaviour.rows import MIB
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.experiments.tools import Finding, Rows, compiled, output_of, solution
 from workbook.machine import network
 from workbook.measure import load, stress
 from workbook.measure.costs import CALLGRIND, CLOSING, STRACE

@@ -8,18 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from workbook.common.paths import SCRIPTS, SOLUTIONS
-from workbook.experiments import part3
-from workbook.experiments.part3 import (
-    CLIENTS,
-    DOWNLOADS,
-    FEW_CLIENTS,
-    OF_RIVALS,
-    ROUNDS,
-    SIZES,
-)
-from workbook.experiments.rivals import Rival
-from workbook.experiments.tools import (
+from workbook.authors import sending_files
+from workbook.authors.sending_files import DOWNLOADS, OF_RIVALS
+from workbook.authors.tools import (
     Finding,
     Rows,
     compiled,
@@ -30,7 +21,18 @@ from workbook.experiments.tools import (
     solution,
     variant,
 )
+from workbook.common.paths import SCRIPTS, SOLUTIONS
 from workbook.measure.load import MIB
+from workbook.measure.other_servers import (
+    CLIENTS,
+    FEW_CLIENTS,
+    ROUNDS,
+    SIZES,
+    Rival,
+    asks_for,
+    our_server,
+    way_of,
+)
 
 OPENING, KEEPING = "10-validators", "11-hot-files"
 IN_MEMORY, EVERYTHING = "max_in_memory = 64 * 1024;", "max_in_memory = 16 * 1024 * 1024;"
@@ -61,23 +63,23 @@ def cache_policies() -> Finding:
 
 def file_cache() -> Finding:
     """What does a file cost that is asked for again and again?"""
-    known = part3.rivals()
+    known = sending_files.rivals()
     with ExitStack() as stack:
         ways = {
-            "opening": Rival("10", *[part3._ours(solution(OPENING))] * 2),
-            "ours": Rival("11", *[part3._ours(solution(KEEPING))] * 2),
-            "open": Rival("11, descriptors only", *[part3._ours(stack.enter_context(variant(
+            "opening": Rival("10", *[our_server(solution(OPENING))] * 2),
+            "ours": Rival("11", *[our_server(solution(KEEPING))] * 2),
+            "open": Rival("11, descriptors only", *[our_server(stack.enter_context(variant(
                 KEEPING, "file_cache.h", IN_MEMORY, "max_in_memory = 0;")))] * 2),
-            "memory": Rival("11, everything in memory", *[part3._ours(stack.enter_context(variant(
+            "memory": Rival("11, everything in memory", *[our_server(stack.enter_context(variant(
                 KEEPING, "file_cache.h", IN_MEMORY, EVERYTHING)))] * 2),
-            "whole": Rival("11, a file in one call", *[part3._ours(stack.enter_context(variant(
+            "whole": Rival("11, a file in one call", *[our_server(stack.enter_context(variant(
                 KEEPING, "worker.cpp", IN_PIECES, IN_ONE)))] * 2),
             **{key: known[key] for key in RIVALS},
         }
         found: dict[tuple[str, int], Any] = {}
         for sizes, rounds in ((SMALL, ROUNDS), (LARGE, LARGE_ROUNDS)):
-            found |= in_sequence({(key, size): part3._way(f"{way.label}, {SIZES[size]}", way.timed,
-                                                          part3.asks_for(size))
+            found |= in_sequence({(key, size): way_of(f"{way.label}, {SIZES[size]}", way.timed,
+                                                          asks_for(size))
                                   for size in sizes for key, way in ways.items()}, rounds)
     us = cpu_us(found)
     rows: Rows = {key: {"label": way.label} | {
@@ -106,7 +108,7 @@ def hot_neighbours() -> Finding:
                                    ("ours", "11", solution(KEEPING)),
                                    ("whole", "11, a file in one call", whole),
                                    ("memory", "11, everything in memory", memory)]:
-            small, large = zip(*[part3._during_downloads(binary) for _ in range(ROUNDS)],
+            small, large = zip(*[sending_files.during_downloads(binary) for _ in range(ROUNDS)],
                                strict=True)
             rows[key] = {
                 "label": label, "rps": round(median(r.requests_per_second or 0 for r in small)),

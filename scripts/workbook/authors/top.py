@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from workbook.common.errors import UserError
-from workbook.common.paths import SOLUTIONS
-from workbook.course import chapters
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     CLIMB,
     GET,
     LOOP,
@@ -17,7 +14,6 @@ from workbook.experiments.tools import (
     PAUSE_S,
     Finding,
     Rows,
-    Way,
     count,
     cpu_us,
     in_sequence,
@@ -26,9 +22,13 @@ from workbook.experiments.tools import (
     rush,
     solution,
 )
+from workbook.common.errors import UserError
+from workbook.common.paths import SOLUTIONS
+from workbook.course import chapters
 from workbook.measure import costs, crowd, load, stress
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.sequence import Way
 from workbook.servers import build
 
 ROUNDS = 7

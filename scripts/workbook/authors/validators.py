@@ -9,14 +9,13 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
+from workbook.authors.tools import Finding, Rows, address_of, solution
 from workbook.checks.behaviour import site
 from workbook.checks.behaviour.dialogue import Address, ask
 from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS
-from workbook.experiments import part3
-from workbook.experiments.tools import Finding, Rows, address_of, solution
 from workbook.machine import setup
-from workbook.measure import costs
+from workbook.measure import costs, other_servers
 from workbook.measure.costs import CALLGRIND, STRACE, Measure
 from workbook.servers.client import exchange
 from workbook.servers.process import Server, running
@@ -109,7 +108,7 @@ REWRITTEN = "its tag, after other bytes were written within the same second"
 def rivals_validators() -> Finding:
     """What servers that people use answer, as they are after installing."""
     setup.ensure(["nginx", "h2o", "lighttpd", "caddy"])
-    part3.CONFIGURED.mkdir(parents=True, exist_ok=True)
+    other_servers.CONFIGURED.mkdir(parents=True, exist_ok=True)
     rows: Rows = {key: {"label": label, "right": status}
                   for key, (label, _, _, status) in QUESTIONS.items()}
     rows["rewritten"] = {"label": REWRITTEN, "right": 200}
@@ -119,12 +118,12 @@ def rivals_validators() -> Finding:
         Path(folder).chmod(0o755)
         with running(solution(VALIDATORS), "--root", folder) as server:
             _ask_all(server, file, rows, "ours")
-        for key, other in part3.OTHERS.items():
+        for key, other in other_servers.OTHERS.items():
             if key == "nginx-cache":
                 continue
-            with part3.start_other(key, other, root=Path(folder)) as server:
+            with other_servers.start_other(key, other, root=Path(folder)) as server:
                 _ask_all(server, file, rows, key)
-            columns[key] = other.label.format(part3.version_of(other))
+            columns[key] = other.label.format(other_servers.version_of(other))
     return Finding("The status that each answers with when a file is asked for with these fields. "
                    "Settings as in <em>An answer may be a file</em>.", columns, rows)
 

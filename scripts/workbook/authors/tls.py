@@ -17,29 +17,29 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from workbook.checks.behaviour.rows import PAGE
-from workbook.common import children
-from workbook.common.errors import UserError
-from workbook.common.paths import SCRIPTS
-from workbook.experiments import secured
-from workbook.experiments.rivals import Start
-from workbook.experiments.secured import LARGE, form, h2o, nginx, ours
-from workbook.experiments.tools import (
+from workbook.authors import secured
+from workbook.authors.secured import LARGE, form, h2o, nginx, ours
+from workbook.authors.tools import (
     TLS,
     Finding,
     Rows,
-    Way,
     address_of,
     cpu_us,
     in_sequence,
     ratios,
     solution,
 )
+from workbook.checks.behaviour.rows import PAGE
+from workbook.common import children
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS
 from workbook.machine import network
 from workbook.machine.cores import cores
 from workbook.measure import costs, crowd, ladder, load
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.other_servers import Start
+from workbook.measure.sequence import Way
 from workbook.servers import certificates, tls
 from workbook.servers.certificates import Pair
 from workbook.servers.client import connect
@@ -341,7 +341,7 @@ def _flood(server: Server) -> subprocess.Popen[str]:
     processors = ",".join(map(str, sorted(cores().client)))
     return children.start(
         [*network.prefix(), "taskset", "--cpu-list", processors, sys.executable, "-m",
-         "workbook.experiments.flood", str(server.port), str(FLOOD_S)],
+         "workbook.authors.flood", str(server.port), str(FLOOD_S)],
         cwd=SCRIPTS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import median
 from unittest.mock import patch
 
+from workbook.authors.tools import OPTIMISED, PLAINLY, Finding, Rows, edited
 from workbook.common import stats
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS, SOLUTIONS
-from workbook.experiments.tools import OPTIMISED, PLAINLY, Finding, Rows, edited
 from workbook.measure import costs, crowd, ladder, load, stress
 from workbook.measure.load import Phase, PhaseResult
 from workbook.servers.process import Server, running

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from workbook.authors.tools import Finding, Rows
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS, SOLUTIONS
 from workbook.course import chapters
-from workbook.experiments.tools import Finding, Rows
 from workbook.machine import needs, setup
 from workbook.measure import labs
 from workbook.servers import build

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
-from workbook.common.paths import SOLUTIONS
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     LAYOUT,
     OPTIMISED,
     PLAINLY,
@@ -21,6 +20,7 @@ from workbook.experiments.tools import (
     optimised,
     solution,
 )
+from workbook.common.paths import SOLUTIONS
 from workbook.measure import costs
 from workbook.measure.crowd import SHORT
 from workbook.servers.client import connect

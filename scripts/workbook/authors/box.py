@@ -11,8 +11,7 @@ from typing import Any
 
 import psutil
 
-from workbook.common.errors import UserError
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     CLIMB,
     LOOP,
     NAIVE,
@@ -22,6 +21,7 @@ from workbook.experiments.tools import (
     Rows,
     solution,
 )
+from workbook.common.errors import UserError
 from workbook.machine import box
 from workbook.machine.box import Served
 from workbook.measure import ladder, load, stress

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-import os
-import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-from workbook.checks.behaviour.rows import noise
-from workbook.common.errors import UserError
-from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.experiments.rivals import NGINX, NGINX_FILES, Rival, Start
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     FILES,
     LOOP,
     THREADS,
     Finding,
     Rows,
-    Way,
     in_sequence,
     solution,
     variant,
 )
-from workbook.machine import facts, needs, setup
+from workbook.common.errors import UserError
+from workbook.common.paths import SOLUTIONS
+from workbook.machine import setup
 from workbook.machine.cores import Cores, cores
 from workbook.measure import load
 from workbook.measure.load import MIB, Phase, PhaseResult
-from workbook.servers.client import answers, connect
-from workbook.servers.process import Server, running, running_other
+from workbook.measure.other_servers import (
+    CLIENTS,
+    CONFIGURED,
+    FEW_CLIENTS,
+    OTHERS,
+    PAGE_SIZE,
+    ROUNDS,
+    SECONDS,
+    SIZES,
+    Rival,
+    asks_for,
+    figures_of,
+    must_serve,
+    name_of,
+    our_server,
+    site,
+    start_other,
+    version_of,
+    way_of,
+)
+from workbook.servers.process import running
 
-SITE, CONFIGURED = BUILD / "files", BUILD / "rivals-files"
-CLIENTS, FEW_CLIENTS, ROUNDS, SECONDS = 64, 8, 3, 1.0
-PAGE_SIZE = 1500  # of the write-up's file
-SIZES = {1 << 10: "1 KiB", 4 << 10: "4 KiB", 16 << 10: "16 KiB", 32 << 10: "32 KiB",
-         64 << 10: "64 KiB", 128 << 10: "128 KiB", MIB: "1 MiB", 10 * MIB: "10 MiB"}
-SHOWN = (1 << 10, 128 << 10)
 OF_RIVALS = (1 << 10, 16 << 10, 128 << 10, MIB, 10 * MIB)
 PUBLISHED = {"blocking": 15, "level": 34, "kept": 37.5, "sendfile": 41, "loops": 125}
 LOOPS = 4
@@ -91,41 +98,6 @@ COPIES_IN_ONE_CALL = """\
 """
 
 
-def name_of(size: int) -> str:
-    return f"{size}.bin"
-
-
-def site() -> Path:
-    """The files that all are asked for."""
-    SITE.mkdir(parents=True, exist_ok=True)
-    SITE.chmod(0o755)
-    for size in (PAGE_SIZE, *SIZES):
-        file = SITE / name_of(size)
-        if not file.exists():
-            file.write_bytes(noise(size))
-    return SITE
-
-
-def asks_for(size: int, connections: int = 0, seconds: float = 0) -> Phase:
-    """What is large is asked for by fewer clients, and for longer: some have to end."""
-    few = size >= MIB
-    return Phase(name_of(size), "plain", connections or (FEW_CLIENTS if few else CLIENTS),
-                 seconds or (2 if few else SECONDS), path=f"/{name_of(size)}")
-
-
-def _figures(results: Sequence[PhaseResult]) -> tuple[int, float]:
-    return (round(median(r.requests_per_second or 0 for r in results)),
-            round(median(r.cpu_us_per_request or 0 for r in results), 2))
-
-
-def _ours(binary: Path, threads: int = 1) -> Callable[..., AbstractContextManager[Server]]:
-    return partial(running, binary, "--threads", str(threads), "--root", str(site()))
-
-
-def _way(label: str, start: Start, phase: Phase, on: Cores | None = None) -> Way:
-    return Way(label, partial(load.placed, start, on), phase, on)
-
-
 def _reads_file(checkpoint: str) -> AbstractContextManager[Path]:
     """The server of a chapter before 09 whose page is read from the file for every request."""
     text = (SOLUTIONS / checkpoint / "app.cpp").read_text(encoding="utf-8")
@@ -145,22 +117,22 @@ def file_ladder() -> Finding:
     page, file = "/", f"/{name_of(PAGE_SIZE)}"
     with _reads_file(THREADS) as threads, _reads_file(LOOP) as loop, copying() as copies:
         ways = {
-            "blocking": _way("one blocking thread, a connection each (04)",
+            "blocking": way_of("one blocking thread, a connection each (04)",
                              partial(running, threads, "--threads", "1"),
                              Phase("file", "closing", CLIENTS, SECONDS, path=page)),
-            "level": _way("a level-triggered loop, a connection each (05)", partial(running, loop),
+            "level": way_of("a level-triggered loop, a connection each (05)", partial(running, loop),
                           Phase("file", "closing", CLIENTS, SECONDS, path=page)),
-            "kept": _way("connections kept (05)", partial(running, loop),
+            "kept": way_of("connections kept (05)", partial(running, loop),
                          Phase("file", "plain", CLIENTS, SECONDS, path=page)),
-            "copied": _way("09, with pread and writev", _ours(copies),
+            "copied": way_of("09, with pread and writev", our_server(copies),
                            Phase("file", "plain", CLIENTS, SECONDS, path=file)),
-            "sendfile": _way("sendfile (09)", _ours(solution(FILES)),
+            "sendfile": way_of("sendfile (09)", our_server(solution(FILES)),
                              Phase("file", "plain", CLIENTS, SECONDS, path=file)),
-            "shared": _way(f"one loop, wrk on the same {len(every)} processors",
-                           _ours(solution(FILES)),
+            "shared": way_of(f"one loop, wrk on the same {len(every)} processors",
+                           our_server(solution(FILES)),
                            Phase("file", "plain", CLIENTS, SECONDS, path=file), shared),
-            "loops": _way(f"{LOOPS} loops, wrk on the same {len(every)} processors",
-                          _ours(solution(FILES), LOOPS),
+            "loops": way_of(f"{LOOPS} loops, wrk on the same {len(every)} processors",
+                          our_server(solution(FILES), LOOPS),
                           Phase("file", "plain", CLIENTS, SECONDS, path=file), shared),
         }
         found = in_sequence(ways, ROUNDS)
@@ -169,7 +141,7 @@ def file_ladder() -> Finding:
               "loops": "shared"}
     published = {"level": "blocking", "kept": "level", "sendfile": "kept", "loops": "sendfile"}
     for key, way in ways.items():
-        rps, us = _figures(found[key])
+        rps, us = figures_of(found[key])
         rows[key] = {"label": way.label, "rps": rps, "us": us, "gain": None,
                      "published": PUBLISHED.get(key), "published_gain": None,
                      "reason": "nothing to hold it against"}
@@ -205,13 +177,13 @@ def copying() -> Iterator[Path]:
 def file_sizes() -> Finding:
     """From which size on does sendfile pay?"""
     with copying() as copies:
-        kinds = {"sendfile": _ours(solution(FILES)), "copy": _ours(copies)}
-        found = in_sequence({(kind, size): _way(f"{kind}, {label}", start, asks_for(size))
+        kinds = {"sendfile": our_server(solution(FILES)), "copy": our_server(copies)}
+        found = in_sequence({(kind, size): way_of(f"{kind}, {label}", start, asks_for(size))
                              for size, label in SIZES.items()
                              for kind, start in kinds.items()}, ROUNDS)
     rows: Rows = {}
     for size, label in SIZES.items():
-        us = {kind: _figures(found[kind, size])[1] for kind in kinds}
+        us = {kind: figures_of(found[kind, size])[1] for kind in kinds}
         rows[str(size)] = {"label": label, "sendfile_us": us["sendfile"], "copy_us": us["copy"],
                            "ratio": round(us["sendfile"] / us["copy"], 2)}
     return Finding(
@@ -222,110 +194,28 @@ def file_sizes() -> Finding:
          "ratio": "sendfile ÷ copy"}, rows)
 
 
-OPEN_FILE_CACHE = "open_file_cache max=1000 inactive=60s; open_file_cache_valid 1s;"
-H2O = """\
-{user}num-threads: 1
-max-connections: 4096
-error-log: /dev/null
-crash-handler: /nonexistent
-listen: {{host: 127.0.0.1, port: {port}}}
-hosts: {{default: {{paths: {{/: {{file.dir: {root}}}}}}}}}
-"""
-LIGHTTPD = """\
-server.document-root = "{root}"
-server.bind = "127.0.0.1"
-server.port = {port}
-server.max-connections = 4096
-server.max-fds = 8192
-server.max-keep-alive-requests = 65535
-server.max-keep-alive-idle = 3600
-server.network-backend = "sendfile"
-server.errorlog = "/dev/null"
-mimetype.assign = (".bin" => "application/octet-stream")
-"""
-CADDY = """\
-{{
-    admin off
-    auto_https off
-    log {{
-        output discard
-    }}
-}}
-http://:{port} {{
-    bind 127.0.0.1
-    root * {root}
-    file_server
-}}
-"""
-
-
-@dataclass(frozen=True)
-class Other:
-    """A server of other people: its program, how it tells its version, and what it is told."""
-
-    label: str
-    version: tuple[str, ...]
-    command: tuple[str, ...]
-    config: Callable[..., str]
-
-
-def _nginx(directory: Path, root: Path, port: int, cache: str = "", **_: str) -> str:
-    files = f"default_type application/octet-stream; {NGINX_FILES.format(root=root)} {cache}"
-    return NGINX.format(directory=directory, port=port, page="", files=files, log="off", tls="")
-
-
-OTHERS = {
-    "nginx": Other("nginx {}", ("nginx", "-v"), ("nginx", "-e", "stderr", "-c"),
-                   _nginx),
-    "nginx-cache": Other("nginx {}, open_file_cache", ("nginx", "-v"),
-                         ("nginx", "-e", "stderr", "-c"),
-                         partial(_nginx, cache=OPEN_FILE_CACHE)),
-    "h2o": Other("h2o {}", ("h2o", "--version"), ("h2o", "-c"), H2O.format),
-    "lighttpd": Other("lighttpd {}", ("lighttpd", "-v"), ("lighttpd", "-D", "-f"), LIGHTTPD.format),
-    "caddy": Other("Caddy {}", ("caddy", "version"),
-                   ("caddy", "run", "--adapter", "caddyfile", "--config"), CADDY.format),
-}
-
-
 def rivals() -> dict[str, Rival]:
     """Ours and theirs, ready to serve the same files with one thread."""
     setup.ensure(["nginx", "h2o", "lighttpd", "caddy"])
     CONFIGURED.mkdir(parents=True, exist_ok=True)
-    ours = _ours(solution(FILES))
+    ours = our_server(solution(FILES))
     return {"ours": Rival("09", ours, ours)} | {
         key: Rival(other.label.format(version_of(other)), *[partial(start_other, key, other)] * 2)
         for key, other in OTHERS.items()}
-
-
-def version_of(other: Other) -> str:
-    words = facts.first_line(list(other.version)).replace("/", " ").split()
-    return next((word.lstrip("v") for word in words if word.lstrip("v")[:1].isdigit()), "")
-
-
-def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
-                root: Path | None = None) -> AbstractContextManager[Server]:
-    """Serves `root`, or the files that all are asked for."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    file = CONFIGURED / f"{key}-{port}.conf"
-    user = "user: root\n" if os.geteuid() == 0 else ""
-    file.write_text(other.config(directory=CONFIGURED, root=root or site(), port=port, user=user))
-    of_go = ("env", "GOMAXPROCS=1", f"HOME={CONFIGURED}") if key == "caddy" else ()
-    return running_other([*other.command, str(file)], port, wrapper=[*wrapper, *of_go])
 
 
 def rivals_files() -> Finding:
     """How fast do servers that people use send the same files, in the same run?"""
     known = rivals()
     for rival in known.values():
-        _must_serve(rival)
-    found = in_sequence({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
+        must_serve(rival)
+    found = in_sequence({(key, size): way_of(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
                          for size in OF_RIVALS for key, rival in known.items()}, ROUNDS)
     rows: Rows = {}
     for key, rival in known.items():
         rows[key] = {"label": rival.label}
         for size in OF_RIVALS:
-            _, us = _figures(found[key, size])
+            _, us = figures_of(found[key, size])
             rows[key][f"{size}_us"] = us
     return Finding(
         f"The same files from all, {CLIENTS} clients on kept connections, {FEW_CLIENTS} from 1 MiB "
@@ -333,37 +223,6 @@ def rivals_files() -> Finding:
         "nginx: sendfile and tcp_nopush on, no log; h2o: file.dir; lighttpd: sendfile; Caddy: file_server, "
         "GOMAXPROCS=1; keep-alive without end, no access log, in all.",
         {f"{size}_us": f"{SIZES[size]}: server’s µs a file" for size in OF_RIVALS}, rows)
-
-
-def against_rivals(ours: str, rounds: int = ROUNDS) -> tuple[Rows, list[str]]:
-    """The µs a file that a checkpoint takes, and those of others that are here; and why others are
-    not. Small files and large ones: enough to see where one stands.
-    """
-    lacking = {other.command[0]: needs.lacking(other.command[0]) for other in OTHERS.values()}
-    CONFIGURED.mkdir(parents=True, exist_ok=True)
-    start = _ours(solution(ours))
-    known = {"ours": Rival(ours, start, start)} | {
-        key: Rival(other.label.format(version_of(other)), *[partial(start_other, key, other)] * 2)
-        for key, other in OTHERS.items() if not lacking[other.command[0]]}
-    for rival in known.values():
-        _must_serve(rival)
-    found = in_sequence({(key, size): _way(f"{rival.label}, {SIZES[size]}", rival.timed, asks_for(size))
-                         for size in SHOWN for key, rival in known.items()}, rounds)
-    rows: Rows = {key: {"label": rival.label} | {
-        SIZES[size]: _figures(found[key, size])[1] for size in SHOWN}
-        for key, rival in known.items()}
-    return rows, [f"{name} is not beside them: {why}" for name, why in lacking.items() if why]
-
-
-def _must_serve(rival: Rival) -> None:
-    """UserError unless it has the file that all have."""
-    size = OF_RIVALS[0]
-    with rival.timed() as server, connect((server.host, server.port)) as client:
-        client.sendall(f"GET /{name_of(size)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-        [received] = answers(client, 1)
-        server.kill()  # h2o may hang if it is told to end so soon after its start
-    if not received.endswith(noise(size)):
-        raise UserError(f"{rival.label} does not send the file", "mend its configuration")
 
 
 def neighbours() -> Finding:
@@ -379,7 +238,7 @@ def neighbours() -> Finding:
             "all": ("sendfile, without a bound", bounded["all"]),
             "copy": ("pread and writev, 64 KiB a call", stack.enter_context(copying())),
         }
-        found = {key: [_during_downloads(binary) for _ in range(ROUNDS)]
+        found = {key: [during_downloads(binary) for _ in range(ROUNDS)]
                  for key, (_, binary) in ways.items()}
     rows: Rows = {}
     for key, (label, _) in ways.items():
@@ -396,8 +255,8 @@ def neighbours() -> Finding:
          "max_ms": "Longest", "large_mib_s": "Downloads, MiB/s"}, rows)
 
 
-def _during_downloads(binary: Path) -> tuple[PhaseResult, PhaseResult]:
-    with load.placed(_ours(binary)) as server, ThreadPoolExecutor(1) as other:
+def during_downloads(binary: Path) -> tuple[PhaseResult, PhaseResult]:
+    with load.placed(our_server(binary)) as server, ThreadPoolExecutor(1) as other:
         large = other.submit(load.run_phase, server, asks_for(10 * MIB, DOWNLOADS, seconds=3))
         small = load.run_phase(server, asks_for(1 << 10, 1, seconds=2))
         results = small, large.result()

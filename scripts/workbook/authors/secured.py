@@ -12,13 +12,16 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from pathlib import Path
 
+from workbook.authors import rivals
+from workbook.authors.rivals import (
+    NGINX_PAGE,
+)
+from workbook.authors.tools import TLS, edited, solution
 from workbook.checks.behaviour.rows import PAGE, noise
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD
-from workbook.experiments import rivals
-from workbook.experiments.rivals import NGINX_FILES, NGINX_PAGE, Start
-from workbook.experiments.tools import TLS, edited, solution
 from workbook.machine import facts, setup
+from workbook.measure.other_servers import NGINX_FILES, Start
 from workbook.servers import certificates, tls
 from workbook.servers.certificates import Pair
 from workbook.servers.process import Server, running, running_other

@@ -8,34 +8,32 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-from workbook.checks.behaviour.rows import PAGE
-from workbook.common.errors import UserError
-from workbook.common.paths import BUILD, SCRIPTS
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     LOOP,
     OPTIMISED,
     TLS,
     Finding,
     Rows,
-    Way,
     address_of,
     in_sequence,
     solution,
 )
+from workbook.checks.behaviour.rows import PAGE
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SCRIPTS
 from workbook.machine import facts, needs, setup
 from workbook.measure import costs, load, stress
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase
+from workbook.measure.other_servers import NGINX, Rival, Start
+from workbook.measure.sequence import Way
 from workbook.servers import build
 from workbook.servers.client import answers, connect
 from workbook.servers.process import Server, running, running_other
-
-Start = Callable[..., AbstractContextManager[Server]]
 
 DIRECTORY = BUILD / "rivals"
 INDEX = DIRECTORY / "index.html"
@@ -49,30 +47,6 @@ COUNTED = {costs.SYSCALLS: ("System calls", 3), costs.INSTRUCTIONS: ("Instructio
            costs.PIPELINED_SYSCALLS: ("Pipelined: system calls", 3),
            costs.PIPELINED_INSTRUCTIONS: ("Pipelined: instructions", 0)}
 
-NGINX = """\
-daemon off;
-master_process off;
-pid {directory}/nginx-{port}.pid;
-error_log stderr crit;
-events {{ worker_connections 4096; }}
-http {{
-    access_log {log};
-    server_tokens off;
-    keepalive_requests 1000000000;
-    keepalive_timeout 1h;
-    client_body_temp_path {directory}/nginx;
-    proxy_temp_path {directory}/nginx;
-    fastcgi_temp_path {directory}/nginx;
-    uwsgi_temp_path {directory}/nginx;
-    scgi_temp_path {directory}/nginx;
-    {files}
-    server {{
-        listen 127.0.0.1:{port} backlog=4096{tls};
-        {page}
-    }}
-}}
-"""
-NGINX_FILES = "sendfile on; tcp_nopush on; root {root};"
 NGINX_PAGE = f"""\
 location = / {{
             default_type "text/html; charset=utf-8";
@@ -86,15 +60,6 @@ crash-handler: /nonexistent
 listen: {{host: 127.0.0.1, port: {port}}}
 hosts: {{default: {{paths: {{/: {{file.dir: {directory}}}}}}}}}
 """
-
-
-@dataclass(frozen=True)
-class Rival:
-    """A server, and how it is started: to be timed, and to be counted."""
-
-    label: str
-    timed: Start
-    counted: Start
 
 
 def rivals() -> Finding:

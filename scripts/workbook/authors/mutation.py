@@ -33,6 +33,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from workbook.authors.tools import CHUNKS, OPTIMISED, Finding, Rows
 from workbook.checks import check, registry
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.behaviour.rows import Case
@@ -41,7 +42,6 @@ from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, RESULTS, SCRIPTS, shown, write_atomically
 from workbook.course import chapters, trees
-from workbook.experiments.tools import CHUNKS, OPTIMISED, Finding, Rows
 from workbook.machine.cores import available_cpus
 from workbook.servers import build
 

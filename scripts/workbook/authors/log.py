@@ -8,14 +8,10 @@ from math import log as logarithm
 from pathlib import Path
 from statistics import median
 
-from workbook.common import stats
-from workbook.common.errors import UserError
-from workbook.common.paths import SCRIPTS
-from workbook.experiments import thread_pool
-from workbook.experiments.tools import (
+from workbook.authors import thread_pool
+from workbook.authors.tools import (
     Finding,
     Rows,
-    Way,
     cpu_us,
     edited,
     in_sequence,
@@ -23,8 +19,12 @@ from workbook.experiments.tools import (
     solution,
     variant,
 )
-from workbook.experiments.top import LOADS
+from workbook.authors.top import LOADS
+from workbook.common import stats
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS
 from workbook.measure import ladder, load, stress
+from workbook.measure.sequence import Way
 
 BOUNDED, LOGGED = "13-overload", "14-log"
 ROUNDS = 15

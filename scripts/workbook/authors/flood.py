@@ -1,4 +1,4 @@
-"""A flood of handshakes, in a process of its own: python -m workbook.experiments.flood PORT SECONDS
+"""A flood of handshakes, in a process of its own: python -m workbook.authors.flood PORT SECONDS
 
 Strangers who begin a handshake, take the server's answer and leave; then others come. All say the
 same, which was made once: that costs them nothing, and the server a key and a signature. Says how

@@ -14,8 +14,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from statistics import median
 
-from workbook.common.errors import UserError
-from workbook.experiments.tools import (
+from workbook.authors.tools import (
     CHUNKS,
     GET,
     LAYOUT,
@@ -30,6 +29,7 @@ from workbook.experiments.tools import (
     sweep,
     variant,
 )
+from workbook.common.errors import UserError
 from workbook.machine import setup
 from workbook.measure import costs, trace
 from workbook.servers.client import Pause, connect, exchange, exchange_many

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
 
-from workbook.experiments.tools import OPTIMISED, Finding, Rows, solution
+from workbook.authors.tools import OPTIMISED, Finding, Rows, solution
 from workbook.measure.fleet import Fleet, Plan, Row, deployed
 
 ROUNDS = 3

@@ -15,11 +15,8 @@ from random import Random
 from statistics import median
 from unittest.mock import patch
 
-from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.course import chapters, parts, trees
-from workbook.course.chapters import Chapter
-from workbook.experiments.part1 import CLIENTS, answers
-from workbook.experiments.tools import (
+from workbook.authors.blocking_servers import CLIENTS, answers
+from workbook.authors.tools import (
     HOT,
     LOOP,
     OPTIMISED,
@@ -30,7 +27,6 @@ from workbook.experiments.tools import (
     Finding,
     Rows,
     Rush,
-    Way,
     address_of,
     count,
     in_sequence,
@@ -42,10 +38,14 @@ from workbook.experiments.tools import (
     sweep,
     variant,
 )
+from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.course import chapters, parts, trees
+from workbook.course.chapters import Chapter
 from workbook.machine import setup
 from workbook.measure import costs, crowd, fairness, ladder, pgo, stress
 from workbook.measure.crowd import SHORT, ask_all, connect
 from workbook.measure.load import MIB, Phase
+from workbook.measure.sequence import Way
 from workbook.servers import build
 from workbook.servers.process import Server, running
 

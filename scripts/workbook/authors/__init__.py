@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
-from workbook.experiments import (
+from workbook.authors import (
+    blocking_servers,
     box,
+    event_loops,
     file_cache,
     fleet,
     labs,
@@ -17,10 +17,8 @@ from workbook.experiments import (
     log,
     mutation,
     overload,
-    part1,
-    part2,
-    part3,
     rivals,
+    sending_files,
     streaming,
     thread_pool,
     tls,
@@ -28,37 +26,39 @@ from workbook.experiments import (
     validators,
     wrong,
 )
-from workbook.experiments.tools import Finding
+from workbook.authors.tools import Finding
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, RESULTS, shown, write_atomically
 from workbook.machine import facts, setup
 
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
-    "closing": part1.closing,
-    "large-head": part1.large_head,
-    "visit": part1.connection,
-    "body-copies": part1.body_copies,
-    "formatting": part1.formatting,
-    "nagle": part1.nagle,
-    "layout": part1.layout,
-    "many-fields": part1.many_fields,
-    "late-reader": part1.late_reader,
-    "silent-client": part1.silent_client,
-    "port-thief": part1.port_thief,
-    "thread-sweep": part1.thread_sweep,
-    "workers-sweep": part2.workers_sweep,
-    "kqueue": part2.kqueue,
-    "changes": part2.changes,
-    "allocators": part2.allocators,
-    "giving-back": part2.giving_back,
-    "compilers": part2.compilers,
-    "keep-alive": part2.keep_alive,
-    "staying": part2.staying,
-    "together": part2.together,
-    "hot-path": part2.hot_path,
-    "parts": part2.parts_of_hot_path,
-    "file-ladder": part3.file_ladder,
-    "file-sizes": part3.file_sizes,
-    "rivals-files": part3.rivals_files,
-    "neighbours": part3.neighbours,
+    "closing": blocking_servers.closing,
+    "large-head": blocking_servers.large_head,
+    "visit": blocking_servers.connection,
+    "body-copies": blocking_servers.body_copies,
+    "formatting": blocking_servers.formatting,
+    "nagle": blocking_servers.nagle,
+    "layout": blocking_servers.layout,
+    "many-fields": blocking_servers.many_fields,
+    "late-reader": blocking_servers.late_reader,
+    "silent-client": blocking_servers.silent_client,
+    "port-thief": blocking_servers.port_thief,
+    "thread-sweep": blocking_servers.thread_sweep,
+    "workers-sweep": event_loops.workers_sweep,
+    "kqueue": event_loops.kqueue,
+    "changes": event_loops.changes,
+    "allocators": event_loops.allocators,
+    "giving-back": event_loops.giving_back,
+    "compilers": event_loops.compilers,
+    "keep-alive": event_loops.keep_alive,
+    "staying": event_loops.staying,
+    "together": event_loops.together,
+    "hot-path": event_loops.hot_path,
+    "parts": event_loops.parts_of_hot_path,
+    "file-ladder": sending_files.file_ladder,
+    "file-sizes": sending_files.file_sizes,
+    "rivals-files": sending_files.rivals_files,
+    "neighbours": sending_files.neighbours,
     "not-sent": validators.not_sent,
     "cache-policies": file_cache.cache_policies,
     "hot-files": file_cache.file_cache,
