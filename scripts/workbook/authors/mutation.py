@@ -38,17 +38,12 @@ from workbook.checks import check, registry
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.behaviour.rows import Case
 from workbook.checks.model import BASE, KQUEUE, RELEASE, Subject
-from workbook.common import children
+from workbook.common import children, toml
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, RESULTS, SCRIPTS, shown, write_atomically
 from workbook.course import chapters, trees
 from workbook.machine.cores import available_cpus
 from workbook.servers import build
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 WORKSPACE = BUILD / "mutation"
 TOOL = SCRIPTS / "requirements-mutation.txt"
@@ -383,7 +378,7 @@ def explained(file: Path = EXPLAINED) -> Explained:
     """Why a mutant is no mistake, by its file and change."""
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     return {(one["file"], one["old"], one["new"]): one["because"]
-            for one in tomllib.loads(text).get("equivalent", ())}
+            for one in toml.loads(text).get("equivalent", ())}
 
 
 def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained) -> Rows:

@@ -8,20 +8,15 @@ be tried first.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbook.common import toml
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, shown
 from workbook.course import parts, trees
 from workbook.course.chapters import Chapter, Part
 from workbook.course.trees import Tree
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 CAUGHT_BY = "caught-by.toml"
 
@@ -71,7 +66,7 @@ def remembered(chapter: Chapter) -> dict[str, str]:
     """The case that is known to catch each mutant, by its name; UserError if the file is damaged."""
     file = chapter.starter_dir / "mutants" / CAUGHT_BY
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return toml.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except ValueError as error:
         raise UserError(f"{shown(file)} cannot be read: {error}",
                         f"git checkout -- {shown(file)}") from None

@@ -6,21 +6,15 @@ the book's page about them.
 
 from __future__ import annotations
 
-import sys
-
+from workbook.common import toml
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, SCRIPTS, SOLUTIONS, shown
 from workbook.course import trees
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 CHAPTER = "08-allocator-pgo"
 PATCHES = SCRIPTS / "wrong"
 _LIST = PATCHES / "caught-by.toml"
-CAUGHT_BY: dict[str, str] = (tomllib.loads(_LIST.read_text(encoding="utf-8")) if _LIST.exists()
+CAUGHT_BY: dict[str, str] = (toml.loads(_LIST.read_text(encoding="utf-8")) if _LIST.exists()
                              else {})
 
 
