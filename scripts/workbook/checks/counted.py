@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 from workbook.checks import budgets
 from workbook.checks.model import MEASURE, Check, Subject, Verdict
 from workbook.common.errors import UserError
+from workbook.course import trees
 from workbook.machine import needs
 from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure
@@ -24,7 +26,8 @@ def check(measure: Measure, level: int = 1, when: str = "", per: str = "request"
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     chapter = subject.chapter
-    if needs.emulates_kqueue() and (chapter.solution_dir / "poller.h").exists():
+    if needs.emulates_kqueue() and any(
+            Path(path).name == "poller.h" for path in trees.paths(chapter.solution_dir)):
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):
