@@ -106,7 +106,8 @@ class Rival:
 
 @dataclass(frozen=True)
 class Other:
-    """A server of other people: its program, how it tells its version, and what it is told."""
+    """A server of other people: the commands that print its version and start it, and its settings.
+    """
 
     label: str
     version: tuple[str, ...]
@@ -212,6 +213,6 @@ def must_serve(rival: Rival) -> None:
     with rival.timed() as server, connect((server.host, server.port)) as client:
         client.sendall(f"GET /{name_of(size)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         [received] = answers(client, 1)
-        server.kill()  # h2o may hang if it is told to end so soon after its start
+        server.kill()  # h2o may hang if it is asked to end so soon after its start
     if not received.endswith((site() / name_of(size)).read_bytes()):
         raise UserError(f"{rival.label} does not send the file", "mend its configuration")
