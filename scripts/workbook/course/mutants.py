@@ -4,6 +4,9 @@
 tree after a part is in a folder that is called like it: `mutants/1-echo/behaviour.echo.….patch`.
 Which case of its check catches a mutant is remembered in `mutants/caught-by.toml`, so that it can
 be tried first.
+
+The defects of the published steps, which the book shows and `run --wrong` serves, are in
+`mutants/published`, with a caught-by.toml in the order of the book's page.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from workbook.course.chapters import Chapter, Part
 from workbook.course.trees import Tree
 
 CAUGHT_BY = "caught-by.toml"
+PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Mutant:
     case: str = ""
 
     @property
+    def is_published(self) -> bool:
+        return self.patch.parent.name == PUBLISHED
+
+    @property
     def name(self) -> str:
         return f"{self.chapter.name}: {self.check}, {self.what}"
 
@@ -45,7 +53,8 @@ def of(chapter: Chapter) -> list[Mutant]:
     """
     folder = chapter.starter_dir / "mutants"
     after_part = {part.slug: part for part in chapter.parts}
-    cases = remembered(chapter)
+    cases = remembered(chapter) | {f"{PUBLISHED}/{name}": case for name, case in
+                                   remembered(chapter, PUBLISHED).items()}
     found = []
     for patch in sorted([*folder.glob("*.patch"), *folder.glob("*/*.patch")]):
         check, _, what = patch.stem.rpartition(".")
@@ -53,7 +62,7 @@ def of(chapter: Chapter) -> list[Mutant]:
             raise UserError(f"{shown(patch)} names no check",
                             "call it after the check that must catch it: "
                             "behaviour.bodies.dropped-byte.patch")
-        if patch.parent != folder and patch.parent.name not in after_part:
+        if patch.parent.name not in (folder.name, PUBLISHED, *after_part):
             raise UserError(f"{chapter.name} has no part for {shown(patch)}",
                             f"use one of: {', '.join(after_part) or 'none'}")
         name = str(patch.relative_to(folder).with_suffix(""))
@@ -62,9 +71,17 @@ def of(chapter: Chapter) -> list[Mutant]:
     return found
 
 
-def remembered(chapter: Chapter) -> dict[str, str]:
-    """The case that is known to catch each mutant, by its name; UserError if the file is damaged."""
-    file = chapter.starter_dir / "mutants" / CAUGHT_BY
+def published(chapter: Chapter) -> dict[str, Mutant]:
+    """The defects of the published steps that are planted in a chapter, in the book's order."""
+    known = {mutant.patch.stem: mutant for mutant in of(chapter) if mutant.is_published}
+    return {known[name].what: known[name] for name in remembered(chapter, PUBLISHED)}
+
+
+def remembered(chapter: Chapter, folder: str = "") -> dict[str, str]:
+    """The case that is known to catch each mutant of a folder, by its name; UserError if the file
+    is damaged.
+    """
+    file = chapter.starter_dir / "mutants" / folder / CAUGHT_BY
     try:
         return toml.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Chapter 8's server with one of the published steps' defects."""
+"""The finished server of a part of the book with one of the published steps' defects."""
 
 from __future__ import annotations
 
@@ -6,23 +6,38 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND
-from workbook.course import trees, wrong
-from workbook.course.chapters import Chapter
+from workbook.course import mutants, trees
+from workbook.course.chapters import Chapter, all_chapters
+from workbook.course.mutants import Mutant
 from workbook.servers import build
 
 
+def known() -> dict[str, Mutant]:
+    """The defects by their names, in the order of the book's page."""
+    return {name: mutant for chapter in all_chapters()
+            for name, mutant in mutants.published(chapter).items()}
+
+
+def find(name: str) -> Mutant:
+    """The defect; else UserError listing them all."""
+    if name not in known():
+        raise UserError(f"there is no defect “{name}”", "use one of: " + ", ".join(known()))
+    return known()[name]
+
+
 def of_chapter(chapter: Chapter, name: str) -> Path:
-    """The server with this defect; UserError if it is not chapter 8 that is asked for."""
-    if chapter.name != wrong.CHAPTER:
+    """The chapter's server with this defect; UserError if the chapter has none."""
+    if not mutants.published(chapter):
+        having = next(iter(known().values())).chapter
         raise UserError(f"{chapter.name} has no server with a defect",
-                        f"{COMMAND} run 8 --wrong {name}")
+                        f"{COMMAND} run {having.tag} --wrong {name}")
     return built(name)
 
 
 def built(name: str) -> Path:
-    """Chapter 8's server with this defect, in the place of the one that was asked for before: only
-    what differs is compiled.
+    """The server with this defect, in the place of the one that was asked for before: only what
+    differs is compiled.
     """
     directory = BUILD / "wrong" / "solutions" / "checkpoint"
-    trees.write(wrong.sources(name), directory)
+    trees.write(mutants.sources(find(name)), directory)
     return build.isolated(directory, "measure")
