@@ -70,8 +70,8 @@ def test_a_lab_is_judged_by_the_checks_for_labs(
     monkeypatch.setattr(registry, "NAMES", (entry.name,))
     monkeypatch.setattr(build, "build_program", lambda source, preset, name: Path(f"built {name}"))
     remembered: list[str] = []
-    monkeypatch.setattr(progress, "record", lambda _, outcome: remembered.append(
-        {True: "passed", False: "failing", None: "undecided"}[outcome.passed]))
+    monkeypatch.setattr(progress, "record", lambda _, outcome: remembered.extend(
+        {True: ["passed"], False: ["failing"], None: []}[outcome.passed]))
     assert verb.run(lab) == exit_code
     output = capsys.readouterr().out
     assert words in output and "behaviour" not in output
