@@ -134,6 +134,7 @@ def foldered(tiny: Path) -> Path:
 
 def test_a_fix_follows_a_file_that_a_chapter_moves_into_a_folder(foldered: Path) -> None:
     assert_starters_hold(foldered)
+    assert "rename to http/parser.cpp" in text(foldered, "chapters/02-b/starter.patch")
     edit(foldered / "solutions/01-a/parser.cpp", "return 1;", "return 11 - 10;")
     Sync(foldered).run()
     for directory in ("chapters/02-b", "solutions/02-b", "chapters/03-c", "solutions/03-c"):

@@ -63,6 +63,17 @@ def test_a_patch_leads_from_one_tree_to_the_other_and_back() -> None:
         trees.apply(moved_to("files/parser.cpp"), patch)
 
 
+def test_a_kept_patch_shows_a_move_as_one() -> None:
+    old = {**TREE, "parser.cpp": PARSER.replace(b"parse", b"other")}
+    new = {**moved_to("net/parser.cpp", old), "net/parser.cpp": PARSER.replace(b"+ 7", b"+ 70")}
+    new["http/other.cpp"] = new.pop("parser.cpp")
+    kept = trees.patch(old, new).decode()
+    assert "rename from http/parser.cpp\nrename to net/parser.cpp\n" in kept
+    assert kept.count("rename to ") == 2 and kept.count("\n@@ ") == 1 and "deleted" not in kept
+    assert trees.apply(old, kept.encode()) == new
+    assert trees.apply(new, kept.encode(), "-R") == old
+
+
 @pytest.mark.parametrize("ours, theirs", [
     (moved_to("net/parser.cpp"), {**TREE, "http/parser.cpp": PARSER.replace(b"+ 7", b"+ 70")}),
     ({**TREE, "http/parser.cpp": PARSER.replace(b"+ 7", b"+ 70")}, moved_to("net/parser.cpp")),

@@ -118,7 +118,7 @@ def lay_out(chapter: Chapter, number: int) -> Path | None:
 
 def write_patch(chapter: Chapter, part: Part, before: Tree, after: Tree) -> bool:
     """Bring a part's patch up to date; True if it changed."""
-    patch, file = trees.diff(before, after), patch_file(chapter, part)
+    patch, file = trees.patch(before, after), patch_file(chapter, part)
     if file.exists() and file.read_bytes() == patch:
         return False
     write_atomically(file, patch.decode())

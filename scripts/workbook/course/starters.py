@@ -97,7 +97,7 @@ def undo_command(chapter: Chapter, copy: Path) -> str:
 
 def make_patch(chapter: Chapter) -> bytes:
     """The patch that leads from the chapter's base to its directory as it stands."""
-    return trees.diff(trees.read(base_dir(chapter)), trees.read(chapter.starter_dir))
+    return trees.patch(trees.read(base_dir(chapter)), trees.read(chapter.starter_dir))
 
 
 def write_patch(chapter: Chapter) -> bool:
@@ -157,9 +157,9 @@ def base(chapter: Chapter) -> Tree:
 
 def _changes(chapter: Chapter) -> PatchSet:
     """What the starter changes, by file, apart from moves."""
-    patch = PatchSet(patch_file(chapter).read_bytes().decode())
-    if not any(file.is_removed_file for file in patch):
-        return patch
+    kept = PatchSet(patch_file(chapter).read_bytes().decode())
+    if not any(file.is_removed_file or file.is_rename for file in kept):
+        return kept
     return PatchSet(trees.diff(base(chapter), starter(chapter)).decode())
 
 

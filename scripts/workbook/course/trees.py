@@ -114,7 +114,13 @@ def diff(old: Tree, new: Tree, *options: str) -> bytes:
                    "--diff-algorithm=histogram", *options, "a", "b", cwd=Path(scratch))
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stderr.decode(errors="replace"))
-    return re.sub(rb"^index [0-9a-f]+\.\.[0-9a-f]+.*\n", b"", done.stdout, flags=re.M)
+    patch = re.sub(rb"^index [0-9a-f]+\.\.[0-9a-f]+.*\n", b"", done.stdout, flags=re.M)
+    return re.sub(rb"^(rename from |rename to )[ab]/", rb"\1", patch, flags=re.M)
+
+
+def patch(old: Tree, new: Tree) -> bytes:
+    """The diff as it is kept in a file: one that only moved is a line or two."""
+    return diff(old, new, f"--find-renames={SIMILARITY}%")
 
 
 def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
