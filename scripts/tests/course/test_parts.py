@@ -293,6 +293,22 @@ def test_only_marks_that_nothing_compiles_are_put_in(parted: Path) -> None:
     assert tree["a.cpp"].decode() == "// TODO(5.2)\n" + text(chapter, 1)
 
 
+def test_a_part_begins_with_the_marks_of_files_that_the_chapter_moves(parted: Path) -> None:
+    chapter = chapter_of(parted, 5)
+    after_first = text(chapter, 1)
+    for directory in (chapter.starter_dir, parts.workplace(chapter, chapter.parts[0]),
+                      chapter.solution_dir):
+        (directory / "http").mkdir()
+        (directory / "a.cpp").rename(directory / "http/a.cpp")
+    starters.write_patch(chapter)
+    parts.write_patches(chapter)
+    assert "rename to http/a.cpp" in parts.patch_file(chapter, chapter.parts[0]).read_text()
+    tree = parts.beginning(chapter, 2)
+    assert set(tree) == {"app.h", "http/a.cpp"}
+    assert tree["http/a.cpp"].decode() == "// TODO(5.2)\n" + after_first
+    assert starters.check_rule(chapter) == []
+
+
 def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:
     shown = [hotpath("diff", "4", "--part", str(k), root=parted).stdout for k in (1, 2, 3)]
     assert "--- 03-c/a.cpp\n+++ 1-five/a.cpp" in shown[0] and "+    return 5;" in shown[0]

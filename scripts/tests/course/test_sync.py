@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import Hotpath
 from scratch import THIRD, commit, edit, git, make_checkpoint, resolve
 
 from workbook.common.errors import UserError
@@ -143,6 +144,12 @@ def test_a_fix_follows_a_file_that_a_chapter_moves_into_a_folder(foldered: Path)
     assert "return 2 + 3;" in text(foldered, "solutions/03-c/http/parser.cpp")
     assert "TODO(3)" in text(foldered, "chapters/03-c/http/new.h")
     assert_starters_hold(foldered)
+
+
+def test_the_diff_of_a_chapter_shows_a_move_as_one(hotpath: Hotpath, foldered: Path) -> None:
+    step = hotpath("diff", "2", root=foldered).stdout
+    assert "rename to 02-b/http/parser.cpp" in step and "return 1 + 1;" in step
+    assert "function_8" not in step
 
 
 def test_a_move_is_carried_to_the_later_chapters(foldered: Path) -> None:

@@ -46,7 +46,7 @@ def _show_mine(chapter: Chapter, stat: bool, part: int | None) -> None:
         what = "the starter" if part is None else f"where part {part} begins"
         print(f"{shown(chapter.starter_dir)} is still {what}.")
     else:
-        _show(began, ("yours", yours), stat)
+        _show(began, ("yours", yours), stat, moves=False)
 
 
 def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> None:
@@ -82,13 +82,13 @@ def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
     return f"before-part-{part}", parts.beginning(chapter, part)
 
 
-def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool) -> None:
+def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool = True) -> None:
     """Print the diff in git's colours, through the reader's pager where there is a terminal."""
     setup.ensure(["git"])
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in (old, new):
             trees.write(tree, Path(scratch, name))
-        subprocess.run(["git", "diff", "--no-index", "--no-prefix", "--no-renames",
-                        "--diff-algorithm=histogram", *(["--stat"] if stat else []),
+        subprocess.run(["git", "diff", "--no-index", "--no-prefix",
+                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram", *(["--stat"] if stat else []),
                         old[0], new[0]], cwd=scratch)
