@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from preprocessor import cpp
 from preprocessor.errors import DirectiveError, NotFound
-from workbook.course import starters
-from workbook.course.starters import Tree
+from workbook.course import trees
+from workbook.course.trees import Tree
 
 SOURCES = {".cmake", ".cpp", ".h", ".txt"}
 ALL = 1_000_000  # lines around a change, more than any file has
@@ -28,9 +27,7 @@ class Diff:
 
 def between(old: Path, new: Path) -> list[Diff]:
     """One Diff for each file that differs between two directories, in order of name."""
-    before, after = ({file.name: file.read_bytes() for file in _sources(directory)}
-                     for directory in (old, new))
-    return _nonempty(_diffs(before, after), f"{old.name} and {new.name}")
+    return _nonempty(_diffs(_sources(old), _sources(new)), f"{old.name} and {new.name}")
 
 
 def of_file(old: Path, new: Path, name: str) -> Diff:
@@ -83,11 +80,11 @@ def _of_functions(old: Path, new: Path, name: str, functions: list[str]) -> Diff
     return Diff(name, text, sum(diff.added for diff in found), sum(diff.removed for diff in found))
 
 
-def _sources(directory: Path) -> Iterable[Path]:
+def _sources(directory: Path) -> Tree:
     if not directory.is_dir():
         raise DirectiveError(f"there is no solutions/{directory.name}")
-    return (file for file in directory.iterdir()
-            if file.is_file() and file.suffix in SOURCES)
+    return {path: content for path, content in trees.read(directory).items()
+            if Path(path).suffix in SOURCES}
 
 
 def _nonempty(diffs: list[Diff], what: str) -> list[Diff]:
@@ -108,7 +105,7 @@ def _cut_or_none(path: Path, function: str) -> str | None:
 
 def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
     """Three lines around every change, or all that there is."""
-    output = starters.diff(old, new, f"-U{ALL if whole else 3}").decode()
+    output = trees.diff(old, new, f"-U{ALL if whole else 3}").decode()
     files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", output,
                        re.M | re.S)
     return [_diff(name, text, whole) for name, text in files if "\n@@ " in text]

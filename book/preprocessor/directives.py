@@ -16,7 +16,7 @@ from preprocessor.tables import Tables
 from workbook.checks import registry
 from workbook.checks.model import Check
 from workbook.common.errors import UserError
-from workbook.course import chapters, editions, parts, starters
+from workbook.course import chapters, editions, parts, starters, trees
 from workbook.course.chapters import Chapter
 from workbook.figures import machines, timeline
 from workbook.measure import speed
@@ -56,7 +56,7 @@ class Site:
     def starter(self, chapter: Chapter) -> Path:
         """A directory with the starter's sources, whatever its reader has made of them."""
         directory = Path(self._trees.name, chapter.name, "starter")
-        starters.write(starters.starter(chapter), directory)
+        trees.write(starters.starter(chapter), directory)
         return directory
 
     def tree_after(self, chapter: Chapter, part: int) -> Path:
@@ -70,7 +70,7 @@ class Site:
             return chapter.solution_dir
         directory = Path(self._trees.name, chapter.name, parts.label(chapter, part))
         if not directory.exists():
-            starters.write(parts.tree(chapter, part), directory)
+            trees.write(parts.tree(chapter, part), directory)
         return directory
 
 

@@ -15,7 +15,8 @@ from lengths import LONG
 
 from workbook.checks.model import MEASURE, RELEASE
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.course.starters import Tree, sources, write
+from workbook.course import trees
+from workbook.course.trees import Tree
 from workbook.servers import build
 
 ASIDE = BUILD / "programs"
@@ -39,7 +40,7 @@ def aside(name: str, tree: Tree, preset: str, program: str = "server",
     the compiler's takes the object of one for that of another.
     """
     with build.locked(ASIDE / f".{name}.lock"):
-        write(tree, location(name))
+        trees.write(tree, location(name))
     settings = build.preset_variables(preset)
     if like:
         settings |= build.preset_variables(like)
@@ -52,7 +53,7 @@ def aside(name: str, tree: Tree, preset: str, program: str = "server",
 
 def solution(name: str, preset: str) -> Path:
     """A checkpoint's solution, built aside, so that it shares objects with its starter's like."""
-    return aside(f"solution-{name}", sources(SOLUTIONS / name), preset)
+    return aside(f"solution-{name}", trees.read(SOLUTIONS / name), preset)
 
 
 def served(name: str) -> Path:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from workbook.common.paths import ROOT
-from workbook.course import parts, starters
+from workbook.course import parts, starters, trees
 from workbook.course.chapters import Chapter, all_chapters
 
 TOML = """title = "T"
@@ -137,13 +137,13 @@ def _make_parts(chapter: Chapter) -> None:
     base, last = parts.tree(chapter, 0), chapter.parts[-1].number
     stub, first = f"// TODO({chapter.number}.{last})\n".encode(), f"TODO({chapter.number}.1)"
     text = base["a.cpp"]
-    starters.write({"app.h": f"// {first}\n".encode() + base["app.h"],
+    trees.write({"app.h": f"// {first}\n".encode() + base["app.h"],
                     "a.cpp": text + b"\n" + stub if chapter.number == 4 else stub + text},
                    chapter.starter_dir)
     starters.write_patch(chapter)
     for part in parts.kept(chapter):
         text = PARTS[chapter.name][part.number - 1][1].encode()
-        starters.write({**base, "a.cpp": text}, parts.workplace(chapter, part))
+        trees.write({**base, "a.cpp": text}, parts.workplace(chapter, part))
     parts.write_patches(chapter)
 
 

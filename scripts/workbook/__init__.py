@@ -10,6 +10,6 @@ list (scripts/tests/repository/test_floors.py enforces this):
 - measure      measures a server's costs and speed; returns numbers without judging them
 - checks       what `check` judges, and how; `behaviour` has its cases
 - figures      results to look at: tables, charts, pictures, the book's records
-- experiments  the small experiments of the book
+- authors      what only authors run: experiments, recording, mutation
 - verbs        the command line, and what only one of its verbs needs
 """

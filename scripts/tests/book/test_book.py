@@ -19,7 +19,7 @@ from fontTools.ttLib import TTFont
 from preprocessor import directives
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
-from workbook.course import chapters, editions, parts, starters
+from workbook.course import chapters, editions, parts, starters, trees
 from workbook.figures import fonts
 from workbook.verbs import book
 
@@ -155,10 +155,10 @@ def add_parts(directory: Path) -> None:
     with (directory / "chapter.toml").open("a") as toml:
         toml.write(PARTS)
     chapter = chapters.load(directory / "chapter.toml")
-    before = starters.sources(parts.base(chapter))
+    before = trees.read(parts.base(chapter))
     after = {**before, "worker.cpp": FIRST.replace("return byte;", "return byte + 1;").encode(),
              "one.h": b"int one;\n"}
-    starters.write({**before, "one.h": b"// GIVEN(2.1)\nint one;\n"}, directory)
+    trees.write({**before, "one.h": b"// GIVEN(2.1)\nint one;\n"}, directory)
     starters.write_patch(chapter)
     parts.write_patch(chapter, chapter.parts[0], before, after)
 

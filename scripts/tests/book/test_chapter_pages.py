@@ -15,23 +15,25 @@ import pytest
 
 from preprocessor import cpp, diffs
 from preprocessor.errors import NotFound
-from workbook import experiments
-from workbook.checks import registry
-from workbook.checks.behaviour import cases
-from workbook.common.errors import UserError
-from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
-from workbook.course import chapters, differences
-from workbook.experiments import (
+from workbook import authors
+from workbook.authors import (
+    blocking_servers,
     labs_in_server,
     log,
-    part1,
     secured,
     streaming,
     thread_pool,
     tools,
 )
+from workbook.checks import registry
+from workbook.checks.behaviour import cases
+from workbook.common.errors import UserError
+from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
+from workbook.course import chapters
 from workbook.measure import load
 from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.sequence import Way
+from workbook.verbs import differences
 
 WITH_STEPS = [chapter for chapter in chapters.all_chapters()
               if "{{#step " in (BOOK / "src" / chapter.page).read_text(encoding="utf-8")]
@@ -58,7 +60,7 @@ def test_words_are_counted_that_everybody_reads() -> None:
                          "{{#question No?}}\nno\n{{/question}}\nfour") == 4
 
 
-@pytest.mark.parametrize("name", experiments.EXPERIMENTS)
+@pytest.mark.parametrize("name", authors.EXPERIMENTS)
 def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
     recorded = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     for row in recorded["rows"].values():
@@ -72,7 +74,7 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
 
 
 @pytest.mark.parametrize(("checkpoint", "file", "old"),
-                         part1.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
+                         blocking_servers.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
                          + secured.EDITS + log.EDITS)
 def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
     assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
@@ -84,8 +86,8 @@ def test_an_edit_that_does_not_fit_is_refused() -> None:
             pass
 
 
-def ways(*labels: str) -> dict[str, tools.Way]:
-    return {label: tools.Way(label, nullcontext, Phase(label, "plain", 1, 1))  # type: ignore
+def ways(*labels: str) -> dict[str, Way]:
+    return {label: Way(label, nullcontext, Phase(label, "plain", 1, 1))  # type: ignore
             for label in labels}
 
 
@@ -112,15 +114,15 @@ def test_a_load_with_errors_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unknown_experiment_is_refused() -> None:
     with pytest.raises(UserError, match="no experiment “gone”") as failure:
-        experiments.run(["closing", "gone"])
+        authors.run(["closing", "gone"])
     assert "closing" in failure.value.fix
 
 
 def test_an_experiment_measures_and_replaces_its_file(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(experiments, "RESULTS", tmp_path)
-    experiments.run(["port-thief"])
+    monkeypatch.setattr(authors, "RESULTS", tmp_path)
+    authors.run(["port-thief"])
     recorded = json.loads((tmp_path / "port-thief.json").read_text(encoding="utf-8"))
     assert recorded["machine"]["cpu"] and set(recorded["rows"]) == {"1", "2", "4"}
     stolen = {threads: row["stolen"] for threads, row in recorded["rows"].items()}

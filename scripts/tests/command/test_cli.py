@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.course import chapters, parts, progress, starters
+from workbook.course import chapters, parts, trees
 from workbook.measure import trace
+from workbook.verbs import listing
 from workbook.verbs.cli import app
 
 VERBS = sorted(command.name or command.callback.__name__  # type: ignore[union-attr]
@@ -111,7 +112,7 @@ def test_damaged_progress_names_its_file(hotpath: Hotpath, tiny: Path) -> None:
 def test_a_narrow_terminal_keeps_every_column(capsys: pytest.CaptureFixture[str],
                                               monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    progress.show([{"chapter": "02-fewer-syscalls", "title": "A server that is merely correct",
+    listing.show([{"chapter": "02-fewer-syscalls", "title": "A server that is merely correct",
                     "minutes": 75, "status": "passed", "passed": "2026-01-31", "medal": "silver",
                     "part": None}])
     table = capsys.readouterr().out
@@ -271,7 +272,7 @@ def test_without_strace_the_way_round_is_told(monkeypatch: pytest.MonkeyPatch,
 
 def test_every_chapter_names_its_files_and_page() -> None:
     for chapter in chapters.all_chapters():
-        ends = [starters.sources(chapter.solution_dir),
+        ends = [trees.read(chapter.solution_dir),
                 *(parts.tree(chapter, part.number) for part in chapter.parts)]
         known = {name for end in ends for name in end}
         assert set(chapter.edit) <= known, chapter.name

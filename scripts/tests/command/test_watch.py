@@ -73,3 +73,14 @@ def test_a_save_is_noticed_and_what_is_hidden_is_not(tmp_path: Path) -> None:
     assert watch.stamps(tmp_path) == before
     (tmp_path / "a.cpp").write_text("12")
     assert watch.stamps(tmp_path) != before
+
+
+def test_a_save_in_a_folder_is_noticed_and_a_build_is_not(tmp_path: Path) -> None:
+    for folder in ("http", "build"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.cpp").write_text("1")
+    before = watch.stamps(tmp_path)
+    (tmp_path / "build/a.cpp").write_text("12")
+    assert watch.stamps(tmp_path) == before
+    (tmp_path / "http/a.cpp").write_text("12")
+    assert watch.stamps(tmp_path) != before

@@ -10,12 +10,12 @@ import pytest
 from conftest import Hotpath, assert_refused
 from scratch import edit
 
+from workbook.authors import labs as experiments_labs
 from workbook.checks import check, labs, registry
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course import chapters, progress
 from workbook.course.chapters import LAB, Chapter
-from workbook.experiments import labs as experiments_labs
 from workbook.measure import labs as benchmarks
 from workbook.measure.costs import Costs, Measure
 from workbook.servers import build
@@ -70,8 +70,8 @@ def test_a_lab_is_judged_by_the_checks_for_labs(
     monkeypatch.setattr(registry, "NAMES", (entry.name,))
     monkeypatch.setattr(build, "build_program", lambda source, preset, name: Path(f"built {name}"))
     remembered: list[str] = []
-    monkeypatch.setattr(progress, "mark_passed", lambda *_: remembered.append("passed"))
-    monkeypatch.setattr(progress, "mark_failing", lambda _: remembered.append("failing"))
+    monkeypatch.setattr(progress, "record", lambda _, outcome: remembered.extend(
+        {True: ["passed"], False: ["failing"], None: []}[outcome.passed]))
     assert verb.run(lab) == exit_code
     output = capsys.readouterr().out
     assert words in output and "behaviour" not in output

@@ -13,7 +13,7 @@ from conftest import Hotpath, assert_refused
 from scratch import PARTS, edit, git, resolve
 
 from workbook.common.errors import UserError
-from workbook.course import parts, starters
+from workbook.course import parts, starters, trees
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.course.sync import MARKER, Sync
 
@@ -32,8 +32,8 @@ def test_each_part_ends_at_its_tree_and_the_last_at_the_solution(parted: Path, n
     chapter = chapter_of(parted, number)
     steps = PARTS[chapter.name]
     assert [text(chapter, k) for k in range(1, len(steps) + 1)] == [step[1] for step in steps]
-    assert parts.tree(chapter, len(steps)) == starters.sources(chapter.solution_dir)
-    assert parts.tree(chapter, 0) == starters.sources(parted / "solutions" / {
+    assert parts.tree(chapter, len(steps)) == trees.read(chapter.solution_dir)
+    assert parts.tree(chapter, 0) == trees.read(parted / "solutions" / {
         4: "03-c", 5: "04-d"}[number])
     kept = sorted(file.name for file in (chapter.starter_dir / "parts").iterdir())
     assert kept == [f"{k}-{name}.patch" for k, (name, _) in enumerate(steps[:-1], 1)]
@@ -105,9 +105,9 @@ def at_each_part(root: Path, wanted: str) -> list[str]:
     way = [(chapter_of(root, 3), 0)] + [
         (chapter_of(root, number), part) for number, last in ((4, 3), (5, 2))
         for part in range(1, last + 1)]
-    trees = [(f"{chapter.number}.{part}", parts.tree(chapter, part) if part
-              else starters.sources(chapter.solution_dir)) for chapter, part in way]
-    return [name for name, tree in trees if wanted in tree["a.cpp"].decode()]
+    ends = [(f"{chapter.number}.{part}", parts.tree(chapter, part) if part
+             else trees.read(chapter.solution_dir)) for chapter, part in way]
+    return [name for name, tree in ends if wanted in tree["a.cpp"].decode()]
 
 
 def assert_starters_hold(root: Path) -> None:
@@ -242,7 +242,7 @@ def test_reset_puts_a_part_back_with_the_marks_that_are_still_to_do(hotpath: Hot
     (chapter.starter_dir / "a.cpp").write_text("mine\n")
     done = hotpath("reset", "5", "--part", "2", root=parted)
     assert "is where part 2 begins; your files are in .hotpath/backup/05-e-" in done.stdout
-    now = starters.sources(chapter.starter_dir)
+    now = trees.read(chapter.starter_dir)
     assert now["a.cpp"].decode() == "// TODO(5.2)\n" + text(chapter, 1)
     assert b"TODO" not in now["app.h"]
     backup, = (parted / ".hotpath/backup").iterdir()
@@ -271,7 +271,7 @@ def test_marks_whose_place_is_gone_stand_at_the_top(parted: Path) -> None:
     ids=lambda it: it.name if isinstance(it, Chapter) else str(it))
 def test_where_a_part_begins_all_marks_that_are_still_to_do_stand(chapter: Chapter,
                                                                   number: int) -> None:
-    def found(tree: starters.Tree) -> list[tuple[str, int, str]]:
+    def found(tree: trees.Tree) -> list[tuple[str, int, str]]:
         return sorted((name, int(mark[1]), mark[0].strip()) for name, content in tree.items()
                       for mark in re.finditer(rf"TODO\({chapter.number}\.(\d)\).*",
                                               content.decode()))
@@ -291,6 +291,22 @@ def test_only_marks_that_nothing_compiles_are_put_in(parted: Path) -> None:
     assert set(tree) == {"a.cpp", "app.h", "given.h"}
     assert b"TODO" not in tree["app.h"]
     assert tree["a.cpp"].decode() == "// TODO(5.2)\n" + text(chapter, 1)
+
+
+def test_a_part_begins_with_the_marks_of_files_that_the_chapter_moves(parted: Path) -> None:
+    chapter = chapter_of(parted, 5)
+    after_first = text(chapter, 1)
+    for directory in (chapter.starter_dir, parts.workplace(chapter, chapter.parts[0]),
+                      chapter.solution_dir):
+        (directory / "http").mkdir()
+        (directory / "a.cpp").rename(directory / "http/a.cpp")
+    starters.write_patch(chapter)
+    parts.write_patches(chapter)
+    assert "rename to http/a.cpp" in parts.patch_file(chapter, chapter.parts[0]).read_text()
+    tree = parts.beginning(chapter, 2)
+    assert set(tree) == {"app.h", "http/a.cpp"}
+    assert tree["http/a.cpp"].decode() == "// TODO(5.2)\n" + after_first
+    assert starters.check_rule(chapter) == []
 
 
 def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:

@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import Hotpath
 from scratch import THIRD, commit, edit, git, make_checkpoint, resolve
 
 from workbook.common.errors import UserError
 from workbook.common.paths import CHAPTERS, ROOT, SOLUTIONS
-from workbook.course import parts, starters
+from workbook.course import parts, starters, trees
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.course.sync import MARKER, Sync
 
@@ -110,6 +111,94 @@ def test_a_conflict_stops_in_one_file_and_is_taken_up_behind_it(tiny: Path) -> N
         Sync(tiny).resume()
 
 
+def text_of_length(functions: int) -> str:
+    return "".join(f"int function_{k}() {{\n    return {k};\n}}\n\n\n" for k in range(functions))
+
+
+@pytest.fixture
+def foldered(tiny: Path) -> Path:
+    """The same with a file that the second solution moves into a folder; its starter has it moved
+    already, without a mark.
+    """
+    for directory in ("chapters/01-a", "solutions/01-a"):
+        (tiny / directory / "parser.cpp").write_text(text_of_length(9))
+    for directory in ("chapters/02-b", "solutions/02-b", "chapters/03-c", "solutions/03-c"):
+        (tiny / directory / "http").mkdir()
+        (tiny / directory / "http/parser.cpp").write_text(text_of_length(9))
+    edit(tiny / "solutions/03-c/http/parser.cpp", "return 5;", "return 2 + 3;")
+    (tiny / "chapters/03-c/http/new.h").write_text("// TODO(3): write it\n")
+    for chapter in all_chapters(tiny / "chapters"):
+        starters.write_patch(chapter)
+    commit(tiny)
+    return tiny
+
+
+def test_a_fix_follows_a_file_that_a_chapter_moves_into_a_folder(foldered: Path) -> None:
+    assert_starters_hold(foldered)
+    assert "rename to http/parser.cpp" in text(foldered, "chapters/02-b/starter.patch")
+    edit(foldered / "solutions/01-a/parser.cpp", "return 1;", "return 11 - 10;")
+    Sync(foldered).run()
+    for directory in ("chapters/02-b", "solutions/02-b", "chapters/03-c", "solutions/03-c"):
+        assert "return 11 - 10;" in text(foldered, f"{directory}/http/parser.cpp"), directory
+        assert not (foldered / directory / "parser.cpp").exists(), directory
+    assert "return 2 + 3;" in text(foldered, "solutions/03-c/http/parser.cpp")
+    assert "TODO(3)" in text(foldered, "chapters/03-c/http/new.h")
+    assert_starters_hold(foldered)
+
+
+def test_the_diff_of_a_chapter_shows_a_move_as_one(hotpath: Hotpath, foldered: Path) -> None:
+    step = hotpath("diff", "2", root=foldered).stdout
+    assert "rename to 02-b/http/parser.cpp" in step and "return 1 + 1;" in step
+    assert "function_8" not in step
+
+
+def test_a_move_is_carried_to_the_later_chapters(foldered: Path) -> None:
+    (foldered / "solutions/02-b/net").mkdir()
+    (foldered / "solutions/02-b/http/parser.cpp").rename(
+        foldered / "solutions/02-b/net/parser.cpp")
+    written = Sync(foldered).run()
+    for directory in ("chapters/03-c", "solutions/03-c"):
+        assert "function_8" in text(foldered, f"{directory}/net/parser.cpp"), directory
+        assert not (foldered / directory / "http/parser.cpp").exists(), directory
+        assert foldered / directory / "net/parser.cpp" in written
+    assert "return 2 + 3;" in text(foldered, "solutions/03-c/net/parser.cpp")
+    assert (foldered / "chapters/03-c/http/new.h").exists()
+    assert_starters_hold(foldered)
+
+
+def test_conflicts_in_two_files_are_resolved_one_after_the_other(foldered: Path) -> None:
+    for name in ("a.cpp", "http/parser.cpp"):
+        edit(foldered / "solutions/03-c" / name, "return 3;", "return 2 + 1;")
+    commit(foldered)
+    for name in ("a.cpp", "http/parser.cpp"):
+        edit(foldered / "solutions/02-b" / name, "return 3;", "return 0 + 3;")
+    chapter = next(c for c in all_chapters(foldered / "chapters") if c.number == 2)
+    with pytest.raises(UserError, match="solutions/03-c/a.cpp needs a decision"):
+        Sync(foldered).run(chapter)
+    resolve(foldered / "solutions/03-c/a.cpp")
+    with pytest.raises(UserError, match="solutions/03-c/http/parser.cpp needs a decision"):
+        Sync(foldered).resume()
+    with pytest.raises(UserError, match="http/parser.cpp still has conflict markers"):
+        Sync(foldered).resume()
+    resolve(foldered / "solutions/03-c/http/parser.cpp")
+    Sync(foldered).resume()
+    assert "return 2 + 1;" in text(foldered, "solutions/03-c/http/parser.cpp")
+    assert "return 0 + 3;" in text(foldered, "chapters/03-c/http/parser.cpp")
+
+
+def test_a_change_of_a_file_that_was_left_out_stays_out(foldered: Path) -> None:
+    for directory in ("chapters/03-c", "solutions/03-c"):
+        (foldered / directory / "http/parser.cpp").unlink()
+    commit(foldered)
+    edit(foldered / "solutions/02-b/http/parser.cpp", "return 1;", "return 11 - 10;")
+    chapter = next(c for c in all_chapters(foldered / "chapters") if c.number == 3)
+    starters.write_patch(chapter)
+    with pytest.raises(UserError, match="leaves out this whole file"):
+        Sync(foldered).run()
+    assert not (foldered / "solutions/03-c/http/parser.cpp").exists()
+    assert not (foldered / "chapters/03-c/http/parser.cpp").exists()
+
+
 def test_a_readers_work_is_not_taken_for_a_starter(tiny: Path) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// mine")
     edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
@@ -152,7 +241,7 @@ def test_every_starter_marks_all_that_it_changes(chapter: Chapter) -> None:
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
 def test_what_a_starter_gives_is_what_the_solution_has(chapter: Chapter) -> None:
-    tree, solution = starters.starter(chapter), starters.sources(chapter.solution_dir)
+    tree, solution = starters.starter(chapter), trees.read(chapter.solution_dir)
     for name in starters.given(chapter) & solution.keys():
         assert tree[name].split(b"\n", 1)[1] == solution[name], name
 
@@ -162,15 +251,15 @@ def test_the_real_chapters_carry_a_change_of_the_application(tmp_path: Path) -> 
         shutil.copytree(tree, tmp_path / tree.relative_to(ROOT))
     chapters = all_chapters(tmp_path / "chapters")
     for chapter in chapters:  # whatever its reader did
-        starters.write(starters.starter(chapter), chapter.starter_dir)
+        trees.write(starters.starter(chapter), chapter.starter_dir)
     git(tmp_path, "init", "-q")
     commit(tmp_path)
     edit(tmp_path / "solutions/01-naive/app.cpp", "#include", "// a remark\n#include")
     Sync(tmp_path).run()
     for chapter in chapters:
         if chapter.number is not None:
-            assert b"// a remark" in starters.sources(chapter.solution_dir)["app.cpp"]
-            starter_app = starters.sources(chapter.starter_dir).get("app.cpp")
+            assert b"// a remark" in trees.read(chapter.solution_dir)["app.cpp"]
+            starter_app = trees.read(chapter.starter_dir).get("app.cpp")
             assert starter_app is None or b"// a remark" in starter_app
         for part in parts.kept(chapter):
             assert b"// a remark" in parts.tree(chapter, part.number)["app.cpp"]

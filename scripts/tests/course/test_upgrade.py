@@ -15,7 +15,7 @@ from scratch import commit, edit, git, take_today
 
 from workbook.checks import registry
 from workbook.common.paths import BOOK, ROOT
-from workbook.course import editions, history, upgrade
+from workbook.course import editions, trees, upgrade
 from workbook.course.chapters import all_chapters
 
 FIRST = editions.editions()[0].last_commit
@@ -70,12 +70,12 @@ def pull(root: Path) -> None:
     take_edition_2(root)
 
 
-def files(root: Path, name: str) -> history.Files:
-    return history.files_in(root / "chapters" / name)
+def files(root: Path, name: str) -> trees.Tree:
+    return trees.read(root / "chapters" / name)
 
 
-def backups(root: Path) -> list[history.Files]:
-    return [history.files_in(folder) for folder in sorted((root / ".hotpath/backup").iterdir())
+def backups(root: Path) -> list[trees.Tree]:
+    return [trees.read(folder) for folder in sorted((root / ".hotpath/backup").iterdir())
             if folder.is_dir()]
 
 
@@ -114,9 +114,9 @@ def test_files_left_in_place_are_carried_over(hotpath: Hotpath, clone: Path) -> 
     git(clone, "stash", "--include-untracked")
     take_edition_2(clone)
     git(clone, "stash", "drop")
-    mine = history.files_at(clone, FIRST, "chapters/01-naive")
+    mine = trees.read_commit(clone, FIRST, "chapters/01-naive")
     mine["connection.cpp"] += MINE.encode()
-    history.write(mine, clone / "chapters/01-naive")
+    trees.write(mine, clone / "chapters/01-naive")
     report = hotpath("upgrade", "--report", root=clone)
     assert "01-naive: your work began in edition 1" in report.stdout
     assert not (clone / ".hotpath/backup").exists()

@@ -28,13 +28,15 @@ from workbook.checks.behaviour import cases, suite
 from workbook.checks.model import KQUEUE, MEASURE, RELEASE, Subject, Verdict
 from workbook.course import mutants, parts, starters
 from workbook.course.chapters import SERVER, Chapter, all_chapters
+from workbook.course.trees import Tree as Sources
+from workbook.course.trees import read
 
 JUDGED = [check.name for check in registry.CHECKS if check.decides]
 AT_HOME = [name for name in JUDGED if registry.named(name).after != "behaviour"]  # built once
 OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a build of its own
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
 THREADED = [chapter for chapter in SERVERS if any(
-    b"std::thread" in text for text in starters.sources(chapter.solution_dir).values())]
+    b"std::thread" in text for text in read(chapter.solution_dir).values())]
 # Every solution with threads is asked some cases under the thread sanitizer, by its own check. All
 # cases are asked of the first and the last, or of all, if there is time.
 RACED = THREADED if LONG else [THREADED[0], THREADED[-1]]
@@ -63,7 +65,7 @@ class Tree:
 
     chapter: Chapter
     name: str
-    sources: Callable[[], starters.Tree]
+    sources: Callable[[], Sources]
     fails: Sequence[str]
 
 
@@ -100,7 +102,7 @@ def once(chapters: list[Chapter], preset: str) -> pytest.MarkDecorator:
         if chapter.name in found])
 
 
-def built(chapter: Chapter, tree: starters.Tree, wanted: list[str], location: str = "") -> Subject:
+def built(chapter: Chapter, tree: Sources, wanted: list[str], location: str = "") -> Subject:
     """A copy of a checkpoint with these sources, built as these checks need it: once for both
     behaviour and counting, and with the same flags on kqueue; faster where only behaviour is judged.
     The copies' place is called like the chapter if it is not given.
@@ -139,7 +141,7 @@ def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
 @each_chapter
 def test_the_solution_passes(chapter: Chapter) -> None:
     asked = [*AT_HOME, *other_builds(chapter)]
-    subject = built(chapter, starters.sources(chapter.solution_dir), asked)
+    subject = built(chapter, read(chapter.solution_dir), asked)
     with judging():
         verdicts = list(check.judge(subject, asked))
     assert not [verdict for verdict in verdicts if verdict.status == "fail"]
@@ -221,7 +223,7 @@ def test_the_first_half_has_a_mutant_of_every_check() -> None:
 
 @each_chapter
 def test_every_mutant_fits(chapter: Chapter) -> None:
-    solution = starters.sources(chapter.solution_dir)
+    solution = read(chapter.solution_dir)
     for mutant in mutants.of(chapter):
         assert mutants.sources(mutant) != solution, mutant.name
 

@@ -1,48 +1,44 @@
-"""The defects of the published steps, planted in chapter 8: each has its case, and its place on the
-page.
+"""The defects of the published steps, planted in chapter 8: each has its place on the page. That
+its case catches it is tried with the other planted mistakes, in test_gate.py.
 """
 
 from __future__ import annotations
 
 import re
 
-import programs
 import pytest
 
-from workbook.checks.behaviour import cases, suite
+from workbook.authors.wrong import SHOWN
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK
-from workbook.course import wrong
-from workbook.experiments.wrong import SHOWN
+from workbook.course.chapters import find
+from workbook.servers import defects
 
-LEVEL = 8
-# What is freed mostly has its bytes still: a sanitizer sees what the answer shows by chance.
-UNDER_SANITIZERS = ("views-of-freed-memory",)
 PAGE = BOOK / "src" / "part2" / "fast-wrong-answer.md"
-
-
-@pytest.mark.timeout(900)
-def test_the_case_that_the_page_names_catches_each_defect() -> None:
-    """One copy, in which only what differs is compiled."""
-    known = {case.name: case for case in cases.select(LEVEL)}
-    missed = []
-    for name, case in wrong.CAUGHT_BY.items():
-        preset = "asan" if name in UNDER_SANITIZERS else "measure"
-        server = programs.aside("wrong", wrong.sources(name), preset, lean=True)
-        if suite.run(server, [known[case]], LEVEL).ok:
-            missed.append(name)
-    assert not missed
 
 
 def test_the_page_shows_every_defect() -> None:
     page = PAGE.read_text(encoding="utf-8")
     reported = re.findall(r"^Run it: `--wrong ([\w-]+)`; caught by `([\w/.-]+)`\.$", page, re.M)
-    assert reported == list(wrong.CAUGHT_BY.items())
-    assert set(SHOWN) == set(wrong.CAUGHT_BY)
-    assert sorted(wrong.CAUGHT_BY) == sorted(file.stem for file in wrong.PATCHES.glob("*.patch"))
+    assert reported == [(name, defect.case.removesuffix("@sanitizers"))
+                        for name, defect in defects.known().items()]
+    assert set(SHOWN) == set(defects.known())
+
+
+def test_every_patch_of_a_defect_is_listed() -> None:
+    folders = {defect.patch.parent for defect in defects.known().values()}
+    patches = [patch.stem for folder in folders for patch in folder.glob("*.patch")]
+    assert sorted(patches) == sorted(defect.patch.stem for defect in defects.known().values())
+    assert patches
 
 
 def test_an_unknown_defect_is_refused() -> None:
     with pytest.raises(UserError, match="no defect “gone”") as refused:
-        wrong.sources("gone")
+        defects.find("gone")
     assert "five-abc" in refused.value.fix
+
+
+def test_a_chapter_without_defects_names_the_one_that_has_them() -> None:
+    with pytest.raises(UserError, match="01-naive has no server with a defect") as refused:
+        defects.of_chapter(find("1"), "five-abc")
+    assert "run 8 --wrong five-abc" in refused.value.fix

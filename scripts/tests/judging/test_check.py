@@ -88,9 +88,11 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def set_to(*found: Verdict) -> None:
         monkeypatch.setattr(check, "built", lambda chapter, *_, **__: subject(chapter))
         monkeypatch.setattr(check, "judge", lambda *_, **__: iter(found))
-        monkeypatch.setattr(progress, "mark_passed",
-                            lambda chapter, medal, _: print(f"remembered, medal {medal}"))
-        monkeypatch.setattr(progress, "mark_failing", lambda chapter: print("taken back"))
+        monkeypatch.setattr(progress, "record", record)
+
+    def record(chapter: Chapter, outcome: progress.Outcome) -> None:
+        if outcome.passed is not None:
+            print(f"remembered, medal {outcome.medal}" if outcome.passed else "taken back")
 
     return set_to
 
@@ -323,12 +325,10 @@ def test_only_a_clear_word_changes_a_medal(
         low: float, high: float, verdict: str, has: str | None) -> None:
     monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
     goals = replace(chapter, speed={"silver": 3.0, "bronze": 1.5})
-    progress.mark_passed(goals, had)
+    progress.record(goals, progress.Outcome([], True, medal=had))
     clock_returns = replace(compared(low, verdict), high=high)
-    progress.mark_passed(
-    goals, speed.medal(
-        goals, clock_returns), speed.missed(
-            goals, clock_returns))
+    progress.record(goals, progress.Outcome([], True, medal=speed.medal(goals, clock_returns),
+                                            missed=speed.missed(goals, clock_returns)))
     assert progress.medal(goals) == has
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from workbook.authors import mutation
+from workbook.authors.mutation import BEHAVES, KILLED, REFUSED, SAME, SURVIVED, Memory, Mutant
 from workbook.checks.behaviour import suite
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.experiments import mutation
-from workbook.experiments.mutation import BEHAVES, KILLED, REFUSED, SAME, SURVIVED, Memory, Mutant
 
 PARSER = mutation.Target("02-fewer-syscalls", ("http_parser.cpp",))
 NAME = "02-fewer-syscalls/http_parser.cpp"

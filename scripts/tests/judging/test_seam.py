@@ -83,3 +83,13 @@ def test_without_an_nm_that_reads_it_the_check_is_skipped(
 
 def test_a_server_without_a_connection_fails(tmp_path: Path) -> None:
     assert look(tmp_path).summary == "the server is built without a connection.cpp"
+
+
+@pytest.mark.skipif(not COMPILERS, reason="no compiler")
+def test_the_connection_may_be_in_a_folder(tmp_path: Path) -> None:
+    assert judged(tmp_path, COMPILERS[0], CALLS).status == "fail"
+    objects = tmp_path / "CMakeFiles" / "solutions-05-server.dir"
+    for folder, name in (("http", "connection.cpp.o"), ("net", "socket_linux.cpp.o")):
+        (objects / folder).mkdir()
+        (objects / name).rename(objects / folder / name)
+    assert look(tmp_path).summary == "connection.cpp calls web::receive_some"

@@ -17,15 +17,15 @@ from typing import Any
 
 import pytest
 
+from workbook.authors import recording
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUTIONS
 from workbook.course import chapters
-from workbook.experiments import part3
 from workbook.figures import charts, recorded, report
 from workbook.machine import needs, network
-from workbook.measure import compare, ladder, load, stress
+from workbook.measure import compare, ladder, load, other_servers, stress
 from workbook.measure.load import Phase, PhaseResult
-from workbook.verbs import bench, record
+from workbook.verbs import bench
 
 FIGURES = {"warm-up": 1900.0, "baseline": 2000.0, "headers": 61.25, "heavy": 122.0}
 
@@ -131,8 +131,8 @@ def test_files_stand_beside_those_who_are_here(monkeypatch: pytest.MonkeyPatch,
     lacking = needs.lacking
     monkeypatch.setattr(needs, "lacking", lambda program: (
         "not here" if program in ("h2o", "lighttpd", "caddy") else lacking(program)))
-    monkeypatch.setattr(part3, "SECONDS", 0.3)
-    rows, remarks = part3.against_rivals("09-files", 1)
+    monkeypatch.setattr(other_servers, "SECONDS", 0.3)
+    rows, remarks = bench.files_of("09-files", 1)
     assert list(rows)[0] == "ours" and "h2o" not in rows
     assert ("nginx" in rows) == (not lacking("nginx"))
     assert all(row[size] > 0 for row in rows.values() for size in ("1 KiB", "128 KiB"))
@@ -253,7 +253,7 @@ def test_a_full_disk(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -
 def test_what_is_recorded_is_whole() -> None:
     kept = recorded.load()
     assert list(kept["servers"])[:2] == ["floor", "01-naive"]
-    record.complain_unless_whole(kept)
+    recording.complain_unless_whole(kept)
 
 
 def test_what_is_published_is_whole() -> None:
@@ -301,13 +301,13 @@ def test_a_damaged_results_file_is_named(results: dict[str, Any], tmp_path: Path
 
 def test_what_the_book_cannot_stand_by_is_not_recorded(results: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="03-data-layout has no figure for heavy: 12 read errors"):
-        record.complain_unless_whole(results)
+        recording.complain_unless_whole(results)
     results["servers"]["03-data-layout"] = results["servers"]["02-fewer-syscalls"]
     results["machine"]["commit"] = "abc+"
     with pytest.raises(UserError, match="not committed"):
-        record.complain_unless_whole(results)
+        recording.complain_unless_whole(results)
     results["machine"]["commit"] = "abc"
-    record.complain_unless_whole(results)
+    recording.complain_unless_whole(results)
 
 
 # Comparisons, and being stopped.
@@ -377,7 +377,7 @@ def test_a_bench_that_is_stopped_writes_nothing() -> None:
 @pytest.mark.parametrize("ours", [True, False])
 def test_an_unfinished_chapter_is_named_with_what_to_compare(ours: bool) -> None:
     a = (SOLUTIONS if ours else CHAPTERS) / "01-naive"
-    with pytest.raises(UserError) as caught, compare._own_work_named(a, CHAPTERS / "02-layout"):
+    with pytest.raises(UserError) as caught, compare.own_work_named(a, CHAPTERS / "02-layout"):
         raise UserError(f"build/release/{a.relative_to(ROOT)}/server died", "look")
     assert ("has not passed" in caught.value.message) is not ours
     assert caught.value.fix.endswith(

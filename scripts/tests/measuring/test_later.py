@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from workbook.authors import top
 from workbook.common.paths import SOLUTIONS
 from workbook.course import chapters
-from workbook.experiments import top
 from workbook.measure.load import PhaseResult
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from workbook.authors import overload, tools
 from workbook.common.paths import SCRIPTS
-from workbook.experiments import overload, tools
 
 SOURCES = SCRIPTS / "deadlines"
 TIMEOUT_S = 20.0

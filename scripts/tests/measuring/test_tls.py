@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from workbook.authors import flood, secured, tls
+from workbook.authors.tools import solution
 from workbook.common.errors import UserError
-from workbook.experiments import flood, secured, tls
-from workbook.experiments.tools import solution
 from workbook.measure import costs
 from workbook.measure.crowd import SHORT
 from workbook.servers import certificates

@@ -12,7 +12,7 @@ import pytest
 from workbook.common.paths import SCRIPTS
 
 PACKAGE = SCRIPTS / "workbook"
-FLOORS = ("common", "machine", "course", "servers", "measure", "checks", "figures", "experiments",
+FLOORS = ("common", "machine", "course", "servers", "measure", "checks", "figures", "authors",
           "verbs")
 FILES = sorted(file for file in PACKAGE.glob("*/**/*.py"))
 

@@ -20,7 +20,7 @@ import pytest
 from workbook.checks.behaviour.rows import PAGE_ANSWER, get
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.course.starters import sources
+from workbook.course import trees
 from workbook.servers.build import build_target
 from workbook.servers.client import exchange
 from workbook.servers.process import Server, running, running_other
@@ -247,7 +247,7 @@ def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
 @pytest.mark.parametrize("name", [CHECKPOINTS[1], CHECKPOINTS[5]])
 def test_a_head_is_never_longer_than_its_room(name: str) -> None:
     """Chapters 2 and 6 say how it is written. Half of it is for the type of the content."""
-    tree, usual = sources(SOLUTIONS / name), b"text/html; charset=utf-8"
+    tree, usual = trees.read(SOLUTIONS / name), b"text/html; charset=utf-8"
 
     def with_type(size: int) -> Path:
         app = tree["app.cpp"].replace(usual, b"x" * size)

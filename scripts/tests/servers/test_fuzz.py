@@ -19,13 +19,13 @@ import programs
 import pytest
 from lengths import seconds
 
+from workbook.authors import fuzzing
 from workbook.checks.behaviour.cases import table
 from workbook.common.errors import UserError
-from workbook.common.paths import BUILD, SCRIPTS, SOLUTIONS
-from workbook.course import mutants, starters
-from workbook.course.chapters import all_chapters
+from workbook.common.paths import BUILD, SCRIPTS
+from workbook.course import mutants, trees
+from workbook.course.chapters import all_chapters, fuzz_targets
 from workbook.machine.cores import available_cpus
-from workbook.servers import build
 
 FUZZ = SCRIPTS / "fuzz"
 SECONDS = int(seconds(3, 600))
@@ -34,18 +34,10 @@ PLANTED_SECONDS = 60  # far more than it takes
 # case (getrusage(2)), so not by that. What is not freed the leak sanitizer tells.
 BY_BLOCK = ("-rss_limit_mb=0", "-malloc_limit_mb=512")
 CLIMB = [chapter for chapter in all_chapters() if chapter.number is not None]
-KEPT = [f"connection-{chapter.name}" for chapter in CLIMB
-        if (chapter.solution_dir / "worker.cpp").exists()]
-# What is fuzzed by itself: a target's kind, and the sources of which the first makes it be there.
-BY_ITSELF = {"path": ("path",),
-             "body": ("body_parser",),
-             "conditions": ("conditions", "range", "coding", "fields", "date", "common_headers",
-                            "representation"),
-             "log": ("log_format", "fields"),
-             "tls": ("tls_stream", "address", "buffer", "certificates", "files", "open_file",
-                     "record_splitter", "socket", "ticket_keys", "tls_session", "span_bio")}
-PARTS = {f"{kind}-{chapter.name}": files for chapter in CLIMB for kind, files in BY_ITSELF.items()
-         if (chapter.solution_dir / f"{files[0]}.cpp").exists()}
+DECLARED = fuzzing.targets()
+KEPT = [name for name, (_, target) in DECLARED.items() if target.name == "connection"]
+PARTS = [name for name, (_, target) in DECLARED.items()
+         if target.name not in (fuzzing.PARSER, "connection")]
 PLANTED = {mutant.what: mutant for chapter in CLIMB for mutant in mutants.of(chapter)
            if mutant.check == "fuzz"}
 
@@ -56,57 +48,68 @@ pytestmark = pytest.mark.timeout(1800)  # beside others the first build takes it
 
 def test_what_is_fuzzed_by_itself_exists() -> None:
     """A file that was renamed must not take its target away in silence."""
-    last = CLIMB[-1].solution_dir
-    assert not [part for parts in BY_ITSELF.values() for part in parts
-                if not (last / f"{part}.cpp").exists()]
+    assert not [f"{name}: {file}" for name, (chapter, target) in DECLARED.items()
+                for file in target.sources if not (chapter.solution_dir / file).exists()]
+    assert not [f"{name}: {file}" for name, (_, target) in DECLARED.items()
+                for file in target.harness if not (FUZZ / file).exists()]
+    last = {target.name for target in fuzz_targets(CLIMB[-1])}
+    assert last == {target.name for _, target in DECLARED.values()}
+
+
+def test_a_target_is_inherited_until_it_is_declared_again() -> None:
+    harness = {name: DECLARED[name][1].harness for name in ("01-naive", "02-fewer-syscalls",
+                                                            CLIMB[-1].name)}
+    assert harness == {"01-naive": ["whole_text_parser.cpp"],
+                       "02-fewer-syscalls": ["resuming_parser.cpp"],
+                       CLIMB[-1].name: ["resuming_parser.cpp"]}
+    assert not [name for name in PARTS if name.endswith(CLIMB[0].name)]
+
+
+def test_a_target_that_is_not_declared_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no fuzz target “gone-01-naive”"):
+        fuzzing.built(["gone-01-naive"], directory=tmp_path)
 
 
 def sources(name: str) -> list[Path]:
     """What is fuzzed: a checkpoint's parser, its connection with all that this needs, or a part of
     it by itself.
     """
-    checkpoint = SOLUTIONS / name[re.search(r"\d", name).start():]  # type: ignore[union-attr]
-    files = PARTS.get(name, ("http_parser",))
-    if name in KEPT:
-        files = ("address", "app", "body_parser", "buffer", "coding", "common_headers",
-                 "connection", "date", "fields", "http_parser", "log_format", "log_lines", "open_file",
-                 "representation", "response")
-    return [file for part in files if (file := checkpoint / f"{part}.cpp").exists()]
+    chapter, target = DECLARED[name]
+    return [chapter.solution_dir / file for file in target.sources]
 
 
 # Each program once: of those that are compiled from the same the last, with an id of them all.
-TARGETS = programs.alike({name: programs.digest(str((name in KEPT, PARTS.get(name))),
-                                                *programs.contents(*sources(name)))
-                          for name in (*[chapter.name for chapter in CLIMB], *KEPT, *PARTS)})
+TARGETS = programs.alike({name: programs.digest(
+    str((name in KEPT, target.sources if name in PARTS else None)),
+    *programs.contents(*sources(name))) for name, (_, target) in DECLARED.items()})
 
 each_target = pytest.mark.parametrize("name", [pytest.param(name, id=alike)
                                                for name, alike in TARGETS.items()])
 
 
-def built(source: Path, directory: Path, names: Iterable[str]) -> Targets:
+def built(names: Iterable[str], *location: Path) -> Targets:
     """These fuzz targets; skips if the compiler cannot build them."""
-    wanted = {name: f"fuzz-{name}" for name in names}
     try:
-        build.isolated(source, "asan", directory, {"HOTPATH_FUZZ": ";".join(wanted.values())})
+        return fuzzing.built(names, *location)
     except UserError as error:
         if "no libFuzzer" in error.message:
             pytest.skip("this compiler has no libFuzzer")
         raise
-    return {name: directory / target for name, target in wanted.items()}
 
 
 @pytest.fixture(scope="module")
 def targets() -> Targets:
-    return built(FUZZ, BUILD / "fuzz", TARGETS)
+    return built(TARGETS)
 
 
 def target_of(mutant: mutants.Mutant) -> str:
-    changed = re.search(r"^\+\+\+ b/(\w+)\.cpp", mutant.patch.read_text(), re.M)
-    for kind, files in BY_ITSELF.items():
-        if changed and changed[1] in files:
-            return f"{kind}-{mutant.chapter.name}"
-    name = f"connection-{mutant.chapter.name}"
-    return name if name in KEPT else mutant.chapter.name
+    changed = re.search(r"^\+\+\+ b/(\S+)", mutant.patch.read_text(), re.M)
+    known = {target.name: target for target in fuzz_targets(mutant.chapter)}
+    for target in known.values():
+        name = fuzzing.name(mutant.chapter, target)
+        if name in PARTS and changed and changed[1] in target.sources:
+            return name
+    return fuzzing.name(mutant.chapter, known.get("connection", known[fuzzing.PARSER]))
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +118,9 @@ def planted() -> Targets:
     scratch = BUILD / "fuzz-planted"
     shutil.copytree(FUZZ, scratch / "scripts" / "fuzz", dirs_exist_ok=True)
     for mutant in PLANTED.values():
-        starters.write(mutants.sources(mutant), scratch / "solutions" / mutant.chapter.name)
-    return built(scratch / "scripts" / "fuzz", scratch / "build",
-                 [target_of(mutant) for mutant in PLANTED.values()])
+        trees.write(mutants.sources(mutant), scratch / "solutions" / mutant.chapter.name)
+    return built(dict.fromkeys(target_of(mutant) for mutant in PLANTED.values()),
+                 scratch / "scripts" / "fuzz", scratch / "build")
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from scheduling import judging
 from workbook.checks import labs, poller
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
-from workbook.course import starters
+from workbook.course import trees
 from workbook.machine.cores import available_cpus
 from workbook.measure import fairness, load, stress
 from workbook.servers import build
@@ -293,7 +293,7 @@ def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("lab", ["lab-readiness", "lab-thread-pool"])
 def test_labs_that_wait_do_so_by_kqueue_too(lab: str) -> None:
-    program = programs.aside(f"{lab}-kqueue", starters.sources(SOLUTIONS / lab), "kqueue-asan",
+    program = programs.aside(f"{lab}-kqueue", trees.read(SOLUTIONS / lab), "kqueue-asan",
                              labs.PROGRAM)
     status, _, output = labs.run(program, "*", lab)
     assert status == "pass", "\n".join(output)

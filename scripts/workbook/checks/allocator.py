@@ -29,3 +29,8 @@ def _look(binary: Path) -> tuple[Status, str, str]:
         return "pass", f"memory comes from {found[1]}", ""
     return "fail", ("memory comes from the C library: neither jemalloc nor mimalloc is in the "
                     "running server"), ""
+
+
+CHECKS = (
+    Check("build.allocator", "an allocator other than the C library's", judge, level=8),
+)

@@ -31,3 +31,10 @@ def _compare(subject: Subject, check: Check) -> Verdict:
                "missed": speed.missed(chapter, compared),
                "recorded": speed.recorded(chapter)}
     return Verdict(check.name, "info", speed.reported(chapter, compared), figures=figures)
+
+
+CHECKS = (
+    Check("speed", "requests a second beside the starting point", judge,
+          builds=(RELEASE, BASE), after="behaviour", because="a wrong answer is never fast",
+          decides=False),
+)

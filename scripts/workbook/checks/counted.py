@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 from workbook.checks import budgets
 from workbook.checks.model import MEASURE, Check, Subject, Verdict
 from workbook.common.errors import UserError
+from workbook.course import trees
 from workbook.machine import needs
 from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure
@@ -16,7 +18,7 @@ EMULATED = "here kqueue is a layer on epoll, whose own calls would be counted wi
 
 
 def check(measure: Measure, level: int = 1, when: str = "", per: str = "request") -> Check:
-    """The registry's entry for a measure."""
+    """The check of a measure."""
     return Check(f"cost.{measure.name}", measure.unit + when, judge, unit=measure.unit,
                  per=per, level=level, builds=(MEASURE,), tool=measure.tool.program,
                  after="behaviour.requests", measure=measure)
@@ -24,7 +26,8 @@ def check(measure: Measure, level: int = 1, when: str = "", per: str = "request"
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     chapter = subject.chapter
-    if needs.emulates_kqueue() and (chapter.solution_dir / "poller.h").exists():
+    if needs.emulates_kqueue() and any(
+            Path(path).name == "poller.h" for path in trees.paths(chapter.solution_dir)):
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):
@@ -76,3 +79,41 @@ def _explain(judged: Verdict, measure: Measure, counted: Costs) -> None:
         judged.figures["bytes"] = size = counted.figures["alloc_bytes"]
         if size:
             judged.rows["bytes"] = f"{budgets.number(size)} allocated a request"
+
+
+AT_ONCE = " when sixteen come at once"
+AN_ECHO = " to echo 200 kB that come in pieces"
+
+CHECKS = (
+    check(costs.SYSCALLS),
+    check(costs.ALLOCATIONS),
+    check(costs.INSTRUCTIONS),
+    check(costs.CLOSING_ALLOCATIONS, level=6, per="client that asks once and leaves"),
+    check(costs.ECHO_ALLOCATIONS, level=6,
+          when=" to echo 100 bytes, of eight clients that were in mid-head at once"),
+    check(costs.PIPELINED_SYSCALLS, level=5, when=AT_ONCE),
+    check(costs.PIPELINED_INSTRUCTIONS, level=5, when=AT_ONCE),
+    check(costs.BODY_BYTES, level=3, when=AN_ECHO),
+    check(costs.BODY_INSTRUCTIONS, level=3, when=AN_ECHO),
+    check(costs.COOKIE_INSTRUCTIONS, level=6, when=" with a cookie of 4 KiB"),
+    check(costs.PIECES_INSTRUCTIONS, level=5, when=" of 60 kB that comes by the kilobyte"),
+    check(costs.FILE_SYSCALLS, level=9, per="file"),
+    check(costs.FILE_ALLOCATIONS, level=9, per="file"),
+    check(costs.FILE_INSTRUCTIONS, level=9, per="file"),
+    check(costs.LARGE_FILE_SYSCALLS, level=11, per="large file"),
+    check(costs.LARGE_FILE_ALLOCATIONS, level=11, per="large file"),
+    check(costs.NOT_MODIFIED_SYSCALLS, level=11, per="file that the client has"),
+    check(costs.MISSING_SYSCALLS, level=11, per="file that is not there"),
+    check(costs.REFUSAL_SYSCALLS, level=13, when=" beside the waits",
+          per="client that finds no place"),
+)
+LATER_CHECKS = (  # of a log and of TLS; they come after those of `sending`
+    check(costs.LOGGED_SYSCALLS, level=14, when=" with a log"),
+    check(costs.LOGGED_ALLOCATIONS, level=14, when=" with a log"),
+    check(costs.LOGGED_ECHO_ALLOCATIONS, level=14, when=" with a log, to echo 100 bytes"),
+    check(costs.LOGGED_INSTRUCTIONS, level=14, when=" with a log"),
+    check(costs.TLS_SYSCALLS, level=15, when=" by TLS"),
+    check(costs.TLS_ALLOCATIONS, level=15, when=" by TLS"),
+    check(costs.TLS_INSTRUCTIONS, level=15, when=" by TLS"),
+    check(costs.TLS_FILE_SYSCALLS, level=15, when=" by TLS", per="large file"),
+)

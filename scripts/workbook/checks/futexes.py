@@ -23,3 +23,9 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value, f", of {CLIENTS} clients at once")
+
+
+CHECKS = (
+    Check("cost.futexes", "calls of futex", judge, unit="calls of futex", level=7,
+          tool="strace", after="behaviour.keep-alive"),
+)

@@ -28,3 +28,10 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value,
                            f" when {AT_ONCE} come together, waits and all")
+
+
+CHECKS = (
+    Check("cost.kevents", "calls of kevent", judge, unit="calls of kevent",
+          per="new client", level=6, builds=(KQUEUE,), tool="valgrind",
+          after="behaviour.keep-alive"),
+)

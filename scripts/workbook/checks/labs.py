@@ -31,21 +31,21 @@ BASICS, GOAL = "-*Goal*", "*Goal*"
 TESTS = {"memory": ("asan", BASICS), "races": ("tsan", BASICS), "goal": ("asan", GOAL)}
 
 
-def validation(what: str, words: str) -> Check:
-    """The registry's entry for these of TESTS."""
+def _validation(what: str, words: str) -> Check:
+    """The check for these of TESTS."""
     return Check(f"validate.{what}", words, _validate, kinds=(LAB,), builds=(), tool=SANITIZERS,
                  listed=True)
 
 
-def counted(measure: Measure) -> Check:
-    """The registry's entry for a measure."""
+def _counted(measure: Measure) -> Check:
+    """The check for a measure."""
     return Check(f"cost.{measure.name}", measure.unit, _count, kinds=(LAB,), unit=measure.unit,
                  per="iteration", builds=(MEASURE,), tool=measure.tool.program,
                  after="validate.memory", measure=measure)
 
 
-def ratio() -> Check:
-    """The registry's entry for the clock."""
+def _ratio() -> Check:
+    """The check for the clock."""
     return Check("ratio", "how many times as fast as the starter", _compare, kinds=(LAB,),
                  builds=(RELEASE,), after="validate", because="a wrong result is never fast",
                  decides=False)
@@ -188,3 +188,13 @@ def _compare(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         yield Verdict(check.name, "info", f"{span.ratio:.2f} × the starter in {chapter.timed} "
                       f"({span.low:.2f} to {span.high:.2f}): {reported}",
                       figures={"ratio": span.ratio, "low": span.low, "high": span.high})
+
+
+CHECKS = (
+    _validation("memory", "what every form does, under the address and undefined-behaviour "
+                "sanitizers"),
+    _validation("races", "the same under the thread sanitizer"),
+    _validation("goal", "what only the form that is asked for does"),
+    *map(_counted, labs.MEASURES),
+    _ratio(),
+)

@@ -30,3 +30,9 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
     except UserError as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, int(size))
+
+
+CHECKS = (
+    Check("cost.layout", "bytes of its fixed part", judge, unit="bytes", per="Request",
+          level=3, builds=(MEASURE,), after="behaviour.requests"),
+)

@@ -50,3 +50,7 @@ def _ask(program: Path) -> tuple[Status, str, str]:
     summary = ("; ".join(f"{name}: {WORDS[name]}" for name in failed)
                or f"it ended with {done.returncode}")
     return "fail", summary, f"{done.stderr}again: {shown(program)}"
+
+
+CHECKS = (Check("seam.poller", "changes that wait for the next call of kevent", judge, level=6,
+                builds=(KQUEUE,)),)

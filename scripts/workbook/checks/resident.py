@@ -37,3 +37,15 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value,
                            f", by {crowd.MANY} of them beside {crowd.FEW}")
+
+
+CHECKS = (
+    Check("cost.resident", "resident bytes", judge, unit="resident bytes", per="silent client",
+          level=5),
+    Check("cost.resident-in-a-head", "resident bytes", judge, unit="resident bytes",
+          per="client that has stopped in a head", level=5),
+    Check("cost.resident-lingering", "resident bytes", judge, unit="resident bytes",
+          per="client that has its last answer and does not close", level=5),
+    Check("cost.resident-tls", "resident bytes", judge, unit="resident bytes",
+          per="silent client by TLS", level=15),
+)

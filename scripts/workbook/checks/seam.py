@@ -54,7 +54,7 @@ def _look(build: Path) -> tuple[Status, str]:
 
 def _objects(build: Path, sources: Iterable[str]) -> list[Path]:
     return [file for source in sources
-            for file in sorted(build.glob(f"CMakeFiles/*-server.dir/{source}.o"))]
+            for file in sorted(build.glob(f"CMakeFiles/*-server.dir/**/{source}.o"))]
 
 
 def _symbols(program: str, objects: Sequence[Path], *which: str) -> dict[str, str] | None:
@@ -81,3 +81,6 @@ def _is_call(symbol: str, name: str) -> bool:
 
 def _plain(name: str) -> str:
     return re.sub(r"\(.*", "", name).lstrip("_").removesuffix("_chk")
+
+
+CHECKS = (Check("seam.connection", "system calls of the connection", judge, level=5),)

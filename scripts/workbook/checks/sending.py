@@ -25,3 +25,12 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value)
+
+
+CHECKS = (
+    Check("cost.file-piece", "bytes asked for before the next wait", judge,
+          unit="bytes asked for before the next wait", per="large file", level=9, tool="strace",
+          after="behaviour.files"),
+    Check("cost.file-segments", "segments", judge, unit="segments", per="small file",
+          level=9, after="behaviour.files"),
+)

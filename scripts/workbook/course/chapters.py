@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbook.common import toml
 from workbook.common.errors import UserError
 from workbook.common.paths import CHAPTERS, COMMAND, SOLUTIONS, shown
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 SERVER, LAB = "server", "lab"  # the kinds of chapters
 SPEED_LOADS = ("plain", "headers")
@@ -54,6 +48,18 @@ class Part:
 
 
 @dataclass(frozen=True)
+class FuzzTarget:
+    """Code that is fuzzed by itself, from the chapter that declares it on, until a later chapter
+    declares the target again.
+    """
+
+    name: str  # what is fuzzed: parser, connection, path, …
+    harness: list[str]  # files of scripts/fuzz
+    sources: list[str]  # files of the checkpoint
+    libraries: list[str] = field(default_factory=list)  # CMake targets to link
+
+
+@dataclass(frozen=True)
 class Chapter:
     """One chapter. `cost` holds budgets per request, `speed` ratios against where it begins.
 
@@ -82,6 +88,7 @@ class Chapter:
     sections: dict[str, str] = field(default_factory=dict)  # check -> anchor on the page
     case_sections: dict[str, str] = field(default_factory=dict)  # pattern of cases -> the same
     parts: tuple[Part, ...] = ()  # in order; the last ends at the solution
+    fuzz: tuple[FuzzTarget, ...] = ()  # those that it declares
     solution_text: str = ""
     chapters: Path = CHAPTERS
     solutions: Path = SOLUTIONS
@@ -123,7 +130,7 @@ class Chapter:
 def load(file: Path) -> Chapter:
     """Read one chapter.toml; UserError if it is damaged or lacks a key."""
     try:
-        data: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+        data: dict[str, Any] = toml.loads(file.read_text(encoding="utf-8"))
         parts, kind = _parts(data, file), _kind(data, file)
         return Chapter(
             name=file.parent.name,
@@ -144,6 +151,9 @@ def load(file: Path) -> Chapter:
             case_sections={pattern: found["anchor"] for found in data.get("section", [])
                            for pattern in found.get("cases", [])},
             parts=parts,
+            fuzz=tuple(FuzzTarget(found["target"], list(found["harness"]), list(found["sources"]),
+                                  list(found.get("libraries", ())))
+                       for found in data.get("fuzz", ())),
             solution_text=data.get("solution", "").strip(),
             chapters=file.parent.parent,
             solutions=file.parent.parent.parent / "solutions",
@@ -265,6 +275,13 @@ def find(name: str) -> Chapter:
                         "read book/src/part1/00-sockets.md, then chapter 1")
     known = ", ".join(chapter.name for chapter in all_chapters()) or "none yet"
     raise UserError(f"there is no chapter “{name}”", f"use one of: {known}")
+
+
+def fuzz_targets(chapter: Chapter) -> list[FuzzTarget]:
+    """What is fuzzed of a chapter: what it declares, and what those before it have declared."""
+    before = previous(chapter)
+    inherited = {target.name: target for target in fuzz_targets(before)} if before else {}
+    return list((inherited | {target.name: target for target in chapter.fuzz}).values())
 
 
 def having(feature: str) -> list[Chapter]:

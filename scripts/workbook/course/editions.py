@@ -13,14 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from workbook.common import toml
 from workbook.common.errors import UserError
 from workbook.common.paths import shown
 from workbook.course.chapters import Chapter
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 FILE = Path(__file__).with_name("editions.toml")
 VERSION = "version"  # the key of progress.json that holds the number of an edition
@@ -47,7 +43,7 @@ class Edition:
 def editions(file: Path = FILE) -> tuple[Edition, ...]:
     """Every edition, the current one last; UserError if the file is damaged."""
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))["edition"]
+        found = toml.loads(file.read_text(encoding="utf-8"))["edition"]
         return tuple(Edition(**edition) for edition in found)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{shown(file)} cannot be read: {error}",

@@ -6,20 +6,14 @@ reader's, so its `chapters/N` is the starter as it was published then.
 
 from __future__ import annotations
 
-import io
-import tarfile
-from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND
-from workbook.course import editions
+from workbook.course import editions, trees
 from workbook.course.chapters import Chapter
-from workbook.course.starters import git, is_source
-
-Files = dict[str, bytes]  # path within the chapter, with slashes -> content
-
-OWN_FOLDERS = {"parts", "mutants"}  # a chapter's own data, not the reader's
+from workbook.course.trees import Tree
+from workbook.machine.git import git
 
 
 def require(root: Path) -> None:
@@ -46,10 +40,10 @@ def published(root: Path, chapter: Chapter, revision: str = "HEAD") -> str:
     return next(iter(_log(root, chapter, revision, "-1")), "")
 
 
-def starter(root: Path, chapter: Chapter, commit: str) -> Files:
+def starter(root: Path, chapter: Chapter, commit: str) -> Tree:
     """The chapter's starter as published by a commit, whatever the chapter's name was."""
     for name in editions.former_names(chapter.name):
-        if found := files_at(root, commit, f"chapters/{name}"):
+        if found := trees.read_commit(root, commit, f"chapters/{name}"):
             return found
     return {}
 
@@ -60,28 +54,28 @@ def begins_here(root: Path, chapter: Chapter) -> str:
     """
     if not (commit := published(root, chapter)):
         return ""
-    mine = files_in(chapter.starter_dir)
+    mine = trees.read(chapter.starter_dir)
     here = distance(starter(root, chapter, commit), mine)
     ends = (edition.last_commit for edition in editions.editions() if edition.last_commit)
     return commit if all(here <= distance(starter(root, chapter, end), mine)
                          for end in ends) else ""
 
 
-def closest(root: Path, chapter: Chapter, mine: Files) -> str:
+def closest(root: Path, chapter: Chapter, mine: Tree) -> str:
     """The commit whose starter differs least from the reader's files; the newest of several."""
     commits = _log(root, chapter, "HEAD")
     names = editions.former_names(chapter.name)
     asked = "".join(f"{commit}:chapters/{name}\n" for commit in commits for name in names)
     answers = git("cat-file", "--batch-check=%(objectname)", cwd=root, stdin=asked.encode())
-    trees: dict[str, str] = {}  # folder's object -> the newest commit that has it
+    folders: dict[str, str] = {}  # folder's object -> the newest commit that has it
     for line, answer in zip(asked.splitlines(), answers.stdout.decode().splitlines(), strict=True):
         if not answer.endswith("missing"):
-            trees.setdefault(answer, line.partition(":")[0])
-    return min(trees.values(), default="", key=lambda commit: distance(
+            folders.setdefault(answer, line.partition(":")[0])
+    return min(folders.values(), default="", key=lambda commit: distance(
         starter(root, chapter, commit), mine))
 
 
-def distance(old: Files, new: Files) -> int:
+def distance(old: Tree, new: Tree) -> int:
     """How many lines only one of the two has, wherever they are in a file."""
     return len(_lines(old) ^ _lines(new))
 
@@ -95,56 +89,11 @@ def edition_of(root: Path, commit: str) -> int:
     return editions.current().number
 
 
-def files_at(root: Path, commit: str, folder: str) -> Files:
-    """The reader's part of a folder in a commit; empty if the commit does not have the folder."""
-    archive = git("archive", "--format=tar", commit, folder, cwd=root)
-    if archive.returncode != 0:
-        return {}
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-        paths = {str(PurePosixPath(member.name).relative_to(folder)): tar.extractfile(member)
-                 for member in tar.getmembers() if member.isfile()}
-        return {path: file.read() for path, file in paths.items() if file and _is_readers(path)}
-
-
-def files_in(directory: Path) -> Files:
-    """The reader's part of a folder on disk, subfolders included."""
-    paths = {path.relative_to(directory).as_posix(): path
-             for path in sorted(directory.rglob("*")) if path.is_file()}
-    return {name: path.read_bytes() for name, path in paths.items() if _is_readers(name)}
-
-
-def write(files: Files, directory: Path) -> None:
-    """Make the reader's part of a folder exactly these files."""
-    for name in files_in(directory).keys() - files.keys():
-        _remove(directory / name, directory)
-    for name, content in files.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_bytes() != content:
-            path.write_bytes(content)
-
-
-def _remove(path: Path, top: Path) -> None:
-    """Delete a file, and the folders below `top` that are empty then."""
-    path.unlink()
-    for folder in path.parents:
-        if folder == top or any(folder.iterdir()):
-            return
-        folder.rmdir()
-
-
 def _log(root: Path, chapter: Chapter, revision: str, *options: str) -> list[str]:
     patches = [f"chapters/{name}/starter.patch" for name in editions.former_names(chapter.name)]
     done = git("log", "--format=%H", *options, revision, "--", "solutions", *patches, cwd=root)
     return done.stdout.decode().split()
 
 
-def _lines(files: Files) -> set[bytes]:
+def _lines(files: Tree) -> set[bytes]:
     return {line.strip() for content in files.values() for line in content.splitlines()}
-
-
-def _is_readers(path: str) -> bool:
-    folders = PurePosixPath(path).parts[:-1]
-    hidden: Iterable[str] = (folder for folder in folders if folder.startswith("."))
-    return (not any(hidden) and is_source(PurePosixPath(path).name)
-            and not (folders and folders[0] in OWN_FOLDERS))

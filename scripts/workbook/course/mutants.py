@@ -4,25 +4,25 @@
 tree after a part is in a folder that is called like it: `mutants/1-echo/behaviour.echo.….patch`.
 Which case of its check catches a mutant is remembered in `mutants/caught-by.toml`, so that it can
 be tried first.
+
+The defects of the published steps, which the book shows and `run --wrong` serves, are in
+`mutants/published`, with a caught-by.toml in the order of the book's page.
 """
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbook.common import toml
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, shown
-from workbook.course import parts, starters
+from workbook.course import parts, trees
 from workbook.course.chapters import Chapter, Part
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from workbook.course.trees import Tree
 
 CAUGHT_BY = "caught-by.toml"
+PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,10 @@ class Mutant:
     case: str = ""
 
     @property
+    def is_published(self) -> bool:
+        return self.patch.parent.name == PUBLISHED
+
+    @property
     def name(self) -> str:
         return f"{self.chapter.name}: {self.check}, {self.what}"
 
@@ -49,7 +53,8 @@ def of(chapter: Chapter) -> list[Mutant]:
     """
     folder = chapter.starter_dir / "mutants"
     after_part = {part.slug: part for part in chapter.parts}
-    cases = remembered(chapter)
+    cases = remembered(chapter) | {f"{PUBLISHED}/{name}": case for name, case in
+                                   remembered(chapter, PUBLISHED).items()}
     found = []
     for patch in sorted([*folder.glob("*.patch"), *folder.glob("*/*.patch")]):
         check, _, what = patch.stem.rpartition(".")
@@ -57,7 +62,7 @@ def of(chapter: Chapter) -> list[Mutant]:
             raise UserError(f"{shown(patch)} names no check",
                             "call it after the check that must catch it: "
                             "behaviour.bodies.dropped-byte.patch")
-        if patch.parent != folder and patch.parent.name not in after_part:
+        if patch.parent.name not in (folder.name, PUBLISHED, *after_part):
             raise UserError(f"{chapter.name} has no part for {shown(patch)}",
                             f"use one of: {', '.join(after_part) or 'none'}")
         name = str(patch.relative_to(folder).with_suffix(""))
@@ -66,24 +71,32 @@ def of(chapter: Chapter) -> list[Mutant]:
     return found
 
 
-def remembered(chapter: Chapter) -> dict[str, str]:
-    """The case that is known to catch each mutant, by its name; UserError if the file is damaged."""
-    file = chapter.starter_dir / "mutants" / CAUGHT_BY
+def published(chapter: Chapter) -> dict[str, Mutant]:
+    """The defects of the published steps that are planted in a chapter, in the book's order."""
+    known = {mutant.patch.stem: mutant for mutant in of(chapter) if mutant.is_published}
+    return {known[name].what: known[name] for name in remembered(chapter, PUBLISHED)}
+
+
+def remembered(chapter: Chapter, folder: str = "") -> dict[str, str]:
+    """The case that is known to catch each mutant of a folder, by its name; UserError if the file
+    is damaged.
+    """
+    file = chapter.starter_dir / "mutants" / folder / CAUGHT_BY
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return toml.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except ValueError as error:
         raise UserError(f"{shown(file)} cannot be read: {error}",
                         f"git checkout -- {shown(file)}") from None
 
 
-def sources(mutant: Mutant) -> starters.Tree:
+def sources(mutant: Mutant) -> Tree:
     """The solution, or the tree after a part, with the mistake in it; UserError if the patch does
     not apply.
     """
     chapter, part = mutant.chapter, mutant.part
-    tree = parts.tree(chapter, part.number) if part else starters.sources(chapter.solution_dir)
+    tree = parts.tree(chapter, part.number) if part else trees.read(chapter.solution_dir)
     try:
-        return starters.apply(tree, mutant.patch.read_bytes())
+        return trees.apply(tree, mutant.patch.read_bytes())
     except ValueError as error:
         what = f"the tree after part {part.number}" if part else shown(chapter.solution_dir)
         raise UserError(f"{shown(mutant.patch)} does not apply:\n{error}",

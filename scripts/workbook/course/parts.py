@@ -1,7 +1,7 @@
 """The trees between two solutions: one after each part of a chapter.
 
 The tree after part K is kept as `parts/K-name.patch` beside the chapter's data: what git says from
-the tree after part K-1, or from the solution before. The last part has no patch, for it ends at
+the tree after part K-1, or from the solution before. The last part has no patch, because it ends at
 the chapter's solution: so the parts together are the step.
 """
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, shown, write_atomically
-from workbook.course import starters
+from workbook.course import starters, trees
 from workbook.course.chapters import Chapter, Part, base_dir, previous
-from workbook.course.starters import Tree
+from workbook.course.trees import Tree
 
 
 def find(chapter: Chapter, number: int) -> Part:
@@ -39,12 +39,12 @@ def patch_file(chapter: Chapter, part: Part) -> Path:
 def tree(chapter: Chapter, number: int) -> Tree:
     """The tree after a part, 0 for where the chapter begins; UserError if a patch does not fit."""
     if number == 0:
-        return starters.sources(base(chapter))
+        return trees.read(base(chapter))
     if find(chapter, number) is chapter.parts[-1]:
-        return starters.sources(chapter.solution_dir)
+        return trees.read(chapter.solution_dir)
     through = patches(chapter, chapter.parts[:number])
     try:
-        return chain(starters.sources(base(chapter)), through)[-1]
+        return chain(trees.read(base(chapter)), through)[-1]
     except ValueError as error:
         raise UserError(f"the parts of {chapter.name} do not fit {shown(base(chapter))}:\n{error}",
                         f"if you changed that solution: {COMMAND} sync; "
@@ -70,7 +70,7 @@ def beginning(chapter: Chapter, number: int) -> Tree:
     find(chapter, number)
     if number == 1:
         return starters.starter(chapter)
-    start, here = tree(chapter, 0), tree(chapter, number - 1)
+    start, here = starters.base(chapter), tree(chapter, number - 1)
     marks = starters.marks(chapter, number)
     for name in here.keys() & {mark.file for mark in marks}:
         here[name] = starters.placed([mark for mark in marks if mark.file == name],
@@ -88,10 +88,10 @@ def label(chapter: Chapter, number: int) -> str:
 
 def chain(start: Tree, patches: Sequence[bytes]) -> list[Tree]:
     """The tree after each patch in turn; ValueError if one does not fit."""
-    trees = [start]
+    chained = [start]
     for patch in patches:
-        trees.append(starters.apply(trees[-1], patch))
-    return trees[1:]
+        chained.append(trees.apply(chained[-1], patch))
+    return chained[1:]
 
 
 def base(chapter: Chapter) -> Path:
@@ -107,9 +107,18 @@ def workplace(chapter: Chapter, part: Part) -> Path:
     return chapter.chapters.parent / "build" / "parts" / chapter.name / part.slug
 
 
+def lay_out(chapter: Chapter, number: int) -> Path | None:
+    """Put the tree after a part where an author can edit it; returns the copy of what was there,
+    if it differed.
+    """
+    part = find(chapter, number)
+    return starters.replace(tree(chapter, number), workplace(chapter, part),
+                            f"{chapter.name}-{part.slug}")
+
+
 def write_patch(chapter: Chapter, part: Part, before: Tree, after: Tree) -> bool:
     """Bring a part's patch up to date; True if it changed."""
-    patch, file = starters.diff(before, after), patch_file(chapter, part)
+    patch, file = trees.patch(before, after), patch_file(chapter, part)
     if file.exists() and file.read_bytes() == patch:
         return False
     write_atomically(file, patch.decode())
@@ -122,8 +131,8 @@ def write_patches(chapter: Chapter) -> list[Path]:
     Nothing is merged: this is for parts that are new. Patches of parts that are gone are removed.
     """
     find(chapter, 1)
-    trees = [starters.sources(base(chapter)), *(taken(chapter, part) for part in kept(chapter))]
-    steps = zip(kept(chapter), trees, trees[1:], strict=False)
+    ends = [trees.read(base(chapter)), *(taken(chapter, part) for part in kept(chapter))]
+    steps = zip(kept(chapter), ends, ends[1:], strict=False)
     written = [patch_file(chapter, part) for part, before, after in steps
                if write_patch(chapter, part, before, after)]
     known = {patch_file(chapter, part) for part in kept(chapter)}
@@ -135,7 +144,7 @@ def write_patches(chapter: Chapter) -> list[Path]:
 def taken(chapter: Chapter, part: Part) -> Tree:
     """The tree that an author left in a part's workplace; UserError if there is none."""
     directory = workplace(chapter, part)
-    tree = starters.sources(directory)
+    tree = trees.read(directory)
     if not tree:
         raise UserError(f"there is no tree in {shown(directory)}",
                         f"put the sources there as they are after part {part.number}; if it is "

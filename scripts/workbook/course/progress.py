@@ -7,36 +7,47 @@ import json
 import shutil
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from workbook.common.errors import UserError
-from workbook.common.paths import BACKUP, COMMAND, ROOT, STATE, shown, write_atomically
-from workbook.course import editions, history, parts, starters
+from workbook.common.paths import BACKUP, ROOT, STATE, shown, write_atomically
+from workbook.course import editions, history, starters, trees
 from workbook.course.chapters import Chapter, Part, all_chapters
 
 FILE = STATE / "progress.json"
 
 
-def mark_passed(chapter: Chapter, won: str | None = None, missed: Collection[str] = ()) -> None:
-    """Remember that the reader's own code passed every check of the chapter. Only what the clock
-    says clearly changes a medal: one that is neither won nor missed stays as it was.
+@dataclass(frozen=True)
+class Outcome:
+    """What a check of the reader's own code found."""
+
+    unmet: list[str]  # the checks that failed, in their order
+    passed: bool | None = None  # the chapter; None if too little was judged to say that it does
+    part: int | None = None  # the first that is not finished; None if that was not judged
+    medal: str | None = None  # that the clock gave
+    missed: Collection[str] = ()  # the medals that the clock says it does not reach
+
+
+def record(chapter: Chapter, outcome: Outcome) -> None:
+    """Remember the outcome of a check. Only what the clock says clearly changes a medal: one that
+    is neither won nor missed stays as it was.
     """
-    held = [name for name in (won, medal(chapter)) if name and name not in missed]
-    best = max(held, key=lambda name: chapter.speed.get(name, 0), default=None)
-    _update(chapter, passed=time.strftime("%Y-%m-%d"), failing=False, code=_digest(chapter),
-            medal=best)
-
-
-def mark_failing(chapter: Chapter) -> None:
-    """Remember that what once passed does so no more."""
-    if passed(chapter):
-        _update(chapter, failing=True)
-
-
-def mark_unmet(chapter: Chapter, checks: list[str]) -> None:
-    """Remember which checks failed the last time, in their order."""
-    if checks != unmet(chapter):
-        _update(chapter, unmet=checks)
+    values: dict[str, Any] = {}
+    if outcome.unmet != unmet(chapter):
+        values["unmet"] = outcome.unmet
+    if outcome.part is not None:
+        values["part"] = outcome.part
+    if outcome.passed:
+        held = [name for name in (outcome.medal, medal(chapter))
+                if name and name not in outcome.missed]
+        best = max(held, key=lambda name: chapter.speed.get(name, 0), default=None)
+        values |= {"passed": time.strftime("%Y-%m-%d"), "failing": False,
+                   "code": _digest(chapter), "medal": best}
+    elif outcome.passed is False and passed(chapter):
+        values["failing"] = True
+    if values:
+        _update(chapter, **values)
 
 
 def unmet(chapter: Chapter) -> list[str]:
@@ -53,13 +64,10 @@ def medal(chapter: Chapter) -> str | None:
     return _load().get(chapter.name, {}).get("medal")
 
 
-def mark_reached(chapter: Chapter, part: int) -> None:
-    """Remember which of the chapter's parts is the first that is not finished."""
-    _update(chapter, part=part)
-
-
 def reached(chapter: Chapter) -> int:
-    """That part's number, as last judged: 1 if nothing was, one more than there are if all are."""
+    """The first part that is not finished, as last judged: 1 if nothing was judged, one more than
+    there are if all are finished.
+    """
     last = int(_load().get(chapter.name, {}).get("part", 1))
     return max(1, min(last, len(chapter.parts) + 1))
 
@@ -95,7 +103,7 @@ def status(chapter: Chapter) -> str:
 
 def _digest(chapter: Chapter) -> str:
     """What the reader's code is at this moment."""
-    mine = starters.sources(chapter.starter_dir)
+    mine = trees.read(chapter.starter_dir)
     return hashlib.sha256(b"".join(name.encode() + b"\0" + text for name, text in mine.items())
                           ).hexdigest()
 
@@ -107,73 +115,6 @@ def part(chapter: Chapter) -> int | None:
     if not chapter.parts or status(chapter) != "begun":
         return None
     return min(reached(chapter), len(chapter.parts) + 1)
-
-
-def show(rows: list[dict[str, Any]]) -> None:
-    """Print the table of `hotpath list`."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    colours = {"passed": "green", "to do": "dim"}
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("chapter", no_wrap=True)
-    table.add_column("title")
-    table.add_column("min.", justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    for row in rows:
-        when = f" {row['passed']}" if row["status"] == "passed" else ""
-        when += f", {row['medal']}" if when and row["medal"] else ""
-        status = _location(row["part"], row["parts"]) if row["part"] else row["status"]
-        table.add_row(row["chapter"], row["title"], str(row["minutes"]),
-                      f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
-    console = Console()
-    console.print(table)
-    done = [number for number, row in enumerate(rows) if row["status"] == "passed"]
-    after = done[-1] + 1 if done else 0
-    following = next((row["chapter"] for row in [*rows[after:], *rows[:after]]
-                      if row["status"] != "passed"), None)
-    console.print(f"\n{len(done)} of {len(rows)} passed." + (
-        f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
-
-
-def _location(part: int, parts: int) -> str:
-    return f"part {part} of {parts}" if part <= parts else f"all {parts} parts; the check is left"
-
-
-def show_hint(chapter: Chapter, level: int | None, number: int | None = None) -> None:
-    """Print one hint, by default the one after the last that was shown, and remember it. Where
-    there are parts, it is for the one with this number, by default the one that is reached. Who has
-    them all is told so.
-    """
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    count = len(chapter.parts)
-    if number is None and level is None and 0 < count < reached(chapter):
-        print(f"All parts of {chapter.name} hold, as last judged: {COMMAND} check {chapter.tag}\n"
-              f"For a hint nevertheless: {COMMAND} hint {chapter.tag} --part {count}")
-        return
-    part = _hinted(chapter, number)
-    hints = part.hints if part else chapter.hints
-    if not hints:
-        raise UserError(f"{chapter.name} has no hints", f"read its page: {COMMAND} book --open")
-    level = min(level or hints_seen(chapter, part) + 1, len(hints))
-    mark_hint(chapter, part, level)
-    console = Console(soft_wrap=True)
-    about = f"part {part.number} of {chapter.name}: {part.title}" if part else chapter.name
-    console.print(f"Hint {level} of {len(hints)}, {about}", style="bold")
-    console.print(Markdown(hints[level - 1]))
-    these = f"{chapter.tag} --part {part.number}" if part else chapter.tag
-    more = (f"More: {COMMAND} hint {these}" if level < len(hints) else
-            f"That was the last. If it does not help: {COMMAND} solution {these} --anyway")
-    console.print(f"\n{more}", style="dim")
-
-
-def _hinted(chapter: Chapter, number: int | None) -> Part | None:
-    if number is None and not chapter.parts:
-        return None
-    return parts.find(chapter, number or min(reached(chapter), len(chapter.parts)))
 
 
 def began(chapter: Chapter) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT
-from workbook.course import history, starters
+from workbook.course import trees
 from workbook.course.chapters import SERVER, Chapter, all_chapters
 
 Plan = dict[Path, bytes]  # every file to write, with its content
@@ -85,6 +85,7 @@ import subprocess
 from collections.abc import Iterator
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unmet
 from workbook.servers.process import Server
 
@@ -102,6 +103,9 @@ def prints_its_name(server: Server) -> None:
         raise Unmet("it does not end") from None
     if done.stdout != "{name}\\n":
         raise Unmet(f"it prints {{done.stdout!r}}")
+
+
+CHECKS = (group("{name}", "{title}", cases, level={number}),)
 '''
 
 
@@ -156,7 +160,7 @@ def _require_new(number: int, name: str, before: Chapter, root: Path) -> None:
 
 def _sources(words: Mapping[str, object], before: Chapter) -> Plan:
     """The solution, the starter and the planted mistake."""
-    base = history.files_in(before.solution_dir)
+    base = trees.read(before.solution_dir)
     text = base.get(MAIN, b"").decode()
     if text.count(OPENING) != 1:
         raise UserError(f"{before.name}/{MAIN} has no “{OPENING.strip()}”",
@@ -172,7 +176,7 @@ def _sources(words: Mapping[str, object], before: Chapter) -> Plan:
     return {
         **{Path("solutions", chapter.name, path): content for path, content in tree.items()},
         **{chapter / path: content for path, content in begun.items()},
-        chapter / "starter.patch": starters.diff({MAIN: base[MAIN]}, {MAIN: begun[MAIN]}),
+        chapter / "starter.patch": trees.diff({MAIN: base[MAIN]}, {MAIN: begun[MAIN]}),
         **_mistakes(str(name), solved, chapter / "mutants"),
     }
 
@@ -185,7 +189,7 @@ def _mistakes(name: str, solved: str, folder: Path) -> Plan:
     remembered = "".join(f'"behaviour.{name}.{what}" = "{name}/prints-its-name"\n'
                          for what in sorted(wrong))
     return {folder / "caught-by.toml": remembered.encode(), **{
-        folder / f"behaviour.{name}.{what}.patch": starters.diff(
+        folder / f"behaviour.{name}.{what}.patch": trees.diff(
             {MAIN: solved.encode()}, {MAIN: solved.replace(right, instead).encode()})
         for what, instead in wrong.items()}}
 
@@ -211,13 +215,11 @@ def _descriptions(words: Mapping[str, object]) -> Plan:
 
 def _entries(words: Mapping[str, object], before: Chapter, root: Path) -> Plan:
     """The registry and the summary, each with a line about the chapter."""
-    name, module = str(words["name"]), _module(str(words["name"]))
+    module = _module(str(words["name"]))
     registry = (root / REGISTRY).read_text(encoding="utf-8")
-    entry = (f'    group("{name}", "{words["title"]}", {module}.cases,\n'
-             f'          level={words["number"]}),\n')
     registry = _inserted(registry, f"    {module},\n",
-                         ")\nfrom workbook.checks.behaviour.judge import", REGISTRY)
-    registry = _inserted(registry, entry, ")\n\nCHECKS: tuple", REGISTRY)
+                         ")\nfrom workbook.checks.model import", REGISTRY)
+    registry = _inserted(registry, f"    {module},\n", ")\nGROUPS: tuple", REGISTRY)
     summary = (root / SUMMARY).read_text(encoding="utf-8")
     remainder = summary.partition(f"({before.page})\n")[2]
     summary = _inserted(summary, f"- [{words['title']}]({words['page']})\n", remainder, SUMMARY)

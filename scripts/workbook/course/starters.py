@@ -1,29 +1,23 @@
-"""Starters: the previous solution plus marked stubs, kept as starter.patch.
-
-A checkpoint's sources are held in memory as a `Tree`: file name -> content.
-"""
+"""Starters: the previous solution plus marked stubs, kept as starter.patch."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from unidiff.patch import Hunk, PatchSet
+
 from workbook.common.errors import UserError
 from workbook.common.paths import BACKUP, COMMAND, shown, write_atomically
+from workbook.course import trees
 from workbook.course.chapters import Chapter, base_dir, previous
-from workbook.machine import setup
-
-Tree = dict[str, bytes]
+from workbook.course.trees import Tree
 
 TODO, GIVEN = "TODO", "GIVEN"  # a mark where the reader works, and one where nothing is to do
-NOT_SOURCE = {"chapter.toml", "starter.patch", "validate.cpp", "bench.cpp"}  # a chapter's own data
 
 
 @dataclass(frozen=True)
@@ -47,29 +41,6 @@ class Mark:
     text: bytes
 
 
-def sources(directory: Path) -> Tree:
-    """The source files of a checkpoint: its top-level files but for the chapter's own data."""
-    if not directory.is_dir():
-        return {}
-    return {file.name: file.read_bytes() for file in sorted(directory.iterdir())
-            if is_source(file.name) and file.is_file()}
-
-
-def is_source(name: str) -> bool:
-    return name not in NOT_SOURCE and not name.startswith(".") and not name.endswith("~")
-
-
-def write(tree: Tree, directory: Path) -> None:
-    """Make the directory's sources exactly these; its other files stay."""
-    directory.mkdir(parents=True, exist_ok=True)
-    for name in sources(directory).keys() - tree.keys():
-        (directory / name).unlink()
-    for name, content in tree.items():
-        file = directory / name
-        if not file.exists() or file.read_bytes() != content:
-            file.write_bytes(content)
-
-
 def patch_file(chapter: Chapter) -> Path:
     return chapter.starter_dir / "starter.patch"
 
@@ -80,7 +51,7 @@ def starter(chapter: Chapter) -> Tree:
     if not file.exists():
         raise UserError(f"{chapter.name} has no starter.patch", f"git checkout -- {shown(file)}")
     try:
-        return apply(sources(base_dir(chapter)), file.read_bytes())
+        return trees.apply(trees.read(base_dir(chapter)), file.read_bytes())
     except ValueError as error:
         raise UserError(f"{shown(file)} does not apply to {shown(base_dir(chapter))}:\n{error}",
                         f"if you changed that solution: {COMMAND} sync; "
@@ -89,7 +60,7 @@ def starter(chapter: Chapter) -> Tree:
 
 def is_pristine(chapter: Chapter) -> bool:
     """Whether the reader's directory is still the starter."""
-    return sources(chapter.starter_dir) == starter(chapter)
+    return trees.read(chapter.starter_dir) == starter(chapter)
 
 
 def reset(chapter: Chapter, tree: Tree | None = None) -> Path | None:
@@ -105,27 +76,28 @@ def replace(tree: Tree, directory: Path, name: str) -> Path | None:
     """Make a directory's sources exactly these; returns the copy of what was there, if it differed
     and there was something. `name` is the copy's.
     """
-    mine = sources(directory)
+    mine = trees.read(directory)
     if tree == mine:
         return None
     copy = BACKUP / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     if mine:
-        write(mine, copy)
-    write(tree, directory)
+        trees.write(mine, copy)
+    trees.write(tree, directory)
     return copy if mine else None
 
 
 def undo_command(chapter: Chapter, copy: Path) -> str:
     """The command that makes the reader's directory what was copied."""
     here = shown(chapter.starter_dir)
-    back = f"cp {shown(copy)}/* {here}/"
-    more = sorted(sources(chapter.starter_dir).keys() - sources(copy).keys())
+    mine = trees.paths(copy)
+    back = f"cp {'-R ' if any('/' in path for path in mine) else ''}{shown(copy)}/* {here}/"
+    more = sorted(set(trees.paths(chapter.starter_dir)) - set(mine))
     return f"rm {' '.join(f'{here}/{name}' for name in more)}; {back}" if more else back
 
 
 def make_patch(chapter: Chapter) -> bytes:
     """The patch that leads from the chapter's base to its directory as it stands."""
-    return diff(sources(base_dir(chapter)), sources(chapter.starter_dir))
+    return trees.patch(trees.read(base_dir(chapter)), trees.read(chapter.starter_dir))
 
 
 def write_patch(chapter: Chapter) -> bool:
@@ -140,30 +112,31 @@ def write_patch(chapter: Chapter) -> bool:
 def check_rule(chapter: Chapter) -> list[Violation]:
     """The starter's hunks that neither add a TODO(N) nor lie in a file that begins with one.
 
-    TODO(N.K) is such a mark too: part K's; and so is GIVEN(N.K), where there is nothing to do.
+    TODO(N.K) is such a mark too: part K's; and so is GIVEN(N.K), where there is nothing to do. A
+    file that only moved needs no mark.
     """
     mark = _mark(chapter, GIVEN)
     tree = starter(chapter)
     violations = []
-    for name, hunks in _hunks(patch_file(chapter).read_bytes()):
-        if name not in tree:
+    for file in _changes(chapter):
+        if file.path not in tree:
             if previous(chapter) is not None:
-                violations.append(Violation(name, "the starter leaves out this whole file"))
-        elif not mark.search(tree[name].split(b"\n", 1)[0]):
-            violations += [Violation(name, hunk.decode(errors="replace"))
-                           for hunk in hunks if not _adds(hunk, mark)]
+                violations.append(Violation(file.path, "the starter leaves out this whole file"))
+        elif not mark.search(tree[file.path].split(b"\n", 1)[0]):
+            violations += [Violation(file.path, str(hunk)) for hunk in file
+                           if not any(line.is_added and mark.search(line.value.encode())
+                                      for line in hunk)]
     return violations
 
 
 def added(chapter: Chapter, number: int) -> Tree:
     """The files that the starter adds for a part or for one after it."""
     found = {}
-    for name, hunks in _hunks(patch_file(chapter).read_bytes()):
-        whole = hunks[0].startswith(b"@@ -0,0") and b"".join(
-            line[1:] for line in hunks[0].splitlines(keepends=True)[1:])
-        if whole and max((_part(chapter, mark) for mark in _mark(chapter, GIVEN).finditer(whole)),
-                         default=0) >= number:
-            found[name] = whole
+    for file in _changes(chapter):
+        whole = "".join(line.value for hunk in file for line in hunk if line.is_added).encode()
+        if file.is_added_file and max((_part(chapter, mark) for mark in
+                                       _mark(chapter, GIVEN).finditer(whole)), default=0) >= number:
+            found[file.path] = whole
     return found
 
 
@@ -173,16 +146,32 @@ def given(chapter: Chapter) -> set[str]:
             if whole.split(b"\n", 1)[0].find(f"{GIVEN}({chapter.tag}".encode()) >= 0}
 
 
+def base(chapter: Chapter) -> Tree:
+    """What the starter changes: the previous solution, or the chapter's own, with each file where
+    the starter has it.
+    """
+    before, tree = trees.read(base_dir(chapter)), starter(chapter)
+    moved = trees.moved(before, tree) if before.keys() - tree.keys() else {}
+    return {moved.get(path, path): content for path, content in before.items()}
+
+
+def _changes(chapter: Chapter) -> PatchSet:
+    """What the starter changes, by file, apart from moves."""
+    kept = PatchSet(patch_file(chapter).read_bytes().decode())
+    if not any(file.is_removed_file or file.is_rename for file in kept):
+        return kept
+    return PatchSet(trees.diff(base(chapter), starter(chapter)).decode())
+
+
 def marks(chapter: Chapter, number: int) -> list[Mark]:
     """What of the starter says what to do in a part or in one after it, and is not compiled."""
-    return [mark for name, hunks in _hunks(patch_file(chapter).read_bytes()) for hunk in hunks
-            for mark in _marks(chapter, name, hunk) if mark.part >= number]
+    return [mark for file in _changes(chapter) for hunk in file
+            for mark in _marks(chapter, file.path, hunk) if mark.part >= number]
 
 
-def _marks(chapter: Chapter, name: str, hunk: bytes) -> Iterator[Mark]:
-    header, *rows = hunk.splitlines(keepends=True)
-    line, part, text = int(re.findall(rb"\d+", header)[0]) - 1, 0, b""
-    for row in [*rows, b" "]:
+def _marks(chapter: Chapter, name: str, hunk: Hunk) -> Iterator[Mark]:
+    line, part, text = hunk.source_start - 1, 0, b""
+    for row in [*(str(row).encode() for row in hunk), b" "]:
         comment = re.match(rb"\+ *(//(?!/)|# )", row)
         begins = _mark(chapter).search(row) if comment else None
         if text and (begins or not comment):
@@ -218,59 +207,3 @@ def _part(chapter: Chapter, mark: re.Match[bytes]) -> int:
 
 def _mark(chapter: Chapter, or_else: str = TODO) -> re.Pattern[bytes]:
     return re.compile(rf"\b(?:{TODO}|{or_else})\({re.escape(chapter.tag)}(\.\d+)?\)".encode())
-
-
-def _adds(hunk: bytes, mark: re.Pattern[bytes]) -> bool:
-    return any(line.startswith(b"+") and mark.search(line) for line in hunk.splitlines())
-
-
-def _hunks(patch: bytes) -> list[tuple[str, list[bytes]]]:
-    """A git diff as (file, hunks)."""
-    return [(head.split(b"\n", 1)[0].rsplit(b"/", 1)[1].decode(), hunks)
-            for head, hunks in _files(patch)]
-
-
-def _files(patch: bytes) -> list[tuple[bytes, list[bytes]]]:
-    """A git diff as (what it says of a file, hunks)."""
-    files = re.split(rb"^(?=diff --git )", patch, flags=re.M)[1:]
-    return [(head, hunks) for head, *hunks in (re.split(rb"^(?=@@ )", file, flags=re.M)
-                                               for file in files)]
-
-
-def diff(old: Tree, new: Tree, *options: str) -> bytes:
-    """What `git diff` says from old to new, with file names relative to the checkpoint.
-
-    Without the blobs' names, which would change with every edit of a file.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        write(old, Path(scratch, "a"))
-        write(new, Path(scratch, "b"))
-        done = git("diff", "--no-index", "--no-prefix", "--no-renames", "--no-color",
-                   "--diff-algorithm=histogram", *options, "a", "b", cwd=Path(scratch))
-        if done.returncode not in (0, 1):
-            raise RuntimeError(done.stderr.decode(errors="replace"))
-        return re.sub(rb"^index [0-9a-f]+\.\.[0-9a-f]+.*\n", b"", done.stdout, flags=re.M)
-
-
-def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
-    """The tree with a git diff applied, or with -R undone; ValueError if it does not fit."""
-    if not patch.strip():
-        return dict(tree)
-    with tempfile.TemporaryDirectory() as scratch:
-        write(tree, Path(scratch))
-        done = git("apply", "--whitespace=nowarn", "-p1", *options, "-", cwd=Path(scratch),
-                   stdin=patch)
-        if done.returncode != 0:
-            raise ValueError(done.stderr.decode(errors="replace").strip())
-        return sources(Path(scratch))
-
-
-def git(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run git untouched by anyone's configuration or by a repository around the directory."""
-    setup.ensure(["git"])
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-                   "GIT_CEILING_DIRECTORIES": str(cwd.parent), "LC_ALL": "C"}
-    for variable in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_EXTERNAL_DIFF"):
-        environment.pop(variable, None)
-    return subprocess.run(["git", *arguments], cwd=cwd, input=stdin, capture_output=True,
-                          env=environment)

@@ -1,10 +1,11 @@
 """Carry a fix made in one solution, or in one part, through all that comes after it.
 
-The change is what the working tree adds to HEAD. Each file is merged three ways: the next
-tree's own text, HEAD's version of the tree before it as the base, and that tree's new text. A
-conflict stops the walk; `sync --continue` takes it up behind it.
+The change is what the working tree adds to HEAD. It is merged three ways: HEAD's version of the
+changed tree is the base, and the sides are that tree as it is now and the next tree. A file that
+one side moved to another folder is followed there. A conflict stops the walk, and
+`sync --continue` resumes it.
 
-The trees after parts are kept as patches, so while a walk is under way they stand in build/sync.
+The trees after parts are kept as patches, so during a walk they are in build/sync.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT, STATE, shown, write_atomically
-from workbook.course import parts, starters
-from workbook.course.chapters import Chapter, Part, all_chapters, base_dir, find, previous
-from workbook.course.starters import Tree, git
+from workbook.course import parts, starters, trees
+from workbook.course.chapters import Chapter, Part, all_chapters, base_dir, previous
+from workbook.course.trees import Tree
+from workbook.machine.git import git
 
 MARKER = b"<<<<<<< "
+SIDES = ("this checkpoint", "the change")  # as conflict markers name them
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,6 @@ class Step:
 
     source: Node
     target: Node
-
-
-@dataclass(frozen=True)
-class Change:
-    """One file of a tree, at HEAD and now; None where it does not exist."""
-
-    name: str
-    old: bytes | None
-    new: bytes | None
 
 
 class Sync:
@@ -85,19 +78,19 @@ class Sync:
         edited, location = parts.taken(chapter, part), self._location(chapter, part)
         steps = list(self._steps({location.directory}))
         self._begin(steps)
-        starters.write(edited, location.directory)
-        before = (self._location(chapter, chapter.parts[number - 2]).directory if number > 1
-                  else parts.base(chapter))
-        self._keep(before, location)
+        trees.write(edited, location.directory)
+        before = (self._location(chapter, chapter.parts[number - 2]) if number > 1
+                  else Node(parts.base(chapter), chapter))
+        self._keep(Step(before, location))
         return self._walk(steps)
 
     def resume(self) -> list[Path]:
-        """Go on behind the conflict that the last walk stopped at."""
+        """Go on after the conflict that the last walk stopped at."""
         try:
             state = json.loads(self.state.read_text(encoding="utf-8"))
-            conflict = self.root / state["conflict"]
+            conflict, *others = [self.root / name for name in state["conflicts"]]
             origins = {self.root / name for name in state["from"]}
-            start, after = int(state["step"]), state["file"]
+            index = int(state["step"])
         except FileNotFoundError:
             raise UserError("there is no unfinished sync", f"{COMMAND} sync") from None
         except (ValueError, KeyError, TypeError):
@@ -110,8 +103,11 @@ class Sync:
         if lost := [s.target for s in steps if s.target.part and not s.target.directory.exists()]:
             raise UserError(f"{self._shown(lost[0].directory)} is gone, and with it the sync",
                             f"start again: {COMMAND} sync")
-        self._require_starters(steps[start + 1:])
-        return self._walk(steps, start, after)
+        self._require_starters(steps[index + 1:])
+        if others:
+            self._stop(steps, index, others)
+        self._keep(steps[index])
+        return self._walk(steps, index + 1)
 
     def _steps(self, origins: set[Path]) -> Iterator[Step]:
         """Every merge to make, each after the one that its source comes from."""
@@ -146,7 +142,7 @@ class Sync:
             if any(location.part and location.chapter is chapter
                    for step in steps for location in (step.source, step.target)):
                 for part, tree in zip(parts.kept(chapter), self._present(chapter), strict=True):
-                    starters.write(tree, self._location(chapter, part).directory)
+                    trees.write(tree, self._location(chapter, part).directory)
 
     def _present(self, chapter: Chapter) -> list[Tree]:
         """The trees after a chapter's parts as its patches have them now.
@@ -155,7 +151,7 @@ class Sync:
         """
         locations = [self._location(chapter, part) for part in parts.kept(chapter)]
         patches = parts.patches(chapter, parts.kept(chapter))
-        bases = [self._at_head(base_dir(chapter)), starters.sources(base_dir(chapter))]
+        bases = [self._at_head(base_dir(chapter)), trees.read(base_dir(chapter))]
         if patches != [self._patch_at_head(location) for location in locations]:
             bases.reverse()
         for base in bases:
@@ -168,14 +164,11 @@ class Sync:
                         "git checkout -- " + self._shown(parts.patch_file(
                             chapter, chapter.parts[0]).parent))
 
-    def _walk(self, steps: list[Step], start: int = 0, after: str = "") -> list[Path]:
+    def _walk(self, steps: list[Step], start: int = 0) -> list[Path]:
         for index, step in enumerate(steps[start:], start):
-            for change in self._changes(step.source):
-                if index == start and change.name <= after:
-                    continue
-                if not self._merge(step, change):
-                    self._stop(steps, index, step.target.directory / change.name)
-            self._keep(step.source.directory, step.target)
+            if conflicts := self._merge(step):
+                self._stop(steps, index, conflicts)
+            self._keep(step)
         self.state.unlink(missing_ok=True)
         shutil.rmtree(self.workplace, ignore_errors=True)
         for step in steps:
@@ -183,13 +176,15 @@ class Sync:
                 require_rule(step.target.chapter)
         return self.written
 
-    def _keep(self, before: Path, location: Node) -> None:
+    def _keep(self, step: Step) -> None:
         """Bring the patch of a starter or a part up to date, now that its tree is."""
-        if location.is_starter and starters.write_patch(location.chapter):
-            self.written.append(starters.patch_file(location.chapter))
-        if location.part and parts.write_patch(location.chapter, location.part, starters.sources(before),
-                                               starters.sources(location.directory)):
-            self.written.append(parts.patch_file(location.chapter, location.part))
+        target = step.target
+        if target.is_starter and starters.write_patch(target.chapter):
+            self.written.append(starters.patch_file(target.chapter))
+        if target.part and parts.write_patch(target.chapter, target.part,
+                                             trees.read(step.source.directory),
+                                             trees.read(target.directory)):
+            self.written.append(parts.patch_file(target.chapter, target.part))
 
     def _require_starters(self, steps: list[Step]) -> None:
         """A reader's work must not be taken for a new starter."""
@@ -205,60 +200,42 @@ class Sync:
         """Whether the directory is its patch on some base: today's may be ahead of the patch."""
         file = starters.patch_file(chapter)
         try:
-            starters.apply(starters.sources(chapter.starter_dir), file.read_bytes(), "-R")
+            trees.apply(trees.read(chapter.starter_dir), file.read_bytes(), "-R")
         except (FileNotFoundError, ValueError):
             return False
         return True
 
-    def _merge(self, step: Step, change: Change) -> bool:
-        """Carry one file's change into the step's target; False if it left a conflict there."""
-        target = step.target.directory / change.name
-        current = target.read_bytes() if target.exists() else None
-        if current == change.new or (current is None and change.old is not None):
-            return True  # there already, or left out by the target on purpose
-        if current == change.old:
-            merged, clean = change.new, True
-        else:
-            merged, clean = self._merge_text(current or b"", change.old or b"", change.new or b"")
-        if merged is None:
-            target.unlink()
-        else:
-            target.write_bytes(merged)
-        if merged != current and not step.target.part:
-            self.written.append(target)
-        return clean
+    def _merge(self, step: Step) -> list[Path]:
+        """Carry the source's change into the target; returns the files that need a decision.
 
-    def _merge_text(self, ours: bytes, base: bytes, theirs: bytes) -> tuple[bytes, bool]:
-        with TemporaryDirectory() as scratch:
-            for name, text in (("ours", ours), ("base", base), ("theirs", theirs)):
-                Path(scratch, name).write_bytes(text)
-            done = git("merge-file", "-p", "-L", "this checkpoint", "-L", "before the change",
-                       "-L", "the change", "ours", "base", "theirs", cwd=Path(scratch))
-        if done.returncode not in range(128):
-            raise UserError(f"git cannot merge: {done.stderr.decode(errors='replace').strip()}",
-                            "make the change by hand")
-        return done.stdout, done.returncode == 0
+        What the target left out on purpose stays out.
+        """
+        directory, current = step.target.directory, trees.read(step.target.directory)
+        try:
+            merged = trees.merge(self._at_head_of(step.source), current,
+                                 trees.read(step.source.directory), SIDES)
+        except ValueError as error:
+            raise UserError(f"git cannot merge: {error}", "make the change by hand") from None
+        tree = {path: content for path, content in merged.tree.items()
+                if path not in merged.left_out}
+        trees.write(tree, directory)
+        if not step.target.part:
+            self.written += [directory / path for path in trees.differing(current, tree)]
+        return [directory / path for path in merged.conflicts if path in tree]
 
-    def _stop(self, steps: list[Step], index: int, target: Path) -> None:
-        """Remember where we are and say what to do."""
+    def _stop(self, steps: list[Step], index: int, conflicts: list[Path]) -> None:
+        """Remember where we are, and raise UserError with what to do about the first conflict."""
         carried = {step.target.directory for step in steps}
         origins = {step.source.directory for step in steps} - carried
-        state = {"from": sorted(str(location.relative_to(self.root)) for location in origins),
-                 "step": index, "file": target.name,
-                 "conflict": str(target.relative_to(self.root))}
+        state = {"from": sorted(self._shown(location) for location in origins), "step": index,
+                 "conflicts": [self._shown(conflict) for conflict in conflicts]}
         write_atomically(self.state, json.dumps(state))
-        raise UserError(f"{self._shown(target)} needs a decision: the change conflicts there",
+        raise UserError(f"{self._shown(conflicts[0])} needs a decision: the change conflicts there",
                         f"resolve the marked lines, then: {COMMAND} sync --continue")
-
-    def _changes(self, location: Node) -> list[Change]:
-        """What the working tree changes in one tree, by file name."""
-        old, new = self._at_head_of(location), starters.sources(location.directory)
-        return [Change(name, old.get(name), new.get(name))
-                for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
 
     def _is_changed(self, chapter: Chapter) -> bool:
         old = self._at_head(chapter.solution_dir)
-        return bool(old) and old != starters.sources(chapter.solution_dir)
+        return bool(old) and old != trees.read(chapter.solution_dir)
 
     def _require_at_head(self, location: Node) -> None:
         if not self._at_head_of(location):
@@ -289,46 +266,12 @@ class Sync:
     def _at_head(self, directory: Path) -> Tree:
         """The sources of a directory as last committed; empty if it was not."""
         if directory not in self._committed:
-            self._committed[directory] = dict(self._blobs(directory))
+            self._committed[directory] = trees.read_commit(
+                self.root, "HEAD", directory.relative_to(self.root).as_posix())
         return self._committed[directory]
-
-    def _blobs(self, directory: Path) -> Iterator[tuple[str, bytes]]:
-        relative = directory.relative_to(self.root).as_posix()
-        listed = git("ls-tree", "--name-only", "-z", "HEAD", f"{relative}/", cwd=self.root)
-        for path in filter(None, listed.stdout.decode().split("\0")):
-            name = Path(path).name
-            content = git("cat-file", "blob", f"HEAD:{path}", cwd=self.root)
-            if starters.is_source(name) and content.returncode == 0:
-                yield name, content.stdout
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root))
-
-
-def take_starter(chapter: Chapter) -> None:
-    """Make the chapter's directory, as it stands, its starter; UserError if it breaks the rule."""
-    changed = starters.write_patch(chapter)
-    print(f"{shown(starters.patch_file(chapter))} is {'written' if changed else 'up to date'}")
-    require_rule(chapter)
-
-
-def take_patches(chapter: Chapter) -> None:
-    """Keep the trees that stand in build/parts as the chapter's parts."""
-    written = parts.write_patches(chapter)
-    for file in written:
-        print(f"  {shown(file)}")
-    print(f"{len(written)} of {len(parts.kept(chapter))} patches written")
-
-
-def lay_out(chapter: Chapter, number: int) -> None:
-    """Put the tree after a part where an author can edit it."""
-    part = parts.find(chapter, number)
-    directory = parts.workplace(chapter, part)
-    if copy := starters.replace(parts.tree(chapter, number), directory,
-                                f"{chapter.name}-{part.slug}"):
-        print(f"What was in {shown(directory)} is in {shown(copy)}.")
-    print(f"The tree after part {number} is in {shown(directory)}. When it is as you want it:\n"
-          f"{COMMAND} sync {chapter.tag} --part {number}")
 
 
 def require_rule(chapter: Chapter) -> None:
@@ -337,30 +280,3 @@ def require_rule(chapter: Chapter) -> None:
         raise UserError(f"these hunks of {chapter.name} lack a TODO({chapter.tag}):\n"
                         + "\n".join(str(violation) for violation in violations),
                         f"mark or undo them, then: {COMMAND} sync {chapter.tag} --starter")
-
-
-def run(name: str | None, go_on: bool = False, starter: bool = False, patches: bool = False,
-        edit: int | None = None, part: int | None = None) -> None:
-    """`hotpath sync`: prints the files that it wrote."""
-    needing = {"--starter": starter, "--patches": patches, f"--edit {edit}": edit is not None,
-               f"--part {part}": part is not None}
-    if name is None and (flags := [flag for flag, given in needing.items() if given]):
-        raise UserError(f"{flags[0]} needs a chapter", f"{COMMAND} sync 2 {flags[0]}")
-    chapter = find(name) if name else None
-    if chapter and starter:
-        return take_starter(chapter)
-    if chapter and patches:
-        return take_patches(chapter)
-    if chapter and edit is not None:
-        return lay_out(chapter, edit)
-    sync = Sync()
-    if chapter and part is not None:
-        return _report(sync.run_part(chapter, part))
-    _report(sync.resume() if go_on else sync.run(chapter))
-
-
-def _report(written: list[Path]) -> None:
-    for file in written:
-        print(f"  {shown(file)}")
-    print(f"{len(written)} files written; look at them with git diff" if written
-          else "Nothing to carry: all later chapters have it.")

@@ -11,16 +11,16 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BACKUP, COMMAND, ROOT, STATE, shown, write_atomically
-from workbook.course import editions, history, progress
+from workbook.course import editions, history, progress, trees
 from workbook.course.chapters import Chapter
-from workbook.course.history import Files
-from workbook.course.starters import git
+from workbook.course.trees import Tree
+from workbook.machine.git import git
 
 MARKER = re.compile(rb"^<{7} ", re.M)
+SIMILARITY = 40  # per cent that stayed of a file that moved: readers change more of one than we
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class Work:
     """What a reader did in a chapter, and the two starters that it is compared with."""
 
     chapter: Chapter
-    mine: Files
+    mine: Tree
     edition: int  # in which it began
     commit: str  # whose starter it began from
-    base: Files
+    base: Tree
     newest: str  # the commit of today's starter
-    starter: Files
+    starter: Tree
 
     @property
     def is_current(self) -> bool:
@@ -41,16 +41,16 @@ class Work:
 
     def edited(self) -> list[str]:
         """The reader's changes, as files of the chapter."""
-        return _differing(self.base, self.mine)
+        return trees.differing(self.base, self.mine)
 
     def moved(self) -> dict[str, str]:
         """The files that have another path in today's starter: old path -> new path."""
-        return _moves(self.base, self.starter)
+        return trees.moved(self.base, self.starter, SIMILARITY)
 
     def renewed(self) -> list[str]:
         """The files of today's starter that are not as they were, wherever they are now."""
         before = {self.moved().get(name, name): text for name, text in self.base.items()}
-        return _differing(before, self.starter)
+        return trees.differing(before, self.starter)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def find(chapter: Chapter, revision: str | None = None, root: Path = ROOT) -> Wo
     newest = history.published(root, chapter)
     starter = history.starter(root, chapter, newest) if newest else {}
     if revision is None:
-        mine, commit = history.files_in(chapter.starter_dir), ""
+        mine, commit = trees.read(chapter.starter_dir), ""
         if not starter or not mine or mine == starter:
             return None
         commit = _began(root, chapter) or history.closest(root, chapter, mine)
@@ -88,7 +88,7 @@ def carry(work: Work) -> Carried:
 
     UserError if the folder has other work, or conflicts that are not resolved.
     """
-    present = history.files_in(work.chapter.starter_dir)
+    present = trees.read(work.chapter.starter_dir)
     _require_resolved(work.chapter, present)
     if present not in (work.mine, work.starter):
         raise UserError(f"{shown(work.chapter.starter_dir)} already has other work of yours",
@@ -96,7 +96,7 @@ def carry(work: Work) -> Carried:
                         f"keep a copy of it: {COMMAND} reset {work.chapter.tag}")
     copy = _back_up(work)
     merged, conflicts = merge(work.base, work.mine, work.starter)
-    history.write(merged, work.chapter.starter_dir)
+    trees.write(merged, work.chapter.starter_dir)
     progress.mark_began(work.chapter, editions.current().number, work.newest)
     return Carried(copy, conflicts)
 
@@ -105,7 +105,7 @@ def keep(work: Work, root: Path = ROOT) -> Path:
     """Check out the commit that the work began from below .hotpath/editions, with the reader's
     files in its chapter; the chapter's own folder becomes today's starter. Returns the new folder.
     """
-    present = history.files_in(work.chapter.starter_dir)
+    present = trees.read(work.chapter.starter_dir)
     _require_resolved(work.chapter, present)
     folder = root / STATE.relative_to(ROOT) / "editions" / f"{work.edition}-{work.commit[:7]}"
     if not (folder / ".git").exists():
@@ -116,15 +116,15 @@ def keep(work: Work, root: Path = ROOT) -> Path:
     old = next(name for name in editions.former_names(work.chapter.name)
                if (folder / "chapters" / name).is_dir())
     target = folder / "chapters" / old
-    if history.files_in(target) not in (work.base, work.mine):
+    if trees.read(target) not in (work.base, work.mine):
         raise UserError(f"{shown(target)} already has other work of yours",
                         "go on there, or remove that folder")
     _back_up(work)
-    history.write(work.mine, target)
+    trees.write(work.mine, target)
     _keep_progress(folder / STATE.relative_to(ROOT) / progress.FILE.name, old,
                    progress.entry(work.chapter))
     if present == work.mine:
-        history.write(work.starter, work.chapter.starter_dir)
+        trees.write(work.starter, work.chapter.starter_dir)
     progress.mark_began(work.chapter, editions.current().number, work.newest)
     return folder
 
@@ -138,62 +138,24 @@ def stashes(root: Path = ROOT) -> list[str]:
 
 def unresolved(chapter: Chapter) -> list[str]:
     """The files of a chapter that still have conflict markers."""
-    return _marked(history.files_in(chapter.starter_dir))
+    return _marked(trees.read(chapter.starter_dir))
 
 
-def merge(base: Files, mine: Files, new: Files) -> tuple[Files, list[str]]:
+def merge(base: Tree, mine: Tree, new: Tree) -> tuple[Tree, list[str]]:
     """Both changes of `base` in one, and the paths in which they conflict.
 
     Where one side changed what the other removed, the changed file is kept.
     """
-    with TemporaryDirectory() as scratch:
-        repository = Path(scratch)
-        _git(repository, "init", "--quiet")
-        _commit(repository, base, "base")
-        _commit(repository, new, "new")
-        _git(repository, "checkout", "--quiet", "base")
-        _commit(repository, mine, "mine")
-        done = git(*_SETTINGS, "merge", "--quiet", "--no-edit", "-Xfind-renames=40", "new",
-                   cwd=repository)
-        listed = _git(repository, "diff", "--name-only", "--diff-filter=U", "-z")
-        conflicts = sorted(filter(None, listed.decode().split("\0")))
-        if done.returncode != 0 and not conflicts:
-            raise UserError("git cannot merge: " + done.stderr.decode(errors="replace").strip(),
-                            f"keep the edition that you began in: {COMMAND} upgrade --keep")
-        merged = history.files_in(repository)
-    return {name: _labelled(text) if name in conflicts else text
-            for name, text in merged.items()}, conflicts
+    try:
+        merged = trees.merge(base, mine, new, ("your work", f"edition {editions.current().number}"),
+                             SIMILARITY)
+    except ValueError as error:
+        raise UserError(f"git cannot merge: {error}",
+                        f"keep the edition that you began in: {COMMAND} upgrade --keep") from None
+    return merged.tree, merged.conflicts
 
 
-# Directories are not followed: here files move from one folder into several.
-_SETTINGS = ("-c", "user.name=hotpath", "-c", "user.email=hotpath@localhost",
-             "-c", "merge.directoryRenames=false", "-c", "merge.renameLimit=0",
-             "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false")
-
-
-def _commit(repository: Path, files: Files, name: str) -> None:
-    """A branch of this name with exactly these files."""
-    _git(repository, "checkout", "--quiet", "-b", name)
-    history.write(files, repository)
-    _git(repository, "add", "--all", "--force")
-    _git(repository, "commit", "--quiet", "--allow-empty", "-m", name)
-
-
-def _git(repository: Path, *arguments: str) -> bytes:
-    done = git(*_SETTINGS, *arguments, cwd=repository)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.decode(errors="replace"))
-    return done.stdout
-
-
-def _labelled(text: bytes) -> bytes:
-    """Conflict markers that name the sides as the reader knows them."""
-    text = re.sub(rb"^<{7} HEAD(.*)$", rb"<<<<<<< your work\1", text, flags=re.M)
-    number = str(editions.current().number).encode()
-    return re.sub(rb"^>{7} new(.*)$", rb">>>>>>> edition " + number + rb"\1", text, flags=re.M)
-
-
-def _stored(root: Path, chapter: Chapter, revision: str) -> Files:
+def _stored(root: Path, chapter: Chapter, revision: str) -> Tree:
     """The chapter's files in a commit or a stash, with those that git did not track."""
     if git("cat-file", "-e", f"{revision}^{{commit}}", cwd=root).returncode != 0:
         raise UserError(f"there is no commit or stash “{revision}”", "git stash list; git log")
@@ -208,14 +170,14 @@ def _began(root: Path, chapter: Chapter) -> str:
     return commit if exists else ""
 
 
-def _require_resolved(chapter: Chapter, files: Files) -> None:
+def _require_resolved(chapter: Chapter, files: Tree) -> None:
     if marked := _marked(files):
         named = ", ".join(shown(chapter.starter_dir / name) for name in marked)
         raise UserError(f"there are conflict markers in {named}",
                         f"resolve them, then: {COMMAND} check {chapter.tag}")
 
 
-def _marked(files: Files) -> list[str]:
+def _marked(files: Tree) -> list[str]:
     return [name for name, text in files.items() if MARKER.search(text)]
 
 
@@ -226,7 +188,7 @@ def _back_up(work: Work) -> Path:
     while copy.exists():
         count += 1
         copy = BACKUP / f"{name}-{count}"
-    history.write(work.mine, copy)
+    trees.write(work.mine, copy)
     return copy
 
 
@@ -236,19 +198,3 @@ def _keep_progress(file: Path, name: str, entry: editions.Entry) -> None:
     table = known.get("chapters", known) if editions.VERSION in known else known
     table[name] = {key: value for key, value in entry.items() if key != "began"}
     write_atomically(file, json.dumps(known, indent=2) + "\n")
-
-
-def _differing(old: Files, new: Files) -> list[str]:
-    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
-
-
-def _moves(old: Files, new: Files) -> dict[str, str]:
-    """The files that git takes for moved."""
-    with TemporaryDirectory() as scratch:
-        repository = Path(scratch)
-        _git(repository, "init", "--quiet")
-        _commit(repository, old, "old")
-        _commit(repository, new, "new")
-        listed = _git(repository, "diff", "--name-status", "--find-renames=40%", "-l0", "-z",
-                      "--diff-filter=R", "old", "new").decode().split("\0")
-    return dict(zip(listed[1::3], listed[2::3], strict=False))

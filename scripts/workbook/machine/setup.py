@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -52,8 +51,9 @@ def ensure(names: Iterable[str]) -> None:
 def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VENV) -> None:
     """Add to .venv what only the tests need, once. UserError if pip cannot."""
     stamp, wanted = venv / "stamp-test", hashlib.sha256(requirements.read_bytes()).hexdigest()
-    with requirements.open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    from filelock import FileLock  # not at the top: .venv, which has it, may still be missing
+
+    with FileLock(venv / "test-packages.lock"):
         if stamp.exists() and stamp.read_text() == wanted:
             return
         _print("Adding what the tests need to .venv (once, about 155 MB to fetch)")

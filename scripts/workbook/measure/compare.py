@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from workbook.common.paths import CHAPTERS, COMMAND, SOLUTIONS, shown
 from workbook.common.stats import Round
 from workbook.measure import load
 from workbook.measure.load import Phase
-from workbook.servers import build
 from workbook.servers.process import Server
 
 SECONDS = 15.0
@@ -50,25 +48,6 @@ class Comparison:
         return asdict(self)
 
 
-def run(a: Path, b: Path, *, goal: float = 1.0, seconds: float = SECONDS,
-        as_json: bool = False) -> int:
-    """Build two checkpoints, compare them, print. `seconds` is the time it takes at least."""
-    from rich.console import Console
-
-    if goal <= 0:
-        raise UserError(f"a goal of {goal:g} means nothing", "give the ratio that B is to reach")
-    first, second = (build.build_server(directory) for directory in (a, b))
-    console = Console(stderr=True)
-    with console.status("comparing") as status, _own_work_named(a, b):
-        compared = measure(first, second, seconds=seconds, goal=goal,
-                           on_round=lambda text: status.update(f"comparing: {text}"))
-    if as_json:
-        print(json.dumps(compared.to_json(), indent=2))
-    else:
-        _show(compared)
-    return 0
-
-
 def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
             load_name: str = SLICE.script,
             on_round: Callable[[str], None] = lambda _: None) -> Comparison:
@@ -92,7 +71,7 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
 
 
 @contextmanager
-def _own_work_named(a: Path, b: Path) -> Iterator[None]:
+def own_work_named(a: Path, b: Path) -> Iterator[None]:
     """If a reader's own server fails, say that it has not passed and what to compare instead."""
     try:
         yield
@@ -146,26 +125,3 @@ def _comparison(a: str, b: str, rounds: list[Round], goal: float, judgement: sta
 def _name(binary: str) -> str:
     """solutions/02-fewer-syscalls for its server, whatever it was built with."""
     return "/".join(binary.split("/")[2:-1]) if binary.startswith("build/") else binary
-
-
-def _show(compared: Comparison) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    for _ in range(2):
-        table.add_column(justify="right")
-    table.add_row(f"A  {compared.a}", f"{compared.a_requests_per_second:,.0f} requests/s")
-    table.add_row(f"B  {compared.b}", f"{compared.b_requests_per_second:,.0f} requests/s",
-                  f"{compared.ratio:.2f} × A", f"({compared.low:.2f} to {compared.high:.2f})")
-    table.add_row("A  again, as control", "", f"{compared.aa_ratio:.2f} × A",
-                  f"({compared.aa_low:.2f} to {compared.aa_high:.2f})")
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(Text(f"{stats.CONFIDENCE:.0%} confidence, {compared.rounds} rounds, "
-                       f"{compared.seconds:.0f} s; a ratio is of slices that stood next to each "
-                       "other, so it may differ from that of the rates", style="dim"))
-    colour = {stats.PASS: "green", stats.NOT_YET: "red"}.get(compared.verdict, "yellow")
-    console.print(Text(compared.verdict, style=f"bold {colour}"), Text(f"{compared.why}"))

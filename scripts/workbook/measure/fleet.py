@@ -7,7 +7,6 @@ generator stays, as a compiler's cache does.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -22,6 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+from filelock import FileLock
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT
@@ -277,8 +278,7 @@ def complain_unless_possible() -> None:
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
     """Two would measure each other, and the first to end would take the other's swarm away."""
-    with Path(tempfile.gettempdir(), "hotpath-fleet.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(Path(tempfile.gettempdir(), "hotpath-fleet.lock")):
         yield
 
 

@@ -24,7 +24,7 @@ from workbook.common import children, stats
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, shown
 from workbook.common.stats import Judgement, Round
-from workbook.course import starters
+from workbook.course import starters, trees
 from workbook.course.chapters import Chapter
 from workbook.machine import needs
 from workbook.machine.cores import available_cpus
@@ -68,7 +68,7 @@ class Compared:
 def starter(chapter: Chapter, preset: str = "release") -> Path:
     """The bench of the starter as shipped, whatever its reader has made of it."""
     directory = BUILD / "labs" / chapter.name
-    starters.write(starters.starter(chapter), directory)
+    trees.write(starters.starter(chapter), directory)
     return build.isolated(directory, preset, program=chapter.program)
 
 

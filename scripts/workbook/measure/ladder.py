@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import resource
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import psutil
 
@@ -27,6 +27,14 @@ ROUNDS = 3
 COUNT_S = 6.0  # about what counting one server takes
 PAUSE_S = 0.4  # about what a phase takes beside its load
 MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
+
+
+class Display(Protocol):
+    """Where it is shown how far the ladder is."""
+
+    def doing(self, what: str) -> None: ...
+
+    def advance(self, seconds: float) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -64,15 +72,19 @@ def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
     return found
 
 
-def collect(servers: Sequence[Subject], rounds: int) -> dict[str, Any]:
-    """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
+def collect(servers: Sequence[Subject], rounds: int,
+            display: Callable[[float], AbstractContextManager[Display]]) -> dict[str, Any]:
+    """Build, count and load all of them; the results as book/results/ladder.json keeps them.
+
+    `display` gets the time that it will take, in seconds.
+    """
     setup.ensure(needs.FOR_READERS)
     stress.raise_descriptor_limit()
     release = {server: server.build("release") for server in servers}
     counting = {server: server.build("measure") for server in servers}
     phases = stress.short_form()
     round_s = sum(phase.seconds + PAUSE_S for phase in phases)
-    with _Progress(len(servers) * (COUNT_S + rounds * round_s)) as shown:
+    with display(len(servers) * (COUNT_S + rounds * round_s)) as shown:
         counted = {server: _count(server, counting[server], shown) for server in servers}
         before = _processor_s()
         loaded = _load(release, phases, rounds, shown)
@@ -105,7 +117,7 @@ def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
     }
 
 
-def _count(server: Subject, binary: Path, shown: _Progress) -> costs.Costs:
+def _count(server: Subject, binary: Path, shown: Display) -> costs.Costs:
     shown.doing(f"counting {server.name}")
     counted = costs.count(binary, level=server.level)
     shown.advance(COUNT_S)
@@ -113,7 +125,7 @@ def _count(server: Subject, binary: Path, shown: _Progress) -> costs.Costs:
 
 
 def _load(binaries: dict[Subject, Path], phases: Sequence[Phase], rounds: int,
-          shown: _Progress) -> dict[Subject, list[list[PhaseResult]]]:
+          shown: Display) -> dict[Subject, list[list[PhaseResult]]]:
     """Every server once a round, started anew; the results of each round by phase."""
     results: dict[Subject, list[list[PhaseResult]]] = {server: [] for server in binaries}
     for number in range(rounds):
@@ -123,7 +135,7 @@ def _load(binaries: dict[Subject, Path], phases: Sequence[Phase], rounds: int,
     return results
 
 
-def _one_round(binary: Path, phases: Sequence[Phase], shown: _Progress,
+def _one_round(binary: Path, phases: Sequence[Phase], shown: Display,
                doing: str) -> Iterator[PhaseResult]:
     with load.serving(binary) as server:
         for result in stress.measure(server, phases,
@@ -167,34 +179,3 @@ def _method(phases: Sequence[Phase], rounds: int, others_percent: float) -> dict
 def _rounded(value: float | None) -> float | None:
     """Four digits: what comes after them is noise."""
     return None if value is None else float(f"{value:.4g}")
-
-
-class _Progress:
-    """A bar with the time that is left, or a line a step where nobody can see a bar."""
-
-    def __init__(self, total_s: float) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self._console = Console(stderr=True)
-        self._bar = Progress(BarColumn(), TimeRemainingColumn(compact=True),
-                             TextColumn("{task.description}"), console=self._console,
-                             transient=True, disable=not self._console.is_terminal)
-        self._task = self._bar.add_task("", total=total_s)
-
-    def __enter__(self) -> _Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._bar.stop()
-        if kind is KeyboardInterrupt:
-            print("Stopped; nothing was written.", file=sys.stderr)
-
-    def doing(self, what: str) -> None:
-        self._bar.update(self._task, description=what)
-        if not self._console.is_terminal:
-            print(what, file=sys.stderr, flush=True)
-
-    def advance(self, seconds: float) -> None:
-        self._bar.advance(self._task, seconds)

@@ -6,15 +6,13 @@ profile has made, so that a function inlined in two places has two profiles.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-from rich.console import Console
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, shown
@@ -27,6 +25,14 @@ from workbook.servers import build
 OPTIONS = "optimize.cmake"  # a checkpoint with this file has HOTPATH_PGO and HOTPATH_PROFILE
 PROFILE = "profile"
 PHASE_S = 1.0  # branches are counted, not timed: a second of each shows them all
+
+# What is shown while a server counts: it yields a function that takes each phase's name.
+Display = Callable[[], AbstractContextManager[Callable[[str], None]]]
+
+
+@contextmanager
+def _nothing_shown() -> Iterator[Callable[[str], None]]:
+    yield lambda phase: None
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,11 @@ class Gain:
     skipped: str | None
 
 
-def run(chapter: Chapter, *, solution: bool = False, as_json: bool = False) -> int:
-    """Build a chapter's server with a profile, count without and with it, print a line or JSON."""
+def measure(chapter: Chapter, solution: bool, counting: Display) -> Gain:
+    """Build a chapter's server with a profile, and count without and with it.
+
+    UserError if the chapter takes no profile.
+    """
     directory = chapter.directory(solution)
     if not (directory / OPTIONS).exists():
         raise UserError(f"{shown(directory)} has no {OPTIONS}, so it takes no profile",
@@ -58,21 +67,16 @@ def run(chapter: Chapter, *, solution: bool = False, as_json: bool = False) -> i
     build_dir = BUILD / "pgo" / directory.parent.name / directory.name
     before = _count(_make(directory, build_dir, "release", "OFF", None), chapter)
     phases = [replace(phase, seconds=PHASE_S) for phase in stress.short_form()]
-    rounds = gather(directory, build_dir, phases)
+    rounds = gather(directory, build_dir, phases, counting=counting)
     server = use(directory, build_dir)
     after = _count(server, chapter)
-    gain = Gain(shown(server), rounds, before[costs.INSTRUCTIONS], after[costs.INSTRUCTIONS],
+    return Gain(shown(server), rounds, before[costs.INSTRUCTIONS], after[costs.INSTRUCTIONS],
                 before.skipped.get(costs.INSTRUCTIONS.name))
-    if as_json:
-        print(json.dumps(asdict(gain), indent=2))
-    else:
-        _show(gain)
-    return 0
 
 
 def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
            settings: Mapping[str, str] | None = None, preset: str = "release",
-           max_rounds: int = 2) -> tuple[str, ...]:
+           max_rounds: int = 2, counting: Display = _nothing_shown) -> tuple[str, ...]:
     """Build so that it counts, and load it with these phases; the rounds that there were.
 
     A profile fits the flags that it was made with, and no others. Raises UserError if the
@@ -84,7 +88,7 @@ def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
     for step in ("GENERATE", "CS_GENERATE")[:max_rounds]:
         server = _make(directory, build_dir, preset, step, settings)
         compiler = find_compiler(build_dir)
-        train(server, phases)
+        train(server, phases, counting)
         collect(profile, compiler)
         done.append(step)
         if compiler.merger is None:
@@ -113,11 +117,10 @@ def find_compiler(build_dir: Path) -> Compiler:
     return Compiler(found[1], merger)
 
 
-def train(server: Path, phases: Sequence[Phase]) -> None:
+def train(server: Path, phases: Sequence[Phase], counting: Display = _nothing_shown) -> None:
     """Put the load on a server that counts, and end it as SIGTERM does: then it writes."""
-    with Console(stderr=True).status("counting") as status, load.serving(server) as running:
-        for result in stress.measure(
-                running, phases, on_phase=lambda phase: status.update(f"counting: {phase.name}")):
+    with counting() as show, load.serving(server) as running:
+        for result in stress.measure(running, phases, on_phase=lambda phase: show(phase.name)):
             if result.reason:
                 raise UserError(f"the phase {result.phase} failed: {result.reason}",
                                 "make the behaviour checks pass first")
@@ -152,16 +155,6 @@ def _make(directory: Path, build_dir: Path, preset: str, step: str,
 
 def _count(server: Path, chapter: Chapter) -> costs.Costs:
     return costs.count(server, level=chapter.level, measures=[costs.INSTRUCTIONS])
-
-
-def _show(gain: Gain) -> None:
-    print(f"{gain.server} is built with a profile of {len(gain.rounds)} "
-          f"round{'s' * (len(gain.rounds) > 1)} of the stress test.")
-    if gain.before is None or gain.after is None:
-        print(f"What that saves was not counted: {gain.skipped}")
-    else:
-        print(f"GET / takes {gain.after:,.0f} instructions; without a profile {gain.before:,.0f} "
-              f"({gain.after / gain.before - 1:+.0%}).")
 
 
 def _output(command: Sequence[str]) -> str:

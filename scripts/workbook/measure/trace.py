@@ -17,7 +17,6 @@ from workbook.servers import process
 from workbook.servers.client import exchange
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-BAR_WIDTH = 30
 WARM_UP = 20
 CORRECTED_US = 20_000  # at most; the server has been idle for longer than that
 LINE = re.compile(r"^(?P<pid>\d+) +(?P<at>\d+\.\d+) (?P<rest>.*)$")
@@ -120,35 +119,6 @@ def collapse(calls: list[Call]) -> list[Call]:
 
 def as_json(calls: list[Call]) -> list[dict[str, Any]]:
     return [asdict(call) for call in calls]
-
-
-def show(calls: list[Call], title: str) -> None:
-    """Print the time line."""
-    from rich.console import Console
-    from rich.table import Table
-
-    runs = collapse(calls)
-    span = max((run.at_us + run.took_us for run in runs), default=1.0)
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for heading in ("at µs", "took µs"):
-        table.add_column(heading, justify="right", style="dim")
-    table.add_column("call", style="bold", no_wrap=True)
-    table.add_column("", width=BAR_WIDTH, style="cyan", no_wrap=True)
-    table.add_column("result", no_wrap=True, overflow="ellipsis")
-    for run in runs:
-        times = f" × {run.count}" if run.count > 1 else ""
-        table.add_row(f"{run.at_us:.0f}", f"{run.took_us:.0f}", run.name + times,
-                      _bar(run, span), result_of(run))
-    console = Console()
-    console.print(table)
-    console.print(f"\n{len(calls)} system calls for one GET /. strace slows each of them; "
-                  "compare the counts, not the times.", style="dim")
-
-
-def _bar(run: Call, span: float) -> str:
-    begin = int(run.at_us / span * BAR_WIDTH)
-    length = max(1, round(run.took_us / span * BAR_WIDTH))
-    return " " * min(begin, BAR_WIDTH - 1) + "━" * min(length, BAR_WIDTH - begin or 1)
 
 
 def result_of(run: Call) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -14,6 +13,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from workbook.common import children
@@ -210,10 +210,13 @@ def locked(file: Path) -> Iterator[None]:
     processes one builds at a time.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            with Console(stderr=True).status("waiting for another build to end"):
-                fcntl.flock(handle, fcntl.LOCK_EX)
+    lock = FileLock(file)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        with Console(stderr=True).status("waiting for another build to end"):
+            lock.acquire()
+    try:
         yield
+    finally:
+        lock.release()

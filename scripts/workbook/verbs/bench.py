@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -10,11 +11,11 @@ from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, shown
 from workbook.course import starters
 from workbook.course.chapters import SERVER, Chapter, all_chapters
-from workbook.experiments import part3
-from workbook.experiments.tools import Rows
 from workbook.figures import machines, report
-from workbook.measure import labs, ladder
+from workbook.measure import labs, ladder, other_servers
+from workbook.measure.other_servers import Rows
 from workbook.servers import build
+from workbook.verbs.progress_bar import ProgressBar
 
 LAB_S = 12.0
 
@@ -51,7 +52,7 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
     the last of them also stands beside other people's servers with files. What may be shared of it
     is shown and written besides.
     """
-    results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS)
+    results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS, ProgressBar)
     files, remarks = ({}, []) if chapters else _files(rounds or ladder.ROUNDS)
     if files:
         results["files"] = files
@@ -74,6 +75,14 @@ def _files(rounds: int) -> tuple[Rows, list[str]]:
     """The last checkpoint's, or none and why there are none."""
     last = [chapter for chapter in all_chapters() if chapter.kind == SERVER][-1]
     try:
-        return part3.against_rivals(last.name, rounds)
+        return files_of(last.name, rounds)
     except UserError as error:
         return {}, [f"no figures of files: {error.message}"]
+
+
+def files_of(checkpoint: str, rounds: int) -> tuple[Rows, list[str]]:
+    """A checkpoint's figures and those of others that are here, and why others are not; reports on
+    stderr how far it is.
+    """
+    return other_servers.against(checkpoint, rounds,
+                                 lambda doing: print(doing, file=sys.stderr, flush=True))

@@ -42,10 +42,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     nothing = whole and stages.undecided(judged)
     passed = not nothing and not stages.unmet(judged)
     if not solution:
-        progress.mark_unmet(chapter, [verdict.name for stage in judged
-                                      for verdict in stage.failed])
-    if not solution and not nothing:
-        _remember(chapter, judged, passed, whole, part)
+        progress.record(chapter, _outcome(chapter, judged, None if nothing else passed, whole,
+                                          part))
     if as_json:
         print(json.dumps(verdicts.report(chapter, solution, passed, judged), indent=2))
     else:
@@ -74,16 +72,18 @@ def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
         console.print(Text(f"The cases of one: {COMMAND} check {chapter.tag} --list --only CHECK"))
 
 
-def _remember(chapter: Chapter, judged: list[Stage], passed: bool, whole: bool,
-              part: int | None) -> None:
-    """What the reader's own code has reached."""
-    if whole and chapter.parts:
-        unfinished, judged_to = stages.current(judged), part or len(chapter.parts)
-        progress.mark_reached(chapter, unfinished.number if unfinished else
-                              max(judged_to + 1, progress.reached(chapter)))
-    if not passed:
-        progress.mark_failing(chapter)
-    elif whole and part is None:
-        clock = next((verdict.figures for stage in judged for verdict in stage.verdicts
-                      if "medal" in verdict.figures), {})
-        progress.mark_passed(chapter, clock.get("medal"), clock.get("missed", ()))
+def _outcome(chapter: Chapter, judged: list[Stage], passed: bool | None, whole: bool,
+             part: int | None) -> progress.Outcome:
+    """What the reader's own code has reached; `passed` is None if nothing was decided."""
+    unmet = [verdict.name for stage in judged for verdict in stage.failed]
+    if passed is None:
+        return progress.Outcome(unmet)
+    unfinished = stages.current(judged)
+    reached = None if not whole or not chapter.parts else (
+        unfinished.number if unfinished else
+        max((part or len(chapter.parts)) + 1, progress.reached(chapter)))
+    clock = next((verdict.figures for stage in judged for verdict in stage.verdicts
+                  if "medal" in verdict.figures), {})
+    of_the_chapter = (whole and part is None) or not passed
+    return progress.Outcome(unmet, passed if of_the_chapter else None, reached,
+                            clock.get("medal"), clock.get("missed", ()))

@@ -136,17 +136,9 @@ def hotpath() -> None:
 @verb(WORK, "list", name="list")
 def list_chapters(as_json: JsonOption = False) -> None:
     """Show the chapters and how far you are."""
-    from workbook.course import chapters, progress
+    from workbook.verbs import listing as module
 
-    rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
-             "status": progress.status(chapter), "passed": progress.passed(chapter),
-             "medal": progress.medal(chapter), "part": progress.part(chapter),
-             "parts": len(chapter.parts)}
-            for chapter in chapters.all_chapters()]
-    if as_json:
-        _print_json(rows)
-    else:
-        progress.show(rows)
+    module.run(as_json)
 
 
 @verb(WORK, "check 2")
@@ -193,10 +185,10 @@ def hint(chapter: ChapterArgument, part: PartOption = None,
 
     Of a chapter with parts: for the part that you have reached.
     """
-    from workbook.course import progress
     from workbook.course.chapters import find
+    from workbook.verbs import hint as module
 
-    progress.show_hint(find(chapter), level, part)
+    module.run(find(chapter), level, part)
 
 
 @verb(WORK, "diff 2 --stat")
@@ -208,8 +200,8 @@ def diff(chapter: ChapterArgument,
 
     This gives the solution away; --mine shows what you did instead.
     """
-    from workbook.course import differences
     from workbook.course.chapters import find
+    from workbook.verbs import differences
 
     differences.show(find(chapter), mine=mine, stat=stat, part=part)
 
@@ -262,8 +254,8 @@ def solution(chapter: ChapterArgument, part: PartOption = None,
              anyway: Annotated[bool, flag("--anyway", "Though you have not passed.")] = False
              ) -> None:
     """Show the solution, once you have passed."""
-    from workbook.course import differences
     from workbook.course.chapters import find
+    from workbook.verbs import differences
 
     differences.show_solution(find(chapter), anyway, part)
 
@@ -281,11 +273,10 @@ def run(context: typer.Context, chapter: ChapterArgument,
     What follows -- goes to the server.
     """
     from workbook.course.chapters import find_server
-    from workbook.experiments import wrong
-    from workbook.servers import build, process
+    from workbook.servers import build, defects, process
 
     found = find_server(chapter)
-    server = (wrong.of_chapter(found, defect) if defect
+    server = (defects.of_chapter(found, defect) if defect
               else build.build_server(found.directory(solution)))
     process.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
 
@@ -297,18 +288,9 @@ def trace(chapter: ChapterArgument, solution: SolutionOption = False,
     if system:
         raise _in_container(system)
     from workbook.course.chapters import find_server
-    from workbook.machine import setup
-    from workbook.measure import trace as module
-    from workbook.servers import build
+    from workbook.verbs import trace as module
 
-    found = find_server(chapter)
-    setup.ensure(["strace"])
-    module.require_strace(f"trace {chapter}")
-    calls = module.trace(build.build_server(found.directory(solution)))
-    if as_json:
-        _print_json(module.as_json(calls))
-    else:
-        module.show(calls, f"{shown(found.directory(solution))}: one GET /")
+    module.run(find_server(chapter), chapter, solution=solution, as_json=as_json)
 
 
 @verb(MEASURE, "profile 6 --solution")
@@ -400,10 +382,10 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or
     Your chapter 2 against our chapter 1: [bold]compare solutions/01-naive 2[/bold].
     """
     from workbook.course.chapters import checkpoint
-    from workbook.measure import compare as module
+    from workbook.verbs import compare as module
 
     raise typer.Exit(module.run(checkpoint(a, solution), checkpoint(b, solution), goal=goal,
-                                seconds=seconds or module.SECONDS, as_json=as_json))
+                                seconds=seconds, as_json=as_json))
 
 
 @verb(MEASURE, "pgo 8 --solution")
@@ -414,7 +396,7 @@ def pgo(chapter: ChapterArgument, solution: SolutionOption = False,
     The server it builds stays in build/pgo.
     """
     from workbook.course.chapters import find_server
-    from workbook.measure import pgo as module
+    from workbook.verbs import pgo as module
 
     raise typer.Exit(module.run(find_server(chapter), solution=solution, as_json=as_json))
 
@@ -548,7 +530,7 @@ def sync(chapter: Annotated[str | None, typer.Argument(
     Starters, parts and solutions are merged three ways.
     A conflict stops it, and names the one file to resolve.
     """
-    from workbook.course import sync as module
+    from workbook.verbs import sync as module
 
     module.run(chapter, go_on=go_on, starter=starter, patches=patches, edit=edit, part=part)
 
@@ -574,11 +556,6 @@ def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", sh
                                                           help="The ladder, or an experiment.")]
            = None) -> None:
     """Measure the figures that the book shows: the ladder and the chapters' experiments."""
-    from workbook import experiments
     from workbook.verbs import record as module
 
-    names = [name for name in only or () if name != "ladder"]
-    if not only or "ladder" in only:
-        module.run(rounds=rounds or module.ROUNDS)
-    if not only or names:
-        experiments.run(names)
+    module.run(rounds, only or ())

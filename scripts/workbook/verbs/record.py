@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Sequence
 
-from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, ROOT, shown, write_atomically
-from workbook.figures import picture, recorded, report
-from workbook.measure import ladder
+from workbook import authors
+from workbook.authors import recording
+from workbook.common.paths import ROOT
+from workbook.figures import recorded, report
+from workbook.verbs.progress_bar import ProgressBar
 
-ROUNDS = 7
-
-
-def run(*, rounds: int = ROUNDS) -> int:
-    """Measure every solution for longer than `bench` does; replace book/results/ladder.json
-    and the pictures of it that the README shows.
-
-    Refuses figures that the book could not stand by: a phase without one, or uncommitted sources.
-    """
-    results = ladder.collect(ladder.subjects(), rounds)
-    complain_unless_whole(results)
-    recorded.validate(results, "what was measured")
-    try:
-        write_atomically(recorded.LADDER, json.dumps(results, indent=2) + "\n")
-        picture.write(results, recorded.LADDER.parent)
-    except OSError as error:
-        raise UserError(f"{shown(recorded.LADDER)} cannot be written: {error.strerror}",
-                        "make room there (df -h .), then run the same command again") from None
-    report.print_ladder(results)
-    print(f"Recorded in {recorded.LADDER.relative_to(ROOT)}; look at git diff --stat before you "
-          "commit it.")
-    return 0
+LADDER = "ladder"
 
 
-def complain_unless_whole(results: dict[str, Any]) -> None:
-    """UserError if a phase has no figure, a cost no count, or the sources no commit."""
-    for server, measured in results["servers"].items():
-        for phase, figures in measured["phases"].items():
-            if figures["reason"]:
-                raise UserError(f"{server} has no figure for {phase}: {figures['reason']}",
-                                f"mend it (see {COMMAND} stress), then record again")
-        for cost, reason in measured["costs"]["skipped"].items():
-            raise UserError(f"{cost} of {server} were not counted: {reason}",
-                            "record where they can be")
-    if results["machine"]["commit"].endswith("+"):
-        raise UserError("what was measured is not committed", "commit it, then record again")
+def run(rounds: int | None = None, only: Sequence[str] = ()) -> None:
+    """Record the ladder and the experiments, or only those that are named."""
+    experiments = [name for name in only if name != LADDER]
+    if not only or LADDER in only:
+        report.print_ladder(recording.record(rounds or recording.ROUNDS, ProgressBar))
+        print(f"Recorded in {recorded.LADDER.relative_to(ROOT)}; look at git diff --stat before "
+              "you commit it.")
+    if not only or experiments:
+        authors.run(experiments)

@@ -17,7 +17,7 @@ The chapter builds and passes its gate: {COMMAND} check {number} --solution
 It teaches a placeholder, --{name}. Left to do:
   1. Write solutions/{folder}, then chapters/{folder} with a TODO({number}) for each stub:
      {COMMAND} sync {number} --starter
-  2. Replace the case in scripts/workbook/checks/behaviour, and its words in registry.py.
+  2. Replace the case in scripts/workbook/checks/behaviour, and its words.
   3. Plant a mistake for each check in chapters/{folder}/mutants.
   4. In chapter.toml: title, minutes, files to edit, budgets, hints; parts, if it is long.
   5. Write its page, and name the chapter where the book and README.md list them.

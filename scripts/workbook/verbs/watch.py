@@ -12,7 +12,7 @@ from rich.text import Text
 
 from workbook.checks import registry
 from workbook.common import children
-from workbook.course import progress
+from workbook.course import progress, trees
 from workbook.course.chapters import Chapter
 
 LOOK_S = 0.3
@@ -70,10 +70,11 @@ def _check(chapter: Chapter, only: list[str]) -> int:
 
 
 def stamps(directory: Path) -> Stamps:
-    """When each of its files was written, and its size."""
+    """When each of its files was written, and its size; those of sources in folders too."""
+    own = (file.name for file in directory.iterdir()
+           if file.is_file() and not file.name.startswith("."))
     found: Stamps = {}
-    for file in sorted(directory.iterdir()):
-        if file.is_file() and not file.name.startswith("."):
-            known = file.stat()
-            found[file.name] = (known.st_mtime_ns, known.st_size)
+    for name in sorted({*own, *trees.paths(directory)}):
+        known = (directory / name).stat()
+        found[name] = (known.st_mtime_ns, known.st_size)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     LONG,
     MAX_BODY,
@@ -57,3 +58,6 @@ def cases() -> Iterator[Case]:
     large = noise(MAX_BODY)
     yield row("echo-10-MiB-to-a-late-reader", (post(large), LONG), echoed(large),
               "tcp(7)", level=3)
+
+
+CHECKS = (group("bodies", "bodies of any size", cases),)

@@ -18,6 +18,7 @@ from workbook.checks.behaviour.alone import (
     must_end,
 )
 from workbook.checks.behaviour.deadlines import Limits
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
     CLOSES,
@@ -238,3 +239,6 @@ def settled(server: Server, wanted: int) -> int:
 
 def _same(seen: Sequence[int]) -> bool:
     return len(set(seen)) == 1
+
+
+CHECKS = (group("changing-files", "files that change while they are sent", cases, level=9),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -277,3 +278,6 @@ def cut() -> Iterator[Case]:
 
 def _pieces(sent: bytes, size: int) -> Iterable[Step]:
     return tuple(step for i in range(0, len(sent), size) for step in (sent[i:i + size], TINY))
+
+
+CHECKS = (group("chunked", "bodies that come in chunks", cases, level=12),)

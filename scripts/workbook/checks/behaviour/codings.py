@@ -7,6 +7,7 @@ from functools import partial
 
 from workbook.checks.behaviour import site
 from workbook.checks.behaviour.dialogue import Address, Answer, ask, must_be, must_have
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.ranges import must_be_part
 from workbook.checks.behaviour.rows import Case, Unmet
 from workbook.checks.behaviour.validators import talk
@@ -162,3 +163,6 @@ def by_name(address: Address) -> None:
     must_have(answer, form(ALL, "gzip"))
     if coding_of(answer):
         raise Unmet(f"the file is said to be coded: {coding_of(answer)}")
+
+
+CHECKS = (group("codings", "coded forms of files", cases, level=10),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -76,3 +77,6 @@ def cases() -> Iterator[Case]:
               neighbours=((HalfClose(),),) * 8)
     yield row("forty-at-once", post(noise(3000)), echoed(noise(3000)), "listen(2)",
               copies=40, enough=40)
+
+
+CHECKS = (group("connections", "clients that stop, say too much or vanish", cases),)

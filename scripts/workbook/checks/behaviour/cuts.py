@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     HOST,
@@ -46,3 +47,6 @@ def cases() -> Iterator[Case]:
     for number, steps in enumerate(thirds):
         yield row(f"post-twice-around-the-end-{number}", steps, echoed(noise(size)),
                   "RFC 9112 §2.1")
+
+
+CHECKS = (group("cuts", "requests cut at any byte", cases),)

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     MAX_BODY,
@@ -195,3 +196,6 @@ def _must_be_whole(received: Received, expect: bytes) -> None:
     if received.data != expect:
         raise Unmet(f"after {received.seconds:.1f} s {len(received.data):,} of {len(expect):,} "
                     f"bytes had come, and the connection was {received.end}")
+
+
+CHECKS = (group("deadlines", "clients that outstay their welcome", cases, level=5),)

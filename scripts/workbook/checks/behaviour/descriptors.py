@@ -19,6 +19,7 @@ from workbook.checks.behaviour.alone import (
     have_the_page,
     must_be_idle,
 )
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.pausing_clients import (
     OF_ALL,
     OF_KEPT,
@@ -152,3 +153,6 @@ def _is_traced(pid: int) -> bool:
     """Returns whether all threads of the process are being traced."""
     return all(re.search(r"^TracerPid:\s+[1-9]", status.read_text(), re.M)
                for status in Path(f"/proc/{pid}/task").glob("*/status"))
+
+
+CHECKS = (group("descriptors", "descriptors, that they come back and run out", cases),)

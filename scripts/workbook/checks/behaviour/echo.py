@@ -34,12 +34,6 @@ QUIET_S = 0.5  # a socket that accepts nothing for this long is full
 OTHER = "the other client"
 
 
-def check() -> Check:
-    """The registry's entry."""
-    entry = behaviour.group("echo", "an event loop that only echoes", cases, level=LEVEL)
-    return replace(entry, judge=judge, until=LEVEL, program=PROGRAM)
-
-
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     """Judges the echo program if there is one; a chapter that has turned it into a worker has none.
     """
@@ -226,3 +220,6 @@ def stops(server: Server, name: str) -> None:
         os.kill(server.pid, signal.Signals[name])
         must_end(server, name)
 
+
+CHECKS = (replace(behaviour.group("echo", "an event loop that only echoes", cases, level=LEVEL),
+                  judge=judge, until=LEVEL, program=PROGRAM),)

@@ -12,6 +12,7 @@ from workbook.checks.behaviour.alone import (
     have_the_page,
     must_end,
 )
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     HOST,
     MAX_BODY,
@@ -159,3 +160,6 @@ def is_refused(client: Client) -> bool:
     if received and not received.startswith(UNAVAILABLE) or client.ended and not received:
         raise Unmet(f"one of those whose bodies were too many got {received[:40]!r}")
     return bool(received)
+
+
+CHECKS = (group("exhaustion", "bodies that there is no memory for", cases),)

@@ -33,6 +33,7 @@ from workbook.checks.behaviour.alone import (
 from workbook.checks.behaviour.changing_files import must_have, root_of
 from workbook.checks.behaviour.dialogue import Answer, ask, must_be
 from workbook.checks.behaviour.exhaustion import may_grow_by
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
     HOST,
@@ -96,12 +97,12 @@ def cases() -> Iterator[Case]:
     yield from young()
     yield from being_sent()
     yield from bounds()
-    for group in (codings, files, paths, ranges, validators):
-        name = group.__name__.rpartition(".")[2].replace("_", "-")
+    for module in (codings, files, paths, ranges, validators):
+        name = module.__name__.rpartition(".")[2].replace("_", "-")
         yield alone(f"kept-{name}", "RFC 9110 §9.3.1",
                     f"all that is asked of {name}, of a folder whose files have been the same for "
                     "a while; then all of it again", "the right answers, both times",
-                    partial(repeated, group=group), arguments=ALONE,
+                    partial(repeated, group=module), arguments=ALONE,
                     site=partial(_in_folder, make=site.make))
 
 
@@ -568,3 +569,6 @@ def repeated(server: Server, group: object) -> None:
             for case in rows:
                 if failure := suite.perform(case, (other.host, other.port), suite.DATED_LEVEL):
                     raise Unmet(f"{case.name}: {failure.problem}")
+
+
+CHECKS = (group("file-cache", "files that are asked for again and again", cases, level=11),)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbook.checks.behaviour import site
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
     CLOSES,
@@ -178,3 +179,6 @@ def readers() -> Iterator[Case]:
               neighbours=(disconnected,) * 8)
     yield row("beside-who-asks-for-a-fifo", LAST[0], LAST[1], "fifo(7)",
               neighbours=((get(b"/fifo", HOST),),) * 8)
+
+
+CHECKS = (group("files", "files as answers", cases, level=9),)

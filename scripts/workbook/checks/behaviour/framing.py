@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbook.checks.behaviour import orders, values
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -258,3 +259,6 @@ def expectations() -> Iterator[Case]:
         ("expect-too-much", post(b"", fields=asks, length=b"10485761"), TOO_LARGE),
     ]:
         yield row(what, sent, expect, reference)  # type: ignore[arg-type]
+
+
+CHECKS = (group("framing", "malformed requests", cases),)

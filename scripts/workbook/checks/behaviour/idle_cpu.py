@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, must_be_idle
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import BAD, MIB, PAGE_ANSWER, Case, Unmet, get, noise, post
 from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Client, HalfClose, Step
@@ -66,3 +67,6 @@ def unsent(port: int) -> int:
             if int(remote.rpartition(":")[2], 16) == port:
                 return int(queues.partition(":")[0], 16)
     return 0
+
+
+CHECKS = (group("idle-cpu", "processor time while nothing moves", cases),)

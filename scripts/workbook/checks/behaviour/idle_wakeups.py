@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbook.checks.behaviour.alone import alone, connected, have_the_page, must_be_plain
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, get
 from workbook.servers.client import Step
 from workbook.servers.process import Server
@@ -53,3 +54,6 @@ def must_not_wake_up(server: Server) -> None:
         if wakeups == 0:
             return
     raise Unmet(f"its threads woke up {wakeups} times in {LOOK_S:g} s")
+
+
+CHECKS = (group("idle-wakeups", "no wake-ups while nothing happens", cases, level=LEVEL),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     CLOSES,
@@ -258,3 +259,6 @@ def refused() -> Iterator[Case]:
         yield row(f"nothing-after-{what}-in-the-second",
                   (GET[0], Await(GET[1]), sent, Pause(0.005), inner), GET[1] + expect,
                   "RFC 9112 §9.6, §11.2")
+
+
+CHECKS = (group("keep-alive", "connections that stay open", cases, level=5),)

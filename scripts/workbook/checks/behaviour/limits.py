@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     FIELDS_TOO_LARGE,
     HOST,
@@ -126,3 +127,6 @@ def field_limits() -> Iterator[Case]:
         ("fields-of-128-KiB", start + section(131_072) + b"\r\n", FIELDS_TOO_LARGE),
     ]:
         yield row(what, sent, expect, "RFC 6585 §5")  # type: ignore[arg-type]
+
+
+CHECKS = (group("limits", "limits of lines, fields and bodies", cases),)

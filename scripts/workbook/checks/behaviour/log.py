@@ -21,6 +21,7 @@ from threading import Thread
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page
 from workbook.checks.behaviour.chunked import post as post_chunks
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.log_lines import READERS, Line, lost, read, whole
 from workbook.checks.behaviour.rows import (
     HOST,
@@ -695,3 +696,6 @@ def error_log_of_json(server: Server) -> None:
         raise Unmet("it does not tell of the line that was lost")
     if {one["level"] for one in output} != {"error", "info"}:
         raise Unmet("it tells of nothing but what went wrong")
+
+
+CHECKS = (group("log", "lines of the log", cases, level=14),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import HOST, Case, noise, post, row
 from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, in_sequence
 from workbook.servers.client import Await, HalfClose, Vanish
@@ -31,3 +32,6 @@ def cases() -> Iterator[Case]:
         sent, expect = chain(*exchanges)
         yield row(what, sent, expect, "epoll(7)", copies=copies,
                   enough=copies, timeout_s=10.0)
+
+
+CHECKS = (group("many-clients", "a thousand idle neighbours", cases, level=5),)

@@ -16,6 +16,7 @@ from workbook.checks.behaviour.alone import (
     have_the_page,
     must_be_plain,
 )
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.pausing_clients import OF_ALL, PausingClient, connection
 from workbook.checks.behaviour.rows import MIB, Case, Unable, Unmet, get
 from workbook.checks.behaviour.unchanged import GET, sink
@@ -135,3 +136,6 @@ def page_faults(server: Server) -> int:
         return server.page_faults()
     except OSError:
         raise Unable("only Linux tells how many pages a program faulted in") from None
+
+
+CHECKS = (group("memory", "memory of clients that read nothing or have gone", cases),)

@@ -26,22 +26,18 @@ THREADED = ("requests", "bodies", "connections", "threads", "keep-alive", "slow-
 ONE_THREAD = (5, 6)  # levels at which a single thread serves
 
 
-def under_sanitizers(groups: Sequence[Check]) -> Check:
-    """The registry's entry: all of these groups."""
-    return _check("sanitizers", "the same cases under the address and undefined-behaviour "
-                  "sanitizers", "asan", groups, tool="sanitizers")
-
-
-def under_thread_sanitizer(groups: Sequence[Check]) -> Check:
-    """The registry's entry: those of these groups that several threads answer."""
+def checks(groups: Sequence[Check]) -> tuple[Check, ...]:
+    """All of these groups under sanitizers; those that several threads answer under the thread
+    sanitizer; and all on kqueue, also on Linux, where our own library provides it.
+    """
     threaded = [group for group in groups if group.key in THREADED]
-    return replace(_check("races", "cases under the thread sanitizer", TSAN, threaded,
-                          tool="thread sanitizer"), level=4)
-
-
-def on_kqueue(groups: Sequence[Check]) -> Check:
-    """The registry's entry: these groups on Linux, where our own library provides kqueue."""
-    return replace(_check("kqueue", "the same cases on kqueue", KQUEUE, groups), level=5)
+    return (
+        _check("sanitizers", "the same cases under the address and undefined-behaviour sanitizers",
+               "asan", groups, tool="sanitizers"),
+        replace(_check("races", "cases under the thread sanitizer", TSAN, threaded,
+                       tool="thread sanitizer"), level=4),
+        replace(_check("kqueue", "the same cases on kqueue", KQUEUE, groups), level=5),
+    )
 
 
 def _check(what: str, words: str, preset: str, groups: Sequence[Check], tool: str = "") -> Check:

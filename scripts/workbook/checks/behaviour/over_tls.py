@@ -44,11 +44,11 @@ OTHERWISE = {
 }
 
 
-def check(groups: Sequence[Check]) -> Check:
-    """The registry's entry: a sample of these groups."""
-    return Check(NAME, "the same cases over TLS", judge, level=LEVEL, after="behaviour",
+def checks(groups: Sequence[Check]) -> tuple[Check, ...]:
+    """A sample of these groups."""
+    return (Check(NAME, "the same cases over TLS", judge, level=LEVEL, after="behaviour",
                  because="the same cases again", cases=lambda: sampled(whole(groups)),
-                 program=f"{SERVER} with TLS")
+                 program=f"{SERVER} with TLS"),)
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

@@ -22,6 +22,7 @@ from workbook.checks.behaviour.alone import (
     must_end,
 )
 from workbook.checks.behaviour.deadlines import Limits
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.memory import returns
 from workbook.checks.behaviour.pausing_clients import ANSWERED, PausingClient
 from workbook.checks.behaviour.rows import (
@@ -390,3 +391,7 @@ def bad_values(server: Server, option: str, values: Sequence[str]) -> None:
             raise Unmet(f"with “{value}” it did not end")
         if code != 1 or out or option not in err:
             raise Unmet(f"with “{value}” {reported(code, out, err)}")
+
+
+CHECKS = (group("overload", "more clients, and slower ones, than there is room for", cases,
+                level=13),)

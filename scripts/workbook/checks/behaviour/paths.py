@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from workbook.checks.behaviour import site
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     BYTES,
@@ -260,3 +261,6 @@ def redirects() -> Iterator[Case]:
               "RFC 9110 §4.2.3")
     yield row("index-without-a-path", get(b"http://localhost"),
               answer("200 OK", HTML, site.INDEX), "RFC 3986 §6.2.3")
+
+
+CHECKS = (group("paths", "what a path means, and what it must never reach", cases, level=9),)

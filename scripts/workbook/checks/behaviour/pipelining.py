@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from workbook.checks.behaviour.alone import alone, connected, must_be_plain
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     CONTINUE,
@@ -168,3 +169,6 @@ def without_a_pause(server: Server) -> None:
         held = server.own_bytes() - before
     if held >= MIB:
         raise Unmet(f"it held {held / 1024:,.0f} KiB")
+
+
+CHECKS = (group("pipelining", "requests that come before an answer", cases, level=5),)

@@ -7,6 +7,7 @@ from functools import partial
 
 from workbook.checks.behaviour import site
 from workbook.checks.behaviour.dialogue import Address, Answer, ask, ask_all, must_be, must_have
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import MIB, Case, Unmet, noise
 from workbook.checks.behaviour.validators import EARLIER, LATER, SAME, talk
 
@@ -207,3 +208,6 @@ def without_range(address: Address) -> None:
     answer = ask(address, "/dated.bin", f"If-Range: {first.tag}\r\n")
     must_be(answer, 200)
     must_have(answer, first.body)
+
+
+CHECKS = (group("ranges", "parts of files", cases, level=10),)

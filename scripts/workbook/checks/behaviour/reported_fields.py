@@ -40,12 +40,6 @@ LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 12_000
 LARGE = b"X: " + b"v" * 65_000 + b"\r\n"  # more than any buffer has before it grows
 
 
-def check() -> Check:
-    """The registry's entry."""
-    entry = behaviour.group("reported-fields", "what the application is told of a request", cases)
-    return replace(entry, judge=judge, builds=(MEASURE,), program=PROGRAM)
-
-
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
     program = subject.builds[MEASURE].with_name(PROGRAM)
     yield from behaviour.run(subject, wanted, program, subject.chapter.level)
@@ -169,3 +163,8 @@ def mirrored(path: bytes = b"/", query: bytes = b"", fields: bytes = USUAL, meth
         lines.append(name.lower() + b": " + value.strip(b" \t") + b"\n")
     return b"%d path %s query %s version %d length %d body %s\n" % (
         method, path, query, version, len(body), body) + b"".join(sorted(lines))
+
+
+CHECKS = (replace(behaviour.group("reported-fields", "what the application is told of a request",
+                                  cases),
+                  judge=judge, builds=(MEASURE,), program=PROGRAM),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     HOST,
     MAX_FIELDS,
@@ -170,3 +171,6 @@ def accepted_fields() -> Iterator[Case]:
     ]:
         fields = b"host:" + host + b"\r\nConnection: close\r\n"
         yield row(what, get(fields=fields), PAGE_ANSWER, "RFC 9112 §3.2")
+
+
+CHECKS = (group("requests", "routes, methods and versions", cases),)

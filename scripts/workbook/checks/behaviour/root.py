@@ -19,6 +19,7 @@ from workbook.checks.behaviour import files, paths, site, start, suite
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, must_be_idle
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.descriptors import receive_until_quiet
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
     HOST,
@@ -211,3 +212,6 @@ def walked(server: Server, error: str) -> None:
         for case in rows:
             if failure := suite.perform(case, (other.host, other.port), suite.DATED_LEVEL):
                 raise Unmet(f"{case.name}: {failure.problem}")
+
+
+CHECKS = (group("root", "the folder that is served", cases, level=9),)

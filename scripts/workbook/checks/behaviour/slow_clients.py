@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     CONTINUE,
     HOST,
@@ -87,3 +88,6 @@ def cases() -> Iterator[Case]:
         yield row(f"another-{what}", in_sequence(GET, echo(noise(3000)), LAST),
                   chain(GET, echo(noise(3000)), LAST)[1], tcp,
                   neighbours=(steps,) * 6)
+
+
+CHECKS = (group("slow-clients", "slow readers and writers", cases, level=5),)

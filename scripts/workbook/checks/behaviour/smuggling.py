@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
     LENGTH_REQUIRED,
@@ -143,3 +144,6 @@ def encodings() -> Iterator[Case]:
     yield row("te-in-1.0", old, BAD, "RFC 9112 §6.1")
     yield row("te-of-a-get", get(fields=USUAL + te + b"chunked\r\n") + NEXT,
               LENGTH_REQUIRED, "RFC 9112 §6.1")
+
+
+CHECKS = (group("smuggling", "what could be read in two ways", cases),)

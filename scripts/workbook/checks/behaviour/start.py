@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, must_be_plain
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
 from workbook.common import children
 from workbook.common.errors import UserError
@@ -162,3 +163,6 @@ def reported(code: int, out: str, err: str) -> str:
     output = "; ".join(f"on {name}: {text.strip()}" for name, text in
                        (("stdout", out), ("stderr", err)) if text.strip())
     return f"it ended with {code}, and said {output or 'nothing'}"
+
+
+CHECKS = (group("start", "a start, and one that fails", cases),)

@@ -9,6 +9,7 @@ from functools import partial
 
 from workbook.checks.behaviour.alone import END_S, alone, connected, have_the_page, must_end
 from workbook.checks.behaviour.deadlines import Limits
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet, echoed, get, noise, post
 from workbook.checks.behaviour.unchanged import GET
 from workbook.servers.client import Await, Pause
@@ -101,3 +102,6 @@ def half_a_request_for_ever(server: Server) -> None:
         have_the_page(clients, GET[0] + GET[0][:CUT])
         server.ask_to_stop()
         must_end(server)
+
+
+CHECKS = (group("stop", "an end that lets clients finish", cases),)

@@ -16,6 +16,7 @@ from workbook.checks.behaviour.alone import (
     must_be_idle,
     must_be_plain,
 )
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
     CONTINUE,
@@ -276,3 +277,6 @@ def disconnected_in_its_echo(server: Server) -> None:
     with connected(server, 1) as (other,):
         have_the_page([other])
     must_be_idle(server)
+
+
+CHECKS = (group("streaming", "bodies that nobody holds", cases, level=12),)

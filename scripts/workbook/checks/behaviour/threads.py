@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import psutil
 
 from workbook.checks.behaviour.alone import alone, connected
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unmet, Wrong, echoed, get, noise, post, row
 from workbook.servers.client import Pause
 from workbook.servers.process import Server
@@ -64,3 +65,6 @@ def asleep(server: Server) -> Iterator[None]:
     process.suspend()
     yield
     process.resume()
+
+
+CHECKS = (group("threads", "slow clients beside others", cases, level=4),)

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 from workbook.checks.behaviour import tls_handshakes, tls_records
 from workbook.checks.behaviour.alone import alone
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.log import in_vain, until
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet
 from workbook.checks.behaviour.tls_clients import (
@@ -425,3 +426,6 @@ def arguments_of(what: str, text: Path) -> tuple[str, ...]:
         "lifetime-of-none": (*good.options, "--ticket-lifetime", "0"),
         "lifetime-of-no-number": (*good.options, "--ticket-lifetime", "1h"),
     }[what]
+
+
+CHECKS = (group("tls", "TLS on the one port", cases, level=15),)

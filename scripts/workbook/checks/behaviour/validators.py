@@ -13,6 +13,7 @@ from workbook.checks.behaviour import site
 from workbook.checks.behaviour.alone import alone
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.dialogue import Address, ask, ask_all, must_be, must_have
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet
 from workbook.checks.behaviour.rows import row as any_row
 from workbook.servers.process import Server
@@ -251,3 +252,6 @@ def asked_of(address: Address, *, target: str, fields: str, status: int) -> None
 def index_page(address: Address) -> None:
     tag = ask(address, "/").tag
     must_be(ask(address, "/", f"If-None-Match: {tag}\r\n"), 304)
+
+
+CHECKS = (group("validators", "versions that a client has already", cases, level=10),)

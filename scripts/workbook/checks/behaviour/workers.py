@@ -13,6 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, row
 from workbook.checks.behaviour.start import repeated, threads_as_asked
 from workbook.checks.behaviour.unchanged import LAST, chain, echo, in_sequence
@@ -144,3 +145,6 @@ def _cores() -> set[int]:
 
 def _reported(found: list[set[int]]) -> str:
     return "its threads may use " + ", ".join(str(sorted(cores)) for cores in found)
+
+
+CHECKS = (group("workers", "clients shared out among workers", cases, level=7),)

@@ -1,0 +1,363 @@
+"""The experiments of part I: one connection at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from statistics import median
+
+from workbook.authors.tools import (
+    CHUNKS,
+    GET,
+    LAYOUT,
+    NAIVE,
+    THREADS,
+    USUAL,
+    Finding,
+    Rows,
+    address_of,
+    costs_of,
+    solution,
+    sweep,
+    variant,
+)
+from workbook.common.errors import UserError
+from workbook.machine import setup
+from workbook.measure import costs, trace
+from workbook.servers.client import Pause, connect, exchange, exchange_many
+from workbook.servers.process import running
+
+CLIENTS = 400
+
+def closing() -> Finding:
+    """Does a refused client get its answer if the server closes at once?"""
+    clients, body = 100, b"x" * 1_000_000
+    request = b"POST /sink HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    rows: Rows = {}
+    with variant(*LINGER, "") as abrupt:
+        servers = {"lingering": ("01 as it is", solution(NAIVE)),
+                   "abrupt": ("01 without linger()", abrupt)}
+        for key, (label, binary) in servers.items():
+            with running(binary) as server:
+                answers = [exchange((server.host, server.port), (request,), 5.0)
+                           for _ in range(clients)]
+            whole = max(len(answer.data) for answer in answers)
+            rows[key] = {
+                "label": label,
+                "whole": sum(a.end == "closed" and len(a.data) == whole for a in answers),
+                "reset": sum(answer.end == "reset" for answer in answers),
+                "bytes": median(len(answer.data) for answer in answers)}
+    return Finding(
+        f"{clients} clients, one after another, that are refused (they name no Host) while they "
+        f"send a body of {len(body):,} bytes.",
+        {"whole": "Whole answers", "reset": "Resets", "bytes": "Bytes that came, median"}, rows)
+
+
+def large_head() -> Finding:
+    """What do large fields cost a server that reads byte by byte, and one that reads chunks?"""
+    rows: Rows = {}
+    for size in (0, 1000, 10_000):
+        request = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * size + b"\r\n\r\n")
+        naive, chunks = (costs_of(name, request, costs.SYSCALLS, costs.INSTRUCTIONS)
+                         for name in (NAIVE, CHUNKS))
+        rows[str(size)] = {
+            "label": f"{size:,} bytes",
+            "naive_syscalls": naive[costs.SYSCALLS],
+            "naive_instructions": naive[costs.INSTRUCTIONS],
+            "chunks_syscalls": chunks[costs.SYSCALLS],
+            "chunks_instructions": chunks[costs.INSTRUCTIONS]}
+    return Finding(
+        "Per <code>GET /</code> with one field of this many bytes. Counted, not timed.",
+        {"naive_syscalls": "01: system calls", "naive_instructions": "01: instructions",
+         "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows)
+
+
+def connection() -> Finding:
+    """One visit to the server that reads chunks, call by call."""
+    setup.ensure(["strace"])
+    calls = trace.trace(solution(CHUNKS))
+    accepted = calls[0].at_us + calls[0].took_us
+    rows: Rows = {
+        str(number): {"label": call.name, "result": trace.result_of(call),
+                      "at_us": round(max(0.0, call.at_us - accepted)),
+                      "took_us": round(call.took_us) if number > 1 else 0}
+        for number, call in enumerate(calls, start=1)}
+    return Finding(
+        "The system calls of 02 for one <code>GET /</code>, from when <code>accept4</code> returned. "
+        "strace slows each of them: the order is what tells, not the times.",
+        {"result": "Result", "at_us": "At, µs", "took_us": "Took, µs"}, rows)
+
+
+def body_copies() -> Finding:
+    """How much memory is asked for to serve a body?"""
+    rows: Rows = {}
+    for key, label, target, size in (("echo", "POST /echo, 16 KiB", b"/echo", 1 << 14),
+                                     ("sink", "POST /sink, 1 MiB", b"/sink", 1 << 20)):
+        request = (b"POST " + target + b" HTTP/1.1\r\n" + USUAL
+                   + b"Content-Length: %d\r\n\r\n" % size + b"b" * size)
+        rows[key] = {"label": label} | {
+            f"copies_{name[:2]}": round(
+                costs_of(name, request, costs.ALLOCATIONS).figures["alloc_bytes"] / size, 2)
+            for name in (NAIVE, CHUNKS, LAYOUT)}
+    return Finding(
+        "Bytes allocated on the heap for each byte of the body. Counted, not timed.",
+        {f"copies_{name[:2]}": name[:2] for name in (NAIVE, CHUNKS, LAYOUT)}, rows)
+
+
+def formatting() -> Finding:
+    """What does it cost to write the head of an answer?"""
+    setup.ensure(["valgrind"])
+    rows: Rows = {}
+    with variant(CHUNKS, "main.cpp", None, FORMATTING) as program:
+        for key, label in (("append", "a <code>std::string</code> and <code>+=</code>"),
+                           ("format", "<code>std::format_to_n</code> into a buffer"),
+                           ("copy", "<code>memcpy</code> and <code>std::to_chars</code>")):
+            rows[key] = {"label": label} | {
+                measure.name: _per_call(measure, program, key)
+                for measure in (costs.ALLOCATIONS, costs.INSTRUCTIONS)}
+    return Finding(
+        "To write the head of the answer to <code>GET /</code>. Counted, not timed.",
+        {"allocations": "Heap allocations", "instructions": "Instructions"}, rows)
+
+
+def nagle() -> Finding:
+    """Does TCP_NODELAY matter when the connection closes after the answer?"""
+    requests = 500
+    times: dict[str, list[float]] = {"without": [], "with": []}
+    with ExitStack() as stack:
+        binaries = {"without": stack.enter_context(
+            variant(*NODELAY, "")), "with": solution(CHUNKS)}
+        addresses = {key: address_of(stack.enter_context(running(binary)))
+                     for key, binary in binaries.items()}
+        for _ in range(requests):
+            for key, address in addresses.items():
+                times[key].append(exchange(address, (GET,), 5.0).seconds * 1e6)
+    rows: Rows = {key: {"label": f"02 {key} TCP_NODELAY", "median_us": round(median(times[key]), 1)}
+                  for key in ("with", "without")}
+    return Finding(f"Time of one <code>GET /</code> after another, {requests} of each in turn.",
+                   {"median_us": "µs, median"}, rows)
+
+
+def layout() -> Finding:
+    """How large are the types, and how much of a Request is padding?"""
+    labels = {"request": "Request", "padding": "of it padding", "headers": "of it headers",
+              "body": "of it body", "method": "Method", "status": "Status"}
+    rows: Rows = {key: {"label": f"<code>{label}</code>" if label[0].isupper() else label}
+                  for key, label in labels.items()}
+    checkpoints = (NAIVE, CHUNKS, LAYOUT)
+    for name in checkpoints:
+        with variant(name, "main.cpp", None, SIZES) as program:
+            sizes = json.loads(_output([str(program)]))
+        for key, size in sizes.items():
+            rows[key][f"size_{name[:2]}"] = size
+    return Finding("Bytes, from <code>sizeof</code>.",
+                   {f"size_{name[:2]}": name[:2] for name in checkpoints}, rows)
+
+
+def many_fields() -> Finding:
+    """When do hashing and a node for each field pay?"""
+    rows: Rows = {}
+    every = {f"{count}": (f"{count:,} fields", [b"X%d" % i for i in range(count - 2)])
+             for count in (5, 25, 100, 1000, 6000)}
+    every["same"] = ("1,000, all of one name", [b"X"] * 998)
+    for key, (label, names) in every.items():
+        fields = b"".join(b"%s: %d\r\n" % (name, i % 10) for i, name in enumerate(names))
+        request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
+        hashed, walked = (costs_of(name, request, costs.ALLOCATIONS, costs.INSTRUCTIONS)
+                          for name in (CHUNKS, LAYOUT))
+        rows[key] = {
+            "label": label,
+            "map_allocations": hashed[costs.ALLOCATIONS],
+            "map_instructions": hashed[costs.INSTRUCTIONS],
+            "vector_allocations": walked[costs.ALLOCATIONS],
+            "vector_instructions": walked[costs.INSTRUCTIONS]}
+    return Finding(
+        "Per <code>GET /</code>. Counted, not timed.",
+        {"map_allocations": "02: allocations", "map_instructions": "02: instructions",
+         "vector_allocations": "03: allocations", "vector_instructions": "03: instructions"}, rows)
+
+
+def late_reader() -> Finding:
+    """What does writev(2) say when the client does not read?"""
+    body = b"b" * (10 << 20)
+    request = b"POST /echo HTTP/1.1\r\n" + USUAL + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    rows: Rows = {}
+    for key, label, pause_s in (("eager", "reads at once", 0.0), ("late", "waits for 0.5 s", 0.5)):
+        taken = _written(request, pause_s)
+        rows[key] = {"label": label, "calls": len(taken), "first": taken[0],
+                     "percent": round(100 * taken[0] / sum(taken))}
+    return Finding(
+        "Calls of <code>writev</code> for the answer of 03 to <code>POST /echo</code> with 10 MiB. "
+        "The socket is blocking, and a call waits for 200 ms at most.",
+        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"},
+        rows)
+
+
+def silent_client() -> Finding:
+    """Whom does a client hold up that connects and says nothing?"""
+    rows: Rows = {}
+    for threads in (1, 2, 4, 8):
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}, a listener each",
+                              "answered": _answered(solution(THREADS), threads)}
+    with variant(*OWN_QUEUES, ONE_QUEUE) as shared:
+        rows["shared"] = {"label": "4 threads, one listener", "answered": _answered(shared, 4)}
+    return Finding(
+        f"One client connects and is silent; then {CLIENTS} others ask at once. How many of them "
+        "have their answer within a second.", {"answered": f"Answered, of {CLIENTS}"}, rows)
+
+
+def port_thief() -> Finding:
+    """Who gets the clients when a stranger listens on the same port with SO_REUSEPORT?"""
+    rows: Rows = {}
+    for threads in (1, 2, 4):
+        with running(solution(THREADS), "--threads", str(threads)) as server, \
+                socket.socket() as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            with suppress(OSError):  # who has only one listener shares its port with nobody
+                thief.bind(address_of(server))
+                thief.listen(CLIENTS)
+            answered = answers(address_of(server))
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)} of ours",
+                              "answered": answered, "stolen": CLIENTS - answered}
+    return Finding(
+        f"A second program of the same user listens on our port and never answers. Of {CLIENTS} "
+        "clients, how many we get.",
+        {"answered": "Answered by us", "stolen": "Waiting at the other"}, rows)
+
+
+def thread_sweep() -> Finding:
+    """Do more threads serve more, with the load generator on the same processors or not?"""
+    return sweep(THREADS, counts=(1, 2, 4, 8), rounds=5)
+
+
+def _per_call(measure: costs.Measure, program: Path, way: str, calls: int = 1000) -> float:
+    """What one call costs: the difference between two runs, as `costs` has it for requests."""
+    tool = measure.tool
+    totals: list[Counter[str]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for times in (calls, 2 * calls):
+            report = Path(scratch, str(times))
+            _output([*tool.wrapper(report), str(program), way, str(times)])
+            totals.append(tool.read(report.read_text(errors="replace")))
+    return (totals[1][measure.name] - totals[0][measure.name]) / calls
+
+
+def _written(request: bytes, pause_s: float) -> list[int]:
+    """What each writev of the answer took, with a client that waits before it reads."""
+    with tempfile.TemporaryDirectory() as scratch:
+        log = Path(scratch, "strace")
+        wrapper = ["strace", "-f", "-e", "trace=writev", "-o", str(log)]
+        with running(solution(LAYOUT), wrapper=wrapper) as server:
+            exchange(address_of(server), (request, Pause(pause_s)), 10.0)
+        found = re.findall(r"writev.*= (\d+)$", log.read_text(), re.M)
+    return [int(count) for count in found]
+
+
+def _answered(binary: Path, threads: int) -> int:
+    """How many clients are answered in a second while another one is silent."""
+    with running(binary, "--threads", str(threads)) as server:
+        with connect(address_of(server)):
+            time.sleep(0.1)
+            return answers(address_of(server))
+
+
+def answers(address: tuple[str, int]) -> int:
+    """How many of CLIENTS that ask at once, and close, are answered in a second."""
+    answers = exchange_many(address, (GET,), 1.0, copies=CLIENTS, enough=CLIENTS)
+    return sum(answer.end == "closed" and bool(answer.data) for answer in answers)
+
+
+def _output(command: Sequence[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise UserError(f"{command[0]} failed: {done.stderr.strip()[-500:]}", "run it by hand")
+    return done.stdout
+
+
+# The programs and edits that the experiments try in a copy of a checkpoint.
+
+SIZES = """
+#include <cstdio>
+#include "connection.h"
+int main() {
+    using web::Request;
+    const std::size_t members = sizeof(Request::method) + sizeof(Request::path)
+        + sizeof(Request::query) + sizeof(Request::version) + sizeof(Request::headers)
+        + sizeof(Request::expects_continue) + sizeof(Request::content_length)
+        + sizeof(Request::body);
+    std::printf("{\\"request\\": %zu, \\"padding\\": %zu, \\"headers\\": %zu, \\"body\\": %zu,"
+                " \\"method\\": %zu, \\"status\\": %zu}", sizeof(Request),
+                sizeof(Request) - members, sizeof(Request::headers), sizeof(Request::body),
+                sizeof(web::Method), sizeof(web::Status));
+}
+"""
+
+FORMATTING = """
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include "response.h"
+namespace {
+constexpr std::string_view status = "200 OK", type = "text/html; charset=utf-8";
+volatile std::size_t body_size = 150;
+std::size_t append() {
+    std::string head;
+    head += "HTTP/1.1 " + std::string(status) + "\\r\\n";
+    head += "Content-Type: " + std::string(type) + "\\r\\n";
+    head += "Content-Length: " + std::to_string(body_size) + "\\r\\n";
+    head += "Connection: close\\r\\n";
+    head += "\\r\\n";
+    return head.size();
+}
+std::size_t format(const web::Response& response) {
+    char head[web::Response::max_head];
+    return response.format_head(head).size();
+}
+std::size_t copy() {
+    char head[web::Response::max_head];
+    char* end = head;
+    const auto put = [&](std::string_view text) {
+        std::memcpy(end, text.data(), text.size());
+        end += text.size();
+    };
+    put("HTTP/1.1 ");
+    put(status);
+    put("\\r\\nContent-Type: ");
+    put(type);
+    put("\\r\\nContent-Length: ");
+    end = std::to_chars(end, head + sizeof head, std::size_t{body_size}).ptr;
+    put("\\r\\nConnection: close\\r\\n\\r\\n");
+    return static_cast<std::size_t>(end - head);
+}
+}  // namespace
+int main(int, char** argv) {
+    static char page[150];
+    web::Response response;
+    response.content_type(type);
+    response.body_reference({page, body_size});
+    const std::string_view way = argv[1];
+    volatile std::size_t sum = 0;
+    for (int left = std::atoi(argv[2]); left > 0; --left)
+        sum = sum + (way == "append" ? append() : way == "copy" ? copy() : format(response));
+    return sum == 0;
+}
+"""
+
+
+# Checkpoint, file and the lines in it that an experiment takes out or replaces.
+LINGER = (NAIVE, "connection.cpp",
+          "    if (reading == Reading::refused || has_unread(socket_)) linger();\n")
+NODELAY = (CHUNKS, "socket.cpp", "    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);\n")
+OWN_QUEUES = (THREADS, "socket.cpp", "i > 0 && !can_share_port")
+EDITS = (LINGER, NODELAY, OWN_QUEUES)
+
+ONE_QUEUE = "i > 0"

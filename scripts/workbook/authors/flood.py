@@ -1,0 +1,51 @@
+"""A flood of handshakes, in a process of its own: python -m workbook.authors.flood PORT SECONDS
+
+Strangers who begin a handshake, take the server's answer and leave; then others come. All say the
+same, which was made once: that costs them nothing, and the server a key and a signature. Says how
+many were answered. Ends by itself.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import sys
+import time
+from contextlib import suppress
+
+STRANGERS = 256  # at a time
+MAXIMUM = 50_000
+ITERATION_S = 0.1
+
+
+def hello() -> bytes:
+    """How a client begins that knows nothing yet."""
+    how = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    continues = ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        how.wrap_bio(ssl.MemoryBIO(), continues, server_hostname="localhost").do_handshake()
+    return continues.read()
+
+
+def flood(port: int, seconds: float) -> int:
+    """How many were answered, of at most MOST who came in this time."""
+    output, until, came, answered = hello(), time.monotonic() + seconds, 0, 0
+    waiting, poller = dict[int, socket.socket](), select.epoll()
+    while time.monotonic() < until:
+        while len(waiting) < STRANGERS and came < MAXIMUM:
+            came += 1
+            stranger = socket.create_connection(("127.0.0.1", port))
+            stranger.sendall(output)
+            waiting[stranger.fileno()] = stranger
+            poller.register(stranger, select.EPOLLIN)
+        for number, _ in poller.poll(ITERATION_S):
+            with waiting.pop(number) as stranger, suppress(OSError):
+                answered += bool(stranger.recv(65_536))
+    for stranger in waiting.values():
+        stranger.close()
+    return answered
+
+
+if __name__ == "__main__":
+    print(flood(int(sys.argv[1]), float(sys.argv[2])), flush=True)

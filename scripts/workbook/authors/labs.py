@@ -1,0 +1,179 @@
+"""The labs: their starters and solutions beside each other, timed and counted."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from workbook.authors.tools import Finding, Rows
+from workbook.common.errors import UserError
+from workbook.common.paths import SCRIPTS, SOLUTIONS
+from workbook.course import chapters
+from workbook.machine import needs, setup
+from workbook.measure import labs
+from workbook.servers import build
+
+SECONDS = 20.0
+LABELS = {"asking": "Busy polling", "select": "<code>select</code>", "poll": "<code>poll</code>",
+          "epoll": "<code>epoll</code>"}
+SILENT, FEW_ITERATIONS = (1, 100, 1000), 100  # with 1,000 silent each makes a thousand calls
+PACKAGED_TASK, TASKS = SCRIPTS / "lab" / "packaged_task.cpp", 1000
+LABS = (
+    "lab-object-pool",
+    "lab-false-sharing",
+    "lab-intrusive-list",
+    "lab-memory-order",
+    "lab-lock-free-queues",
+    "lab-scatter-gather",
+    "lab-readiness",
+    "lab-small-recipes",
+    "lab-thread-pool",
+)
+BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
+         "needs, which on Debian is libstdc++.")
+
+
+def timed(name: str) -> Finding:
+    """Every benchmark, in turn."""
+    chapter = chapters.find(name)
+    found = labs.next_to(labs.starter(chapter), [
+        build.build_program(SOLUTIONS / name, "release", chapter.program)], SECONDS)
+    return Finding(
+        "Nanoseconds an iteration, of the processor or, with <code>real_time</code>, of the clock; "
+        f"starter and solution in turn for {SECONDS:g} s, with the 95 % interval of the ratio. "
+        + BUILT, _columns("starter"), _rows(found, "starter"))
+
+
+def against_boost(name: str) -> Finding:
+    """A lab whose bench has Boost's way of each benchmark too, in the same runs."""
+    chapter = chapters.find(name)
+    setup.ensure(["boost"])
+    found = labs.within(build.build_program(SOLUTIONS / name, "release", chapter.program),
+                        "boost_", SECONDS)
+    return Finding(
+        "Nanoseconds an iteration, of the processor: Boost and the solution in turn, in the same "
+        f"runs of one program, for {SECONDS:g} s, with the 95 % interval of the ratio. " + BUILT,
+        _columns("boost"), _rows(found, "boost"))
+
+
+def _columns(base: str, other: str = "solution") -> dict[str, str]:
+    return {f"{base}_ns": f"{_named(base)}, ns", f"{other}_ns": f"{_named(other)}, ns",
+            "ratio": "Times as fast", "low": "From", "high": "To"}
+
+
+def _named(side: str) -> str:
+    return side if "poll" in side else side.capitalize()  # calls are spelled as they are
+
+
+def _rows(found: Mapping[str, labs.Row], base: str, other: str = "solution") -> Rows:
+    rows: Rows = {}
+    for benchmark, row in found.items():
+        after = row.others[0]
+        rows[benchmark] = {"label": f"<code>{_escaped(benchmark)}</code>",
+                           f"{base}_ns": round(row.base_ns, 2), f"{other}_ns": round(after.ns, 2),
+                           "ratio": round(after.ratio, 2), "low": round(after.low, 2),
+                           "high": round(after.high, 2)}
+    return rows
+
+
+def counted(name: str) -> Finding:
+    """What an iteration costs of the benchmarks that `check` counts: of a single one in every
+    respect, of several where they have budgets.
+    """
+    chapter = chapters.find(name)
+    sides = {"starter": labs.starter(chapter, "measure"),
+             "solution": build.build_program(SOLUTIONS / name, "measure", chapter.program)}
+    alone = len(chapter.counted) == 1
+    rows: Rows = {}
+    for benchmark, limits in chapter.counted.items():
+        measures = [each for each in labs.MEASURES if alone or each.name in limits]
+        found = {side: labs.count(bench, benchmark, measures) for side, bench in sides.items()}
+        for measure in measures:
+            if reason := found["starter"].skipped.get(measure.name):
+                raise UserError(f"{measure.unit} cannot be counted: {reason}",
+                                "record where they can be")
+            label = (measure.unit.capitalize() if alone else
+                     f"<code>{_escaped(benchmark)}</code>, {measure.unit}")
+            key = measure.figure if alone else f"{benchmark}_{measure.figure}"
+            rows[key] = {"label": label, **{side: found[side][measure] for side in sides}}
+    of = f" of <code>{_escaped(next(iter(chapter.counted)))}</code>" if alone else ""
+    return Finding(f"Counted: an iteration{of}. {BUILT}",
+                   {"starter": "Starter", "solution": "Solution"}, rows)
+
+
+def readiness_forms() -> Finding:
+    """What an event costs by each form of the lab on readiness, beside few and many silent ones."""
+    chapter = chapters.find("lab-readiness")
+    first = labs.starter(chapter, "measure")
+    last = build.build_program(SOLUTIONS / chapter.name, "measure", chapter.program)
+    measures = (labs.SYSCALLS, labs.WOULD_BLOCK, labs.INSTRUCTIONS)
+    rows: Rows = {}
+    for form, bench, name in (("asking", first, "Poll"), ("select", last, "Select"),
+                              ("poll", last, "Poll"), ("epoll", last, "Poller")):
+        for silent in SILENT:
+            found = labs.count(bench, f"one_speaks<web::{name}>/{silent}", measures, FEW_ITERATIONS)
+            rows[f"{form}_{silent}"] = {
+                "label": f"{LABELS[form]}, {silent:,} silent",
+                **{measure.figure: found[measure] for measure in measures}}
+    return Finding("Counted: an iteration of <code>one_speaks</code>, which is one event. " + BUILT,
+                   {measure.figure: measure.unit.capitalize() for measure in measures}, rows)
+
+
+def readiness_epoll() -> Finding:
+    """epoll beside poll, which are both in the solution of the lab on readiness."""
+    bench = build.build_program(SOLUTIONS / "lab-readiness", "release", "bench")
+    found: dict[str, labs.Row] = {}
+    for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT),
+                 "all_speak<web::{}>/100"):
+        found[name.replace("<web::{}>", "")] = labs.one_against_another(
+            bench, name.format("Poll"), name.format("Poller"), SECONDS / 4)
+    return Finding("Nanoseconds of the processor an iteration; both in turn, with the 95 % "
+                   "interval of the ratio. " + BUILT,
+                   _columns("poll", "epoll"), _rows(found, "poll", "epoll"))
+
+
+def packaged_tasks() -> Finding:
+    """What the two C++ libraries do for a std::packaged_task besides running it."""
+    setup.ensure(["compiler", "strace"])
+    rows: Rows = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for library in ("libstdc++", "libc++"):
+            program = Path(scratch, library)
+            _compile(PACKAGED_TASK, program, f"-stdlib={library}")
+            few, many = (_futexes(program, count) for count in (TASKS, 2 * TASKS))
+            rows[library] = {"label": library, "futexes": (many - few) / TASKS}
+    return Finding(f"Counted by strace: the difference of {TASKS:,} tasks and twice as many, in "
+                   "one thread.", {"futexes": "Calls of futex a task"}, rows)
+
+
+def _compile(source: Path, program: Path, *options: str) -> None:
+    command = [str(needs.compiler()), "-std=c++23", "-O2", *options, str(source), "-o",
+               str(program)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"{source.name} cannot be built with {' '.join(options)}: {done.stderr}",
+                        "this needs clang++ and both libraries, libstdc++ and libc++")
+
+
+def _futexes(program: Path, tasks: int) -> int:
+    done = subprocess.run(["strace", "-f", "-qq", "-e", "trace=futex", str(program), str(tasks)],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"{program.name} cannot be traced: {done.stderr[:200]}",
+                        "record where a process may be traced")
+    return done.stderr.count("futex(")
+
+
+def _escaped(name: str) -> str:
+    return name.replace("<", "&lt;").replace(">", "&gt;")
+
+
+EXPERIMENTS: dict[str, Callable[[], Finding]] = {
+    name + ending: partial(of, name) for name in LABS
+    for ending, of in (("", timed), ("-counts", counted))}
+EXPERIMENTS |= {"lab-readiness-forms": readiness_forms, "lab-readiness-epoll": readiness_epoll,
+                "lab-lock-free-queues-boost": partial(against_boost, "lab-lock-free-queues"),
+                "packaged-tasks": packaged_tasks}

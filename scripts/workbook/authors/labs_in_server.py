@@ -1,0 +1,144 @@
+"""Two labs in a server: clients whose memory comes from the pool, and parts that are sent apart."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+from workbook.authors.tools import (
+    LAYOUT,
+    OPTIMISED,
+    PLAINLY,
+    Finding,
+    Rows,
+    address_of,
+    count,
+    edited,
+    optimised,
+    solution,
+)
+from workbook.common.paths import SOLUTIONS
+from workbook.measure import costs
+from workbook.measure.crowd import SHORT
+from workbook.servers.client import connect
+from workbook.servers.process import running
+
+FEW, MORE = 20, 500  # clients
+TIMEOUT_S = 5.0
+PIECE = 8192
+ECHO = (b"POST /echo HTTP/1.1\r\n" + costs.FIELDS + b"Content-Length: %d\r\n\r\n" % PIECE
+        + b"b" * PIECE)
+
+
+def pooled_clients() -> Finding:
+    """Is the memory of a client that comes and goes worth keeping in the server, too?"""
+    rows: Rows = {key: {"label": label} for key, label in (
+        ("system", "Instructions, the system’s allocator"), ("jemalloc", "Instructions, jemalloc"),
+        ("allocations", "Heap allocations"))}
+    for key in ("system", "jemalloc"):
+        settings = {"HOTPATH_ALLOCATOR": key}
+        sides = {"new": optimised(key, settings),
+                 "pool": edited(f"pooled-{key}", OPTIMISED, POOLED, PLAINLY | settings,
+                                {"object_pool.h": SOLUTIONS / "lab-object-pool" / "task.h"})}
+        for side, binary in sides.items():
+            rows[key][side] = round(_leaving(binary, costs.INSTRUCTIONS))
+            if key == "system":
+                rows["allocations"][side] = round(_leaving(binary, costs.ALLOCATIONS), 2)
+    return Finding(
+        "08 without LTO and profile: a client that connects, asks for the page as a browser does, "
+        "and leaves, the server asleep before each of the three. Counted, not timed.",
+        {"new": "As it is", "pool": "From the pool"}, rows)
+
+
+def _leaving(binary: Path, measure: costs.Measure) -> float:
+    """What a client costs that comes and goes, beyond a few."""
+    few, many = (_visited(binary, measure, clients) for clients in (FEW, FEW + MORE))
+    return (many - few) / MORE
+
+
+def _visited(binary: Path, measure: costs.Measure, clients: int) -> int:
+    """Of a run in which so many come. The server has done with each step before the next, or how
+    much it does at once would be the scheduler's to say; and no thread of jemalloc's wakes.
+    """
+    tool = measure.tool
+    with tempfile.TemporaryDirectory() as scratch, \
+            patch.dict(os.environ, {"MALLOC_CONF": "background_thread:false"}):
+        report = Path(scratch, measure.name)
+        with running(binary, "--threads", "1", wrapper=tool.wrapper(report)) as server:
+            for _ in range(clients):
+                with connect(address_of(server), TIMEOUT_S) as client:
+                    server.sleeps(TIMEOUT_S)
+                    client.sendall(costs.CLOSING)
+                    while client.recv(65_536):
+                        pass
+                    server.sleeps(TIMEOUT_S)
+                server.sleeps(TIMEOUT_S)
+            server.stop()
+        return tool.read(report.read_text(errors="replace"))[measure.figure]
+
+
+def parts_apart() -> Finding:
+    """What does it save that an answer's parts leave together?"""
+    sides = {LAYOUT: {"together": solution(LAYOUT, "measure"),
+                      "apart": edited("apart-03", LAYOUT, APART_BLOCKING)},
+             OPTIMISED: {"together": solution(OPTIMISED, "measure"),
+                         "apart": edited("apart-08", OPTIMISED, APART)}}
+    rows: Rows = {}
+    for key, label, checkpoint, request, piece in (
+            ("closing", "03, <code>GET /</code>", LAYOUT, costs.CLOSING, 0),
+            ("kept", "08, <code>GET /</code>", OPTIMISED, SHORT, 0),
+            ("echo", "08, <code>POST /echo</code> of 8 KiB", OPTIMISED, ECHO, PIECE)):
+        measure = replace(costs.SYSCALLS, piece=piece)
+        rows[key] = {"label": label} | {
+            side: round(count(binary, checkpoint, request, measure)[measure] or 0)
+            for side, binary in sides[checkpoint].items()}
+    return Finding(
+        "System calls for one request. 03 closes after it, 08 keeps the connection; the body comes "
+        "in two pieces. Counted, not timed.",
+        {"together": "Parts together", "apart": "Parts apart"}, rows)
+
+
+# Clients are made where the pool says, and end where they were.
+POOLED = (
+    ("worker.h", '#include "handler.h"\n', '#include "handler.h"\n#include "object_pool.h"\n'),
+    ("worker.h", "    // One iteration of the loop,",
+     "    struct BackToPool {\n"
+     "        void operator()(Client* client) const { ObjectPool<Client>::destroy(client); }\n"
+     "    };\n"
+     "    using Owned = std::unique_ptr<Client, BackToPool>;\n\n"
+     "    // One iteration of the loop,"),
+    ("worker.h", "    std::vector<std::unique_ptr<Client>> clients_;",
+     "    std::vector<Owned> clients_;"),
+    ("worker.h", "    std::vector<std::unique_ptr<Client>> closed_;",
+     "    std::vector<Owned> closed_;"),
+    ("worker.cpp",
+     "std::make_unique<Client>(std::move(socket), Connection(*handler_, pool_));",
+     "Owned(ObjectPool<Client>::create(std::move(socket), Connection(*handler_, pool_)));"),
+)
+
+_GATHERED = "    return result(::writev(socket.number(), parts.data(), static_cast<int>(parts.size()))"
+
+
+def _apart(end: str, error: str) -> tuple[tuple[str, str, str], ...]:
+    """Each part with a call of its own, until one takes less than it was offered."""
+    return (("socket.cpp", _GATHERED + end, f"""\
+    std::size_t sent = 0;
+    for (const iovec& part : parts) {{
+        const auto took =
+            result(::send(socket.number(), part.iov_base, part.iov_len, 0){error});
+        if (!took && sent == 0) return took;
+        sent += took.value_or(0);
+        if (took.value_or(0) < part.iov_len) break;
+    }}
+    return sent;
+"""),)
+
+
+APART_BLOCKING = _apart(");\n", "")
+APART = _apart(",\n                  IoError::wants_send);\n", ", IoError::wants_send")
+EDITS = tuple((checkpoint, file, old) for checkpoint, edits in (
+    (OPTIMISED, POOLED), (LAYOUT, APART_BLOCKING), (OPTIMISED, APART)) for file, old, _ in edits)
+EXPERIMENTS = {"pooled-clients": pooled_clients, "parts-apart": parts_apart}

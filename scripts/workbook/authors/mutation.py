@@ -1,0 +1,417 @@
+"""How good is the judge? Automatic mutants of the solutions, and what becomes of each.
+
+universalmutator (A. Groce et al., ICSE 2018) changes one line at a time by rules of patterns. What
+does not compile, or compiles to the same program, is no mistake. Every other one is asked what
+`check` asks: first all behaviour up to the first failure, what caught others before first; if that
+holds, and nobody has explained why it should, the other checks. A failure counts if it is seen
+twice and the solution does not fail there too, as it may on a busy machine.
+
+What became of a mutant is kept in build/mutation, so that a run that was ended goes on. Who was not
+caught is asked again when the checks have changed, if nobody has explained why that is right.
+HOTPATH_MUTATION_S is how many seconds it may take: then the sample is what has been judged by then,
+and who behaves counts as missed though the other checks were not asked.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from workbook.authors.tools import CHUNKS, OPTIMISED, Finding, Rows
+from workbook.checks import check, registry
+from workbook.checks.behaviour import cases, suite
+from workbook.checks.behaviour.rows import Case
+from workbook.checks.model import BASE, KQUEUE, RELEASE, Subject
+from workbook.common import children, toml
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, COMMAND, RESULTS, SCRIPTS, shown, write_atomically
+from workbook.course import chapters, trees
+from workbook.machine.cores import available_cpus
+from workbook.servers import build
+
+WORKSPACE = BUILD / "mutation"
+TOOL = SCRIPTS / "requirements-mutation.txt"
+EXPLAINED = RESULTS / "mutation-survivors.toml"
+RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
+SEED = 8
+LINES = 12  # of a file for each of its mutants
+STARTED = time.monotonic()
+SECONDS = float(os.environ.get("HOTPATH_MUTATION_S", "inf"))
+MAX_KIB = 4 << 20  # of address space: a mutant that allocates for ever ends
+REFUSED, SAME = "refused", "same"  # no mistakes
+KILLED, SURVIVED = "killed", "survived"
+BEHAVES = "behaves"  # and the other checks were not asked
+AT_LAST = ("behaviour.sanitizers", "behaviour.races")  # which build and ask it all again
+ON_KQUEUE = ("behaviour.kqueue", "seam.poller", "cost.kevents")  # all that ask that file
+
+
+@dataclass(frozen=True)
+class Target:
+    """Files of a solution whose mutants are made and judged one after the other, with these checks;
+    the first of them are groups of behaviour.
+    """
+
+    checkpoint: str
+    files: tuple[str, ...]
+    preset: str = RELEASE
+    checks: tuple[str, ...] = ()
+
+
+TARGETS = (
+    Target(OPTIMISED, ("http_parser.cpp",)),
+    Target(OPTIMISED, ("connection.cpp", "buffer.h", "buffer.cpp", "buffer_pool.h")),
+    Target(OPTIMISED, ("worker.cpp", "poller_epoll.cpp")),
+    Target(OPTIMISED, ("poller_kqueue.cpp",), KQUEUE, ON_KQUEUE),
+    Target(CHUNKS, ("http_parser.cpp", "connection.cpp")),
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line of a file, and what stands there instead; lines are counted from 1."""
+
+    file: str
+    line: int
+    old: str
+    new: str
+
+    @property
+    def change(self) -> tuple[str, str]:
+        """Both on one line each, whatever their indentation."""
+        return " ".join(self.old.split()), " ".join(self.new.split())
+
+    def applied(self, tree: trees.Tree) -> trees.Tree:
+        lines = tree[self.file].decode().splitlines(keepends=True)
+        assert lines[self.line - 1] == self.old
+        lines[self.line - 1] = self.new
+        return tree | {self.file: "".join(lines).encode()}
+
+
+def mutation() -> Finding:
+    """Of mutants that differ, how many does the judge catch?"""
+    memory = Memory(WORKSPACE / "verdicts.json")
+    with ThreadPoolExecutor(available_cpus()) as pool:
+        try:
+            found = [one for lane in pool.map(lambda target: list(judged(target, memory)), TARGETS)
+                     for one in lane]
+        except BaseException:
+            children.stop()  # the pool would wait for what they do
+            raise
+    rows = rows_of(found, explained())
+    return Finding(
+        f"Mutants by universalmutator {version()}, seed {SEED}: drawn by lot until there was "
+        f"another program for each {LINES} lines, or the time was over. “Others” are the checks besides behaviour, asked "
+        "of what that let through; why the equivalent ones are is in "
+        f"<code>{shown(EXPLAINED)}</code>.",
+        {"refused": "Do not compile", "same": "Same program", "judged": "Judged",
+         "behaviour": "Caught by behaviour", "others": "By others", "equivalent": "Equivalent",
+         "missed": "Missed", "percent": "Caught, % of those not equivalent"}, rows)
+
+
+# What is made.
+
+def version() -> str:
+    return TOOL.read_text(encoding="utf-8").partition("==")[2].split()[0]
+
+
+def mutants(file: str, text: str) -> list[Mutant]:
+    """All that the tool makes of a source."""
+    mutate = _tool()
+    lines = text.splitlines(keepends=True)
+    with redirect_stdout(io.StringIO()):  # it tells its rules
+        made = mutate(lines, RULES, ignorePatterns=[])
+    return [Mutant(file, number, lines[number - 1], new) for number, new, *_ in made]
+
+
+@cache
+def _tool() -> Callable[..., Any]:
+    try:
+        from universalmutator import mutator
+    except ImportError:
+        pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-deps", "--quiet",
+               "--no-compile", "--disable-pip-version-check", "-r", str(TOOL)]
+        if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
+            raise UserError("Python could not install universalmutator",
+                            "mend what is said above (the network?), then run this again") from None
+        from universalmutator import mutator
+    return mutator.mutants_regexp  # type: ignore[no-any-return]
+
+
+# What becomes of it.
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant, who caught it, and what the judge was then."""
+
+    outcome: str
+    by: str = ""
+    judge: str = ""
+
+
+class Memory:
+    """Verdicts by mutant, kept in a file as soon as they are known."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._lock = file, Lock()
+        kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        self._found = {key: Verdict(*verdict) for key, verdict in kept.items()}
+
+    def get(self, key: str) -> Verdict | None:
+        return self._found.get(key)
+
+    def keep(self, key: str, verdict: Verdict) -> None:
+        with self._lock:
+            self._found[key] = verdict
+            kept = {key: (each.outcome, each.by, each.judge) for key, each in self._found.items()}
+            write_atomically(self._file, json.dumps(kept, indent=0))
+
+
+def judged(target: Target, memory: Memory,
+           pattern: str = "*") -> Iterator[tuple[Target, Mutant, Verdict]]:
+    """What became of the mutants of a target: of each file so many as its length asks for that are
+    another program, drawn by lot, and those drawn in vain.
+    """
+    bench = Bench(target, memory, pattern)
+    for mutant, verdict in list(_drawn(target, bench)):
+        if verdict.outcome == BEHAVES and not bench.is_explained(mutant) and not is_over():
+            verdict = bench.ask_others(mutant)
+        yield target, mutant, verdict
+
+
+def _drawn(target: Target, bench: Bench) -> Iterator[tuple[Mutant, Verdict]]:
+    for file in target.files:
+        text = bench.tree[file].decode()
+        drawn = mutants(file, text)
+        random.Random(f"{SEED} {target.checkpoint} {file}").shuffle(drawn)
+        wanted = max(1, round(len(text.splitlines()) / LINES))
+        for mutant in drawn:
+            if not wanted or is_over() and not bench.knows(mutant):
+                break
+            verdict = bench.verdict(mutant)
+            wanted -= verdict.outcome not in (REFUSED, SAME)
+            yield mutant, verdict
+
+
+def is_over() -> bool:
+    """The time that this may take."""
+    return time.monotonic() - STARTED > SECONDS
+
+
+class Bench:
+    """Where the mutants of a target are built and judged."""
+
+    def __init__(self, target: Target, memory: Memory, pattern: str = "*") -> None:
+        self.target, self._memory = target, memory
+        self.chapter = chapters.find(target.checkpoint)
+        self.tree = trees.read(self.chapter.solution_dir)
+        self._location = WORKSPACE / \
+            f"{target.checkpoint}-{target.files[0]}" / "solutions" / "checkpoint"
+        self._caught: Counter[str] = Counter()
+        names = target.checks or tuple(
+            one.name for one in registry.of(self.chapter) if one.decides
+            and one.name not in ON_KQUEUE)
+        self._cases = [case for case in cases.select(self.chapter.level, names, pattern)
+                       if not self._in_other_builds(case.check)]
+        asked = {case.check for case in self._cases}
+        self._others = [name for name in names if name not in asked] if pattern == "*" else []
+        self._original: bytes | None = None
+        self._reasons = explained()
+
+    def _in_other_builds(self, name: str) -> bool:
+        """Whether its cases are asked of another program than the target's."""
+        return registry.named(name).program not in ("server", f"server by {self.target.preset}")
+
+    def name(self, mutant: Mutant) -> str:
+        return f"{self.target.checkpoint}/{mutant.file}"
+
+    def is_explained(self, mutant: Mutant) -> bool:
+        return (self.name(mutant), *mutant.change) in self._reasons
+
+    def verdict(self, mutant: Mutant) -> Verdict:
+        """What behaviour says of it, or more if that is known."""
+        known = self._memory.get(self._key(mutant))
+        if known is None or self._is_stale(mutant, known) and not is_over():
+            known = self._keep(mutant, self._judge(mutant))
+        self._caught[known.by] += known.outcome == KILLED
+        return known
+
+    def knows(self, mutant: Mutant) -> bool:
+        return self._memory.get(self._key(mutant)) is not None
+
+    def ask_others(self, mutant: Mutant) -> Verdict:
+        self._build(mutant.applied(self.tree))
+        failed = self._first_check()
+        return self._keep(mutant, Verdict(KILLED if failed else SURVIVED, failed, judge()))
+
+    def _key(self, mutant: Mutant) -> str:
+        mistaken = mutant.applied(self.tree)[mutant.file]
+        return sha256(repr((self.name(mutant), self.target.preset, mistaken)).encode()).hexdigest()
+
+    def _keep(self, mutant: Mutant, verdict: Verdict) -> Verdict:
+        if children.stopped():
+            raise UserError("it was stopped", "start it again: it goes on from here")
+        self._memory.keep(self._key(mutant), verdict)
+        print(f"{self.name(mutant)}:{mutant.line}: {verdict.outcome} {verdict.by}: "
+              + " ==> ".join(mutant.change), file=sys.stderr, flush=True)
+        return verdict
+
+    def _is_stale(self, mutant: Mutant, verdict: Verdict) -> bool:
+        if verdict.outcome == KILLED:
+            return verdict.by not in self._others and not any(
+                verdict.by in (case.name, case.check) for case in self._cases)
+        return (verdict.outcome == SURVIVED and verdict.judge != judge()
+                and not self.is_explained(mutant))
+
+    def _judge(self, mutant: Mutant) -> Verdict:
+        if self._original is None:
+            self._original = self._build(self.tree).read_bytes()
+            shutil.copy(self._program, self._solution)
+            self._must_hold()
+        try:
+            program = self._build(mutant.applied(self.tree))
+        except UserError:
+            return Verdict(REFUSED)
+        if program.read_bytes() == self._original:
+            return Verdict(SAME)
+        failed = _twice(self._first_case, lambda name: self._fails(name) and self._holds(name))
+        return Verdict(KILLED if failed else BEHAVES, failed, judge())
+
+    def _must_hold(self) -> None:
+        """Or a judge that refuses everything would catch all."""
+        key = f"{self.target.checkpoint} {self.target.preset}"
+        known = self._memory.get(key)
+        if known is None or known.judge != judge():
+            if failed := self._first_case():
+                raise UserError(f"{self.chapter.name} itself fails {failed}",
+                                f"{COMMAND} check {self.chapter.tag} --solution")
+            self._memory.keep(key, Verdict(BEHAVES, "", judge()))
+
+    def _build(self, tree: trees.Tree, preset: str = "") -> Path:
+        trees.write(tree, self._location)
+        return self._make(preset or self.target.preset)
+
+    def _make(self, preset: str) -> Path:
+        # Optimised across files every object would be another.
+        settings = {"HOTPATH_LTO": "OFF"} if preset == self.target.preset else {}
+        return build.isolated(self._location, preset, settings=settings)
+
+    def _fails(self, name: str) -> bool:
+        mine = [case for case in self._cases if name in (case.name, case.check)]
+        return bool(self._first_case(mine) if mine else self._failing([name]))
+
+    def _holds(self, name: str) -> bool:
+        """Whether the solution does where the mutant failed."""
+        mine = [case for case in self._cases if name in (case.name, case.check)]
+        return not suite.first_failure(self._limited(self._solution), mine, self.chapter.level)
+
+    def _first_case(self, asked: Sequence[Case] = ()) -> str:
+        ordered = sorted(asked or self._cases, key=lambda case: -self._caught[case.name])
+        return suite.first_failure(self._limited(self._program), ordered, self.chapter.level)
+
+    @property
+    def _program(self) -> Path:
+        return self._location / "build" / self.target.preset / self.chapter.program
+
+    @property
+    def _solution(self) -> Path:
+        return self._program.with_name("solution")
+
+    def _limited(self, program: Path) -> Path:
+        script = program.with_name(f"limited-{program.name}")
+        script.write_text(f'#!/bin/sh\nulimit -v {MAX_KIB} && exec "{program}" "$@"\n')
+        script.chmod(0o755)
+        return script
+
+    def _first_check(self) -> str:
+        """The first of the others that fails twice."""
+        for last in (False, True):
+            asked = [name for name in self._others if (name in AT_LAST) == last]
+            if found := next(filter(self._fails, self._failing(asked)), ""):
+                return found
+        return ""
+
+    def _failing(self, names: Sequence[str]) -> list[str]:
+        """Those of these checks that fail."""
+        needed = {preset for name in names for preset in registry.named(name).builds} - {BASE}
+        made = {preset: self._make(preset) for preset in needed}
+        subject = Subject(self.chapter, self._location, made, make=self._make)
+        return [verdict.name for verdict in check.judge(subject, names)
+                if verdict.status == "fail"] if names else []
+
+
+def _twice(look: Callable[[], str], sure: Callable[[str], bool]) -> str:
+    """What is found, if that is sure, at the second look at the latest; else nothing."""
+    return next((found for found in (look() for _ in range(2)) if not found or sure(found)), "")
+
+
+@cache
+def judge() -> str:
+    """A digest of all that judges."""
+    files = sorted(file for folder in ("workbook/checks", "workbook/servers", "workbook/measure",
+                                       "mirror", "poller")
+                   for file in (SCRIPTS / folder).rglob("*") if file.suffix in (".py", ".cpp"))
+    return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+# What is told of it.
+
+Explained = dict[tuple[str, str, str], str]
+
+
+def explained(file: Path = EXPLAINED) -> Explained:
+    """Why a mutant is no mistake, by its file and change."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return {(one["file"], one["old"], one["new"]): one["because"]
+            for one in toml.loads(text).get("equivalent", ())}
+
+
+def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained) -> Rows:
+    """A row for each file, and one of them all."""
+    by_file: dict[str, list[tuple[Mutant, Verdict]]] = {}
+    for target, mutant, verdict in found:
+        by_file.setdefault(f"{target.checkpoint}/{mutant.file}", []).append((mutant, verdict))
+    rows: Rows = {name.replace(".", "-"): {"label": f"<code>{name}</code>",
+                                           **_row(name, of, reasons)}
+                  for name, of in by_file.items()}
+    total: Counter[str] = Counter()
+    for each in rows.values():
+        total.update({key: value for key, value in each.items() if isinstance(value, int)})
+    return rows | {"all": {"label": "All", **total, "percent": _percent(total)}}
+
+
+def _row(name: str, found: Sequence[tuple[Mutant, Verdict]],
+         reasons: Explained) -> dict[str, Any]:
+    """What became of the mutants of a file, the survivors with their place and change."""
+    outcomes = Counter(verdict.outcome for _, verdict in found)
+    survivors = [mutant for mutant, verdict in found if verdict.outcome in (SURVIVED, BEHAVES)]
+    missed = [mutant for mutant in survivors if (name, *mutant.change) not in reasons]
+    by_cases = sum("/" in verdict.by or verdict.by.startswith("behaviour.") for _, verdict in found)
+    counts: dict[str, Any] = {
+        "refused": outcomes[REFUSED], "same": outcomes[SAME],
+        "judged": outcomes[KILLED] + len(survivors), "behaviour": by_cases,
+        "others": outcomes[KILLED] - by_cases, "equivalent": len(survivors) - len(missed),
+        "missed": len(missed)}
+    return counts | {"percent": _percent(counts), "survivors": [
+        {"line": mutant.line, "old": mutant.change[0], "new": mutant.change[1],
+         "because": reasons.get((name, *mutant.change), "")} for mutant in survivors]}
+
+
+def _percent(counts: Any) -> float:
+    differ = counts["judged"] - counts["equivalent"]
+    return round(100 * (differ - counts["missed"]) / differ, 1) if differ else 100.0

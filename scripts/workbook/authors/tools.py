@@ -1,0 +1,206 @@
+"""What the experiments share: servers of all kinds, and ways to count, load and time them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, SOLUTIONS, shown
+from workbook.course import trees
+from workbook.machine import needs
+from workbook.machine.cores import Cores, cores
+from workbook.measure import costs, load, sequence, stress
+from workbook.measure.costs import SYSCALLS, Measure
+from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.sequence import Key, Way
+from workbook.servers import build
+from workbook.servers.process import Server
+
+NAIVE, CHUNKS, LAYOUT, THREADS = (
+    "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
+LOOP, HOT, WORKERS, OPTIMISED = (
+    "05-event-loop", "06-hot-path", "07-workers", "08-allocator-pgo")
+FILES, TLS = "09-files", "15-tls"
+CLIMB = (NAIVE, CHUNKS, LAYOUT, THREADS, LOOP, HOT, WORKERS, OPTIMISED)
+USUAL = b"Host: localhost\r\nConnection: close\r\n"
+GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
+PAUSE_S = 2
+PLAINLY = {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}  # how 08 is built that it can be counted
+Rows = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A table: `columns` are headings by key; a row has a `label`, and a number or a text
+    of HTML for each key. What else a row has is for a chart."""
+
+    what: str
+    columns: dict[str, str]
+    rows: Rows
+
+
+def in_sequence(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
+    """Each once a round; reports on stderr how far it is."""
+    return sequence.in_sequence(ways, rounds, lambda doing: print(doing, file=sys.stderr,
+                                                                  flush=True))
+
+
+def cpu_us(found: Mapping[Key, Sequence[PhaseResult]]) -> dict[Key, list[float]]:
+    """The server’s own µs a request, round by round."""
+    return {key: [result.cpu_us_per_request or 0 for result in results]
+            for key, results in found.items()}
+
+
+def ratios(these: Sequence[float], those: Sequence[float]) -> list[float]:
+    """Each to the other of the same round."""
+    return [a / b for a, b in zip(these, those, strict=True)]
+
+
+@dataclass(frozen=True)
+class Rush:
+    """What some phases have left of one worker: µs a request of the last, MiB at each one's peak,
+    and MiB that it still holds `REST_S` later.
+    """
+
+    us: float
+    peaks_mib: tuple[float, ...]
+    after_mib: float
+
+
+def rush(binary: Path, phases: Sequence[Phase]) -> Rush:
+    """Load a worker with one phase after another. UserError if one has no figure."""
+    with one_worker(binary)() as server:
+        results = list(stress.measure(server, phases))
+        if reason := next((result.reason for result in results if result.reason), None):
+            raise UserError(f"{shown(binary)} has no figure: {reason}", "try again")
+        time.sleep(PAUSE_S)
+        return Rush(results[-1].cpu_us_per_request or 0,
+                    tuple(result.peak_rss_mib or 0 for result in results),
+                    psutil.Process(server.pid).memory_info().rss / load.MIB)
+
+
+def one_worker(binary: Path, *options: str) -> Callable[[], AbstractContextManager[Server]]:
+    """How a server is started that is to serve on one processor."""
+    return partial(load.serving, binary, "--threads", "1", *options)
+
+
+@contextmanager
+def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str = "release",
+            settings: Mapping[str, str] | None = None) -> Iterator[Path]:
+    """The server of a solution in which `old` was replaced, or a whole file if it is None."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch, checkpoint)
+        shutil.copytree(SOLUTIONS / checkpoint, copy)
+        text = (copy / file).read_text(encoding="utf-8")
+        if old is not None and text.count(old) != 1:
+            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
+                            f"expects: it should have once\n{old}", "mend the experiment")
+        (copy / file).write_text(new if old is None else text.replace(old, new), encoding="utf-8")
+        yield build.isolated(copy, preset, Path(scratch, "build"), settings)
+
+
+def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
+           settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None,
+           preset: str = "measure") -> Path:
+    """A solution's server, by default as it is for counting, with these edits, each of a file, and
+    some files besides.
+    """
+    tree = trees.read(SOLUTIONS / checkpoint)
+    for file, old, new in edits:
+        if tree[file].count(old.encode()) != 1:
+            raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
+                            f"expects: it should have once\n{old}", "mend the experiment")
+        tree[file] = tree[file].replace(old.encode(), new.encode())
+    tree |= {added: file.read_bytes() for added, file in (more or {}).items()}
+    directory = BUILD / "experiments" / name
+    trees.write(tree, directory)
+    return build.isolated(directory, preset, settings=settings)
+
+
+def solution(checkpoint: str, preset: str = "release") -> Path:
+    return build.build_server(SOLUTIONS / checkpoint, preset)
+
+
+def compiled(source: Path, program: Path, *options: str) -> Path:
+    """A program of a single source, made anew. UserError if it cannot be."""
+    output_of([str(needs.compiler()), "-std=c++23", "-O2", *options, str(source),
+               "-o", str(program)])
+    return program
+
+
+def output_of(command: Sequence[str]) -> str:
+    """What a program says that ends by itself; UserError if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
+                        "mend what is said above, then run this again")
+    return done.stdout
+
+
+def address_of(server: Server) -> tuple[str, int]:
+    return server.host, server.port
+
+
+def optimised(name: str, settings: dict[str, str]) -> Path:
+    """08 built for counting, without LTO and profile unless `settings` say so."""
+    return build.isolated(SOLUTIONS / OPTIMISED, "measure", BUILD / "experiments" / name,
+                          PLAINLY | settings)
+
+
+def costs_of(checkpoint: str, request: bytes, *measures: Measure) -> costs.Costs:
+    return count(solution(checkpoint, "measure"), checkpoint, request, *measures)
+
+
+def count(binary: Path, checkpoint: str, request: bytes, *measures: Measure) -> costs.Costs:
+    counted = costs.count(binary, level=int(checkpoint[:2]), measures=measures, request=request)
+    for measure, reason in counted.skipped.items():
+        raise UserError(f"{measure} cannot be counted: {reason}", "record where they can be")
+    return counted
+
+
+def kept_costs(checkpoint: str, request: bytes | None = None,
+               measure: Measure = SYSCALLS) -> costs.Costs:
+    """What a request costs on a connection that stays open."""
+    return costs.count(solution(checkpoint, "measure"), level=costs.KEEP_ALIVE_LEVEL,
+                       measures=[measure], request=request)
+
+
+def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
+    """Requests per second and processor time by number of threads, wrk apart and not."""
+    phase = Phase("plain", "plain", connections=64, seconds=1.0)
+    binary, usable = solution(checkpoint), cores()
+    every = usable.server | usable.client
+    locations = {"apart": usable, "shared": Cores(every, every)}
+    found = in_sequence({(location, threads): Way(
+        f"{threads} threads, {location}",
+        partial(load.serving, binary, "--threads", str(threads), on=where), phase, where)
+        for location, where in locations.items() for threads in counts}, rounds)
+    rows: Rows = {}
+    for threads in counts:
+        rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
+        for location in locations:
+            results = found[location, threads]
+            rates = [r.requests_per_second or 0 for r in results]
+            rows[str(threads)] |= {
+                f"{location}_rps": round(median(rates)), f"{location}_rps_least": round(min(rates)),
+                f"{location}_rps_most": round(max(rates)),
+                f"{location}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
+    share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
+    return Finding(
+        f"<code>GET /</code> from {phase.connections} clients, median of {rounds} rounds. Apart: "
+        f"processors split, {share}. Shared: both on all {len(every)}.",
+        {"apart_rps": "Apart: requests/s", "apart_us": "Apart: server’s µs a request",
+         "shared_rps": "Shared: requests/s", "shared_us": "Shared: server’s µs a request"}, rows)

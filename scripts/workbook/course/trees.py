@@ -1,0 +1,221 @@
+"""Trees: the source files of a checkpoint in memory, as path -> content.
+
+A path is relative to the checkpoint and has slashes, as in `http/parser.cpp`. A tree is read from
+a folder or from a commit, and written back. Git compares, patches and merges trees; it follows a
+file that moved from one folder to another by its content.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from workbook.machine.git import git
+
+Tree = dict[str, bytes]
+
+# A chapter's own data, which no reader edits, and the results of builds.
+NOT_SOURCE = {"chapter.toml", "starter.patch", "validate.cpp", "bench.cpp"}
+NOT_SOURCES = {"parts", "mutants", "build"}
+
+SIMILARITY = 50  # per cent of a file that must be equal for it to count as moved; git's default
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The result of a three-way merge."""
+
+    tree: Tree
+    conflicts: list[str]  # the files that need a decision; those that are text have markers
+    left_out: list[str]  # the conflicts about files that `ours` removed and `theirs` changed
+
+
+def is_source(path: str) -> bool:
+    *folders, name = PurePosixPath(path).parts
+    return (name not in NOT_SOURCE and not name.endswith("~")
+            and not any(part.startswith(".") for part in (*folders, name))
+            and not (folders and folders[0] in NOT_SOURCES))
+
+
+def read(directory: Path) -> Tree:
+    """The source files of a checkpoint on disk; empty if there is no such folder."""
+    return {path: (directory / path).read_bytes() for path in paths(directory)}
+
+
+def paths(directory: Path) -> list[str]:
+    """The paths of a checkpoint's source files, in order."""
+    return sorted(_below(directory, ""))
+
+
+def _below(directory: Path, prefix: str) -> Iterator[str]:
+    for entry in directory.iterdir() if directory.is_dir() else ():
+        path = prefix + entry.name
+        if entry.is_dir() and not entry.is_symlink():
+            if is_source(f"{path}/file"):
+                yield from _below(entry, f"{path}/")
+        elif is_source(path) and entry.is_file():
+            yield path
+
+
+def read_commit(root: Path, commit: str, folder: str) -> Tree:
+    """The source files of a checkpoint in a commit; empty if it does not have the folder."""
+    archive = git("archive", "--format=tar", commit, folder, cwd=root)
+    if archive.returncode != 0:
+        return {}
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        files = {str(PurePosixPath(member.name).relative_to(folder)): tar.extractfile(member)
+                 for member in tar.getmembers() if member.isfile()}
+        return {path: file.read() for path, file in sorted(files.items())
+                if file and is_source(path)}
+
+
+def write(tree: Tree, directory: Path) -> None:
+    """Make the folder's source files exactly these; its other files stay."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for path in set(paths(directory)) - tree.keys():
+        _remove(directory / path, directory)
+    for path, content in tree.items():
+        file = directory / path
+        if not file.exists() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+
+def _remove(file: Path, top: Path) -> None:
+    """Delete a file, and the folders below `top` that are empty then."""
+    file.unlink()
+    for folder in file.parents:
+        if folder == top or any(folder.iterdir()):
+            return
+        folder.rmdir()
+
+
+def differing(old: Tree, new: Tree) -> list[str]:
+    """The paths of the files that are not the same in both, in order."""
+    return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
+
+
+def diff(old: Tree, new: Tree, *options: str) -> bytes:
+    """The output of `git diff` from old to new, with paths relative to the checkpoint.
+
+    Without the hashes of the files, which would change with every edit.
+    """
+    with TemporaryDirectory() as scratch:
+        write(old, Path(scratch, "a"))
+        write(new, Path(scratch, "b"))
+        done = git("diff", "--no-index", "--no-prefix", "--no-renames", "--no-color",
+                   "--diff-algorithm=histogram", *options, "a", "b", cwd=Path(scratch))
+    if done.returncode not in (0, 1):
+        raise RuntimeError(done.stderr.decode(errors="replace"))
+    patch = re.sub(rb"^index [0-9a-f]+\.\.[0-9a-f]+.*\n", b"", done.stdout, flags=re.M)
+    return re.sub(rb"^(rename from |rename to )[ab]/", rb"\1", patch, flags=re.M)
+
+
+def patch(old: Tree, new: Tree) -> bytes:
+    """The diff as it is kept in a file: one that only moved is a line or two."""
+    return diff(old, new, f"--find-renames={SIMILARITY}%")
+
+
+def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
+    """The tree with a git diff applied, or with -R undone; ValueError if it does not fit."""
+    if not patch.strip():
+        return dict(tree)
+    with TemporaryDirectory() as scratch:
+        write(tree, Path(scratch))
+        done = git("apply", "--whitespace=nowarn", "-p1", *options, "-", cwd=Path(scratch),
+                   stdin=patch)
+        if done.returncode != 0:
+            raise ValueError(done.stderr.decode(errors="replace").strip())
+        return read(Path(scratch))
+
+
+def merge(base: Tree, ours: Tree, theirs: Tree, names: tuple[str, str] = ("ours", "theirs"),
+          similarity: int = SIMILARITY) -> Merged:
+    """Both changes of `base` in one tree; where they conflict, the markers have the two names.
+
+    Where one side changed what the other removed, the changed file is kept. A file that one side
+    moved and the other changed is at its new place, with the change. ValueError if git fails.
+    """
+    if theirs in (base, ours):
+        return Merged(dict(ours), [], [])
+    if ours == base:
+        return Merged(dict(theirs), [], [])
+    with _repository(base, ours=ours, theirs=theirs) as repository:
+        _git(repository, "checkout", "--quiet", "ours")
+        done = git(*_SETTINGS, "merge", "--quiet", "--no-edit", f"-Xfind-renames={similarity}",
+                   "theirs", cwd=repository)
+        stages = _unmerged(repository)
+        if done.returncode != 0 and not stages:
+            raise ValueError(done.stderr.decode(errors="replace").strip())
+        tree = read(repository)
+    tree |= {path: _named(tree[path], names) for path in stages.keys() & tree.keys()}
+    return Merged(tree, sorted(stages),
+                  sorted(path for path in stages if _OURS not in stages[path]))
+
+
+def moved(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
+    """The files that have another path in `new`: old path -> new path."""
+    with _repository({}, old=old, new=new) as repository:
+        listed = os.fsdecode(_git(repository, "diff", "--name-status", "-z", "-l0",
+                                  f"--find-renames={similarity}%", "--diff-filter=R",
+                                  "old", "new")).split("\0")
+    return dict(zip(listed[1::3], listed[2::3], strict=False))
+
+
+# The rename of a folder says nothing about a new file in it: here files move into several folders.
+_SETTINGS = ("-c", "user.name=hotpath", "-c", "user.email=hotpath@localhost",
+             "-c", "merge.directoryRenames=false", "-c", "merge.renameLimit=0",
+             "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false")
+_OURS = "2"  # git's number for our side of a conflict
+
+
+@contextmanager
+def _repository(base: Tree, **branches: Tree) -> Iterator[Path]:
+    """A scratch repository in which each of these trees is a branch that begins at `base`."""
+    with TemporaryDirectory() as scratch:
+        repository = Path(scratch)
+        _git(repository, "init", "--quiet")
+        stream = _commit("base", base) + b"".join(
+            _commit(name, tree, "from refs/heads/base\n") for name, tree in branches.items())
+        _git(repository, "fast-import", "--quiet", stdin=stream)
+        yield repository
+
+
+def _commit(branch: str, tree: Tree, parent: str = "") -> bytes:
+    """A commit of exactly these files, for `git fast-import`."""
+    head = (f"commit refs/heads/{branch}\ncommitter hotpath <hotpath@localhost> 0 +0000\n"
+            f"data 0\n{parent}deleteall\n")
+    return head.encode() + b"".join(
+        b"M 100644 inline %b\ndata %d\n%b\n" % (os.fsencode(path), len(content), content)
+        for path, content in tree.items())
+
+
+def _unmerged(repository: Path) -> dict[str, set[str]]:
+    """The files in conflict, and which of 1 (base), 2 (ours) and 3 (theirs) have them."""
+    stages: dict[str, set[str]] = {}
+    listed = os.fsdecode(_git(repository, "ls-files", "--unmerged", "-z"))
+    for entry in filter(None, listed.split("\0")):
+        state, path = entry.split("\t", 1)
+        stages.setdefault(path, set()).add(state.split()[2])
+    return stages
+
+
+def _named(text: bytes, names: tuple[str, str]) -> bytes:
+    """A text in conflict whose markers have these names instead of those of the branches."""
+    ours, theirs = (name.encode() for name in names)
+    text = re.sub(rb"^<{7} HEAD", lambda _: b"<<<<<<< " + ours, text, flags=re.M)
+    return re.sub(rb"^>{7} theirs", lambda _: b">>>>>>> " + theirs, text, flags=re.M)
+
+
+def _git(repository: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    done = git(*_SETTINGS, *arguments, cwd=repository, stdin=stdin)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.decode(errors="replace"))
+    return done.stdout

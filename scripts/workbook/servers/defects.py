@@ -1,0 +1,43 @@
+"""The finished server of a part of the book with one of the published steps' defects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import BUILD, COMMAND
+from workbook.course import mutants, trees
+from workbook.course.chapters import Chapter, all_chapters
+from workbook.course.mutants import Mutant
+from workbook.servers import build
+
+
+def known() -> dict[str, Mutant]:
+    """The defects by their names, in the order of the book's page."""
+    return {name: mutant for chapter in all_chapters()
+            for name, mutant in mutants.published(chapter).items()}
+
+
+def find(name: str) -> Mutant:
+    """The defect; else UserError listing them all."""
+    if name not in known():
+        raise UserError(f"there is no defect “{name}”", "use one of: " + ", ".join(known()))
+    return known()[name]
+
+
+def of_chapter(chapter: Chapter, name: str) -> Path:
+    """The chapter's server with this defect; UserError if the chapter has none."""
+    if not mutants.published(chapter):
+        having = next(iter(known().values())).chapter
+        raise UserError(f"{chapter.name} has no server with a defect",
+                        f"{COMMAND} run {having.tag} --wrong {name}")
+    return built(name)
+
+
+def built(name: str) -> Path:
+    """The server with this defect, in the place of the one that was asked for before: only what
+    differs is compiled.
+    """
+    directory = BUILD / "wrong" / "solutions" / "checkpoint"
+    trees.write(mutants.sources(find(name)), directory)
+    return build.isolated(directory, "measure")

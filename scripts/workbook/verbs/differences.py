@@ -1,0 +1,94 @@
+"""What a chapter changes, what the reader changed, and the solution, as diffs to read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from workbook.common.errors import UserError
+from workbook.common.paths import COMMAND, shown
+from workbook.course import parts, progress, starters, trees
+from workbook.course.chapters import LAB, Chapter, previous
+from workbook.course.trees import Tree
+from workbook.machine import setup
+
+
+def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None) -> None:
+    """The step from the last solution, or a lab's starter, to this solution, or a part of that; or
+    the reader's own changes.
+    """
+    if mine:
+        _show_mine(chapter, stat, part)
+        return
+    if part is not None:
+        parts.find(chapter, part)
+        before_part, after_part = ((parts.label(chapter, k), parts.tree(chapter, k))
+                                   for k in (part - 1, part))
+        _show(before_part, after_part, stat)
+        return
+    before = previous(chapter)
+    if chapter.kind == LAB:
+        _show(_beginning(chapter, None), (chapter.name, trees.read(chapter.solution_dir)), stat)
+        return
+    if before is None:
+        raise UserError(f"{chapter.name} has no chapter before it to be compared with",
+                        f"{COMMAND} diff {chapter.tag} --mine shows your work, "
+                        f"{COMMAND} solution {chapter.tag} the solution")
+    _show((before.name, trees.read(before.solution_dir)),
+          (chapter.name, trees.read(chapter.solution_dir)), stat)
+
+
+def _show_mine(chapter: Chapter, stat: bool, part: int | None) -> None:
+    began, yours = _beginning(chapter, part), trees.read(chapter.starter_dir)
+    if began[1] == yours:
+        what = "the starter" if part is None else f"where part {part} begins"
+        print(f"{shown(chapter.starter_dir)} is still {what}.")
+    else:
+        _show(began, ("yours", yours), stat, moves=False)
+
+
+def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> None:
+    """The way from the starter to the solution, with the chapter's commentary before it; or from
+    where a part begins to where it ends.
+    """
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    _require_done(chapter, anyway, part)
+    if chapter.solution_text and part is None:
+        Console().print(Markdown(chapter.solution_text), "")
+    end = (("solution", trees.read(chapter.solution_dir)) if part is None else
+           (f"after-part-{part}", parts.tree(chapter, part)))
+    _show(_beginning(chapter, part), end, stat=False)
+
+
+def _require_done(chapter: Chapter, anyway: bool, part: int | None) -> None:
+    """Who has passed may look, and who is asked for it anyway."""
+    what, flag, done = chapter.name, "", bool(progress.passed(chapter))
+    if part is not None:
+        what, flag = f"part {part} of {chapter.name}", f" --part {part}"
+        done = done or progress.reached(chapter) > parts.find(chapter, part).number
+    if not done and not anyway:
+        raise UserError(f"you have not passed {what} yet",
+                        f"{COMMAND} hint {chapter.tag}{flag}; or, if you would rather see it now: "
+                        f"{COMMAND} solution {chapter.tag}{flag} --anyway")
+
+
+def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
+    if part is None:
+        return "starter", starters.starter(chapter)
+    return f"before-part-{part}", parts.beginning(chapter, part)
+
+
+def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool = True) -> None:
+    """Print the diff in git's colours, through the reader's pager where there is a terminal."""
+    setup.ensure(["git"])
+    sys.stdout.flush()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name, tree in (old, new):
+            trees.write(tree, Path(scratch, name))
+        subprocess.run(["git", "diff", "--no-index", "--no-prefix",
+                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram", *(["--stat"] if stat else []),
+                        old[0], new[0]], cwd=scratch)

@@ -1,0 +1,54 @@
+"""Show the chapters, and how far the reader is in each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from workbook.common.paths import COMMAND
+from workbook.course import progress
+from workbook.course.chapters import all_chapters
+
+
+def run(as_json: bool = False) -> None:
+    rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
+             "status": progress.status(chapter), "passed": progress.passed(chapter),
+             "medal": progress.medal(chapter), "part": progress.part(chapter),
+             "parts": len(chapter.parts)}
+            for chapter in all_chapters()]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        show(rows)
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table of `hotpath list`."""
+    colours = {"passed": "green", "to do": "dim"}
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("chapter", no_wrap=True)
+    table.add_column("title")
+    table.add_column("min.", justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for row in rows:
+        when = f" {row['passed']}" if row["status"] == "passed" else ""
+        when += f", {row['medal']}" if when and row["medal"] else ""
+        status = _location(row["part"], row["parts"]) if row["part"] else row["status"]
+        table.add_row(row["chapter"], row["title"], str(row["minutes"]),
+                      f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
+    console = Console()
+    console.print(table)
+    done = [number for number, row in enumerate(rows) if row["status"] == "passed"]
+    after = done[-1] + 1 if done else 0
+    following = next((row["chapter"] for row in [*rows[after:], *rows[:after]]
+                      if row["status"] != "passed"), None)
+    console.print(f"\n{len(done)} of {len(rows)} passed." + (
+        f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
+
+
+def _location(part: int, parts: int) -> str:
+    return f"part {part} of {parts}" if part <= parts else f"all {parts} parts; the check is left"
