@@ -90,7 +90,7 @@ def site() -> Path:
 
 
 @pytest.fixture
-def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_process_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Fail a test that leaves a process running; all that it starts inherits a mark."""
     network.prefix()  # holds a network for as long as we live
     mark = str(uuid.uuid4())

@@ -182,7 +182,7 @@ def refused(build: Build, text: str) -> str:
     return failure.value.message
 
 
-def test_the_real_book_builds(site: Path) -> None:
+def test_real_book_builds_without_leftover_directives(site: Path) -> None:
     pages = re.findall(r"\]\((.+?)\.md\)", (BOOK / "src" / "SUMMARY.md").read_text())
     assert len(pages) >= 9
     for page in pages:
@@ -215,8 +215,8 @@ def test_the_fonts_have_every_character_of_the_book(site: Path) -> None:
                         }, f"{page.name}: add it in scripts/workbook/figures/fonts.py"
 
 
-def test_the_fonts_are_those_of_their_script(monkeypatch: pytest.MonkeyPatch,
-                                             tmp_path: Path) -> None:
+def test_font_files_match_the_font_script(monkeypatch: pytest.MonkeyPatch,
+                                          tmp_path: Path) -> None:
     assert (fonts.FONTS / "fonts.css").read_text() == "\n".join(fonts._rules())
     assert {face.file for face in fonts.FACES} == {file.name for file in fonts.FONTS.glob("*.woff")}
     for face in fonts.FACES:
@@ -244,12 +244,12 @@ def test_a_snippet_is_cut_by_name_with_its_comment_and_file(build: Build) -> Non
     ("web::Worker::run", "int run() { return limit; }"),
     ("twice(int x)", "int twice(int x) { return 2 * x; }"),
 ])
-def test_snippets_of_every_kind(build: Build, name: str, text: str) -> None:
+def test_snippet_of_each_kind_is_rendered(build: Build, name: str, text: str) -> None:
     html = build(f"{{{{#snippet solutions/01-naive/worker.cpp {name}}}}}")
     assert f'<pre><code class="language-cpp">{text}' in html
 
 
-def test_a_whole_diff_is_folded_and_counted(build: Build) -> None:
+def test_complete_diff_is_folded_and_counted(build: Build) -> None:
     html = build("{{#diff 01-naive 02-fewer-syscalls}}")
     assert '<details class="diff">' in html and "1 file," in html
     assert "+3</span>" in html and "−1</span>" in html
@@ -257,7 +257,7 @@ def test_a_whole_diff_is_folded_and_counted(build: Build) -> None:
     assert "notes.txt" not in html
 
 
-def test_the_diff_of_a_function_shows_the_whole_of_it_and_nothing_else(build: Build) -> None:
+def test_diff_of_a_function_shows_exactly_that_function(build: Build) -> None:
     html = build("{{#diff 01-naive 02-fewer-syscalls worker.cpp Worker::send}}")
     assert "<details" not in html
     assert "@@" not in html
@@ -273,7 +273,7 @@ def test_the_files_of_a_diff_are_listed_first(build: Build) -> None:
     assert '<ul class="files">' not in build("{{#diff 01-naive 02-fewer-syscalls}}")
 
 
-def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Build) -> None:
+def test_diff_of_a_step_has_only_the_named_files_and_functions(build: Build) -> None:
     html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp}}")
     assert '<details class="diff">' in html and "The diff of this step: 1 file," in html
     assert "constexpr int limit" not in html  # three lines around each change, not all of it
@@ -284,7 +284,7 @@ def test_the_diff_of_a_step_has_the_files_and_functions_that_it_names(build: Bui
     assert "twice" not in html and "@@" not in html
 
 
-def test_the_diff_of_a_part_is_from_the_tree_before_it(build: Build) -> None:
+def test_diff_of_a_part_starts_from_the_previous_tree(build: Build) -> None:
     html = build("{{#part 02-fewer-syscalls 1}}")
     assert "The diff of this part: 2 files, 1 of them given," in html and "+2</span>" in html
     assert "+    return byte + 1;" in html and "thrice" not in html
@@ -292,7 +292,7 @@ def test_the_diff_of_a_part_is_from_the_tree_before_it(build: Build) -> None:
     assert "+int thrice(int x) { return 3 * x; }" in html and "-    return byte;" not in html
 
 
-def test_the_tree_after_a_part_can_be_shown(build: Build) -> None:
+def test_snippets_and_diffs_can_show_the_tree_after_a_part(build: Build) -> None:
     html = build("{{#snippet parts/02-fewer-syscalls/1-first/worker.cpp Worker::send}}")
     assert "return byte + 1;" in html
     html = build("{{#diff 02-fewer-syscalls/1-first 02-fewer-syscalls worker.cpp}}")
@@ -306,10 +306,10 @@ def test_a_chapter_lists_its_parts(build: Build, scratch: Path) -> None:
             "</li>") in html
 
 
-def test_a_chapter_tells_its_goals_and_what_was_recorded(build: Build, scratch: Path) -> None:
+def test_chapter_header_shows_goals_and_recorded_figures(build: Build, scratch: Path) -> None:
     build("Nothing.")
     html = (scratch / "site" / "page2.html").read_text()
-    assert ("<dd>for each request at most 10,000,000 bytes allocated to echo 200 kB that come in "
+    assert ("<dd>for each request at most 10,000,000 bytes allocated to echo 200 kB received in "
             "pieces; otherwise the budgets of chapter 1</dd>") in html
     assert ("<dd>bronze from 1.5 ×, silver from 3 × the starting point; our solution has no "
             "recorded figure</dd>") in html
@@ -319,7 +319,7 @@ def test_several_goals_are_a_list_with_their_checks() -> None:
     html = directives._goal(chapters.find("06-hot-path"))
     assert html.startswith("<ul><li><code>cost.") and html.endswith(
         "<li>otherwise the budgets of chapter 5</li></ul>")
-    assert ("<li><code>cost.closing-allocations</code>: for each client that asks once and leaves "
+    assert ("<li><code>cost.closing-allocations</code>: for each client with a single request "
             "at most 1 heap allocation</li>") in html
 
 
@@ -329,11 +329,11 @@ def test_several_goals_are_a_list_with_their_checks() -> None:
     ("part1/03-data-layout", "<dd>our solution was recorded at"),
     ("part1/03-data-layout", "×, so the clock gives no medal here"),
 ])
-def test_the_real_pages_tell_what_the_clock_gives(site: Path, name: str, words: str) -> None:
+def test_real_pages_show_the_speed_goals(site: Path, name: str, words: str) -> None:
     assert words in (site / f"{name}.html").read_text()
 
 
-def test_the_first_page_has_no_clock(site: Path) -> None:
+def test_first_chapter_page_has_no_speed_goal(site: Path) -> None:
     assert "Clock" not in (site / "part1/01-naive.html").read_text()
 
 
@@ -351,11 +351,11 @@ def test_the_first_page_has_no_clock(site: Path) -> None:
      "ladder:servers.01-naive.phases.heavy.requests_per_second",
      "no figure (7 connections timed out)"),
 ])
-def test_figures(build: Build, figure: str, text: str) -> None:
+def test_figure_directive_formats_the_recorded_value(build: Build, figure: str, text: str) -> None:
     assert f"<p>It is {text}.</p>" in build(f"It is {{{{#figure {figure}}}}}.")
 
 
-def test_what_was_timed_has_three_digits_and_what_was_counted_all(build: Build) -> None:
+def test_timed_figures_have_three_digits_and_counted_ones_all(build: Build) -> None:
     html = build("{{#table experiment beads}}\n\n{{#figure beads:rows.red.old_rps}} of "
                  "{{#figure beads:rows.red.old_rps|,.1f}}, {{#figure beads:rows.red.old}}")
     assert "<p>98,800 of 98,800.0, 1,234</p>" in html and "<td>98,800</td>" in html
@@ -363,7 +363,7 @@ def test_what_was_timed_has_three_digits_and_what_was_counted_all(build: Build) 
     assert "<p>1,743</p>" in build(f"{{{{#figure {published}}}}}")
 
 
-def test_figures_in_fences(build: Build) -> None:
+def test_figures_in_code_fences_are_replaced(build: Build) -> None:
     html = build("```console\n{{#figure ladder:servers.01-naive.costs.syscalls}} calls\n```")
     assert "306 calls" in html
 
@@ -371,7 +371,7 @@ def test_figures_in_fences(build: Build) -> None:
 @pytest.mark.parametrize("table", [
     "ladder", "machine", "published", "experiment beads", "calls 01-naive",
     "costs 02-fewer-syscalls", "phases 02-fewer-syscalls", "published 02-fewer-syscalls"])
-def test_tables_say_where_they_come_from(build: Build, table: str) -> None:
+def test_table_names_its_machine_and_commit(build: Build, table: str) -> None:
     html = build(f"{{{{#table {table}}}}}")
     assert '<figure class="table">' in html
     assert "Abacus, 2 cores; clang 19; commit 0123456789ab, 2025-01-02." in html
@@ -383,7 +383,7 @@ def test_a_table_gives_the_reason_for_a_missing_figure(build: Build) -> None:
     assert "No figure for 02-fewer-syscalls, heavy: 7 connections timed out." in html
 
 
-def test_a_table_begins_with_the_ratio(build: Build) -> None:
+def test_table_has_the_ratio_in_its_first_column(build: Build) -> None:
     """A phone shows the first columns."""
     assert '<th scope="row">Floor</th><td>9.0×</td><td>9,000</td>' in build("{{#table ladder}}")
     html = build("{{#table costs 01-naive}}")
@@ -393,7 +393,7 @@ def test_a_table_begins_with_the_ratio(build: Build) -> None:
     assert '<th scope="row">Baseline</th><td>0.11×</td><td>9,000</td><td>1,000</td>' in html
 
 
-def test_an_experiment_is_a_table(build: Build) -> None:
+def test_experiment_is_rendered_as_a_table(build: Build) -> None:
     html = build("{{#table experiment beads}}\n\nIt was {{#figure beads:rows.red.old}}.")
     assert "Beads in <code>GET</code>. Abacus" in html and "<b>Red</b>" in html
     assert "<td>1,234</td>" in html and "It was 1,234." in html
@@ -405,20 +405,20 @@ def test_a_chart_and_a_diagram_are_inlined(build: Build) -> None:
     assert "<title>A line</title>" in html
 
 
-def test_a_chart_of_an_experiment_has_its_figures_folded_once(build: Build) -> None:
+def test_chart_of_an_experiment_has_one_folded_table(build: Build) -> None:
     html = build("{{#chart bars beads old}}\n\n{{#chart bars beads old}}")
     assert html.count('<figure class="chart">') == 2 and "<figcaption>Before.<" in html
     assert html.count('<details class="figures">') == html.count('<figure class="table">') == 1
     assert "Red: 1,234; " in html  # for whoever does not see it
 
 
-def test_every_chart_of_a_page_has_its_figures_folded(site: Path) -> None:
+def test_every_chart_has_a_folded_list_of_figures(site: Path) -> None:
     html = (site / "labs" / "thread-pool.html").read_text()
     assert html.count('<details class="figures">') == 4
     assert "four_block&lt;web::Loop&gt;: 1.02 times" in html
 
 
-def test_growth_is_drawn_of_the_columns_and_rows_that_are_numbers(site: Path) -> None:
+def test_growth_chart_uses_only_numeric_rows_and_columns(site: Path) -> None:
     few, some = (recorded("many-fields", row) for row in ("5", "25"))
     html = (site / "part1" / "03-data-layout.html").read_text()
     assert (f"5 fields: 02 {few['map_instructions']:,.0f}, 03 {few['vector_instructions']:,.0f}; "
@@ -440,7 +440,7 @@ def test_a_chart_may_leave_a_row_out_and_have_a_title_of_its_own(build: Build) -
     assert "step 7, tin: 5,678" in build("{{#chart bars beads old}}")
 
 
-def test_a_page_names_its_file_and_where_that_is_edited(
+def test_page_links_to_its_source_file(
         build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     line = '<p class="origin">Edit this page: {}</p>'
     assert line.format("<code>book/src/page1.md</code>") in build("Text.")
@@ -478,7 +478,7 @@ def test_old_addresses_and_anchors_lead_to_the_new_ones(
     assert editions.redirects()["/old/page.html"] == "../new/page.html"
 
 
-def test_the_machine_is_named_once_a_page(build: Build) -> None:
+def test_machine_is_named_once_per_page(build: Build) -> None:
     html = build("{{#table experiment beads}}\n\n{{#table costs 02-fewer-syscalls}}")
     assert html.count("Abacus") == 1
     assert "Commit 0123456789ab, 2025-01-02." in html
@@ -495,7 +495,7 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
     (scratch / "site").glob("toc*.js")).read_text() and first
 
 
-def test_questions_and_predictions_fold(build: Build) -> None:
+def test_questions_and_predictions_are_folded(build: Build) -> None:
     html = build("{{#question How *many*?}}\n**Two.**\n{{/question}}\n\n"
                  "{{#predict}}\nGuess.\n{{#reveal}}\nNone.\n{{/predict}}\n")
     assert "How <em>many</em>?" in html and "<strong>Two.</strong>" in html
@@ -512,11 +512,11 @@ def test_questions_and_predictions_fold(build: Build) -> None:
     f"It had {{{{#figure {FAILED}.errors.read}}}} errors.\n\n"
     f"{{{{#figure {FAILED}.requests_per_second}}}}",
 ])
-def test_a_claim_that_names_its_result_is_fine(build: Build, text: str) -> None:
+def test_claim_with_a_recorded_result_is_accepted(build: Build, text: str) -> None:
     assert build(text)
 
 
-def test_a_film_has_the_drawing_at_each_step(build: Build) -> None:
+def test_film_shows_the_drawing_at_each_step(build: Build) -> None:
     html = build("{{#film moving}}\n{{#frame}}\nFirst *this*.\n{{#frame}}\nThen that.\n"
                  "{{/film}}\n")
     first, second = html.split('<div class="frame">')[1:]
@@ -526,7 +526,7 @@ def test_a_film_has_the_drawing_at_each_step(build: Build) -> None:
     assert 'id="moving-1-head"' in first and "url(#moving-2-head)" in second
 
 
-def test_a_guess_carries_what_was_measured(build: Build) -> None:
+def test_guess_contains_the_measured_answer(build: Build) -> None:
     html = build("{{#predict}}\nHow many?\n{{#guess Beads & more: = beads:rows.red.old}}\n"
                  "{{#reveal}}\nSo.\n{{/predict}}\n")
     assert '<p class="guess" data-answer="1234" data-shown="1,234" hidden' in html
@@ -628,7 +628,7 @@ def with_pages(root: Path, texts: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("number", range(len(FAULTS)),
                          ids=[f"{text}-{complaint}" for text, complaint in FAULTS])
-def test_what_is_missing_stops_the_build(complaints: str, number: int) -> None:
+def test_missing_reference_stops_the_build(complaints: str, number: int) -> None:
     complaint = FAULTS[number][1].removeprefix(":5: ")
     assert re.search(rf"^book/src/extra{number}\.md:[3-6]: .*" + re.escape(complaint), complaints,
                      re.M), complaints
@@ -654,7 +654,7 @@ def test_dead_links_stop_the_build(scratch: Path, tmp_path: Path) -> None:
     assert failure.value.message.count("gone") >= len(dead)
 
 
-def test_a_reader_without_the_checker_of_links_is_told(
+def test_missing_link_checker_is_reported(
         build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = book._path
     monkeypatch.setattr(book, "_path", lambda name: path(name.replace("lychee", "no-lychee")))
@@ -662,7 +662,7 @@ def test_a_reader_without_the_checker_of_links_is_told(
     assert "links are not checked" in capsys.readouterr().err
 
 
-def test_what_mdbook_only_warns_of_stops_the_build(build: Build) -> None:
+def test_mdbook_warning_stops_the_build(build: Build) -> None:
     assert "unclosed HTML tag" in refused(build, "<div>\n\nText.\n")
 
 
@@ -754,7 +754,7 @@ def test_faults_planted_in_the_real_book_are_caught(planted: tuple[dict[str, str
     assert not [kind for kind, location in locations.items() if location not in message], message
 
 
-def test_a_port_in_use_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serving_on_a_used_port_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     monkeypatch.setattr(book, "build", lambda: None)
@@ -764,7 +764,7 @@ def test_a_port_in_use_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
             book.serve(port)
 
 
-def test_a_missing_program_is_said_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_mdbook_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(UserError, match="mdbook is missing"):
         book.build()

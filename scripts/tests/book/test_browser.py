@@ -304,7 +304,7 @@ def test_a_page_loads_without_an_error(page_loads: dict[str, PageLoad], path: st
 
 
 @each_page
-def test_nothing_is_wider_than_a_phone(page_loads: dict[str, PageLoad], path: str) -> None:
+def test_page_is_not_wider_than_a_phone(page_loads: dict[str, PageLoad], path: str) -> None:
     assert page_loads[path].phone_width <= 360
     assert page_loads[path].too_wide == []
 
@@ -323,18 +323,18 @@ def test_no_table_is_wider_than_a_wide_page(
 
 
 @each_page
-def test_the_texts_of_a_drawing_have_room_on_a_phone(
+def test_texts_in_drawings_do_not_overlap_on_a_phone(
         page_loads: dict[str, PageLoad], path: str) -> None:
     assert page_loads[path].crowded == []
 
 
 @each_page
-def test_all_of_a_page_is_printed(page_loads: dict[str, PageLoad], path: str) -> None:
+def test_complete_page_is_printed(page_loads: dict[str, PageLoad], path: str) -> None:
     assert page_loads[path].unprinted == []
 
 
 @each_page
-def test_nothing_stands_in_the_way_of_a_reader(
+def test_page_has_no_accessibility_barriers(
         page_loads: dict[str, PageLoad], path: str) -> None:
     assert page_loads[path].barriers == []
 
@@ -343,7 +343,7 @@ def test_some_table_scrolls_on_a_phone(page_loads: dict[str, PageLoad]) -> None:
     assert any(seen.scrolled for seen in page_loads.values())
 
 
-def test_a_chapter_knows_its_neighbours_and_its_reader(opened: Open) -> None:
+def test_chapter_page_links_neighbours_and_keeps_progress(opened: Open) -> None:
     page = opened("part1/01-naive")
     assert page.locator("main h1").inner_text().startswith("1. ")
     assert page.locator(".nav-chapters.next").get_attribute("title").startswith("Next: 2. ")
@@ -358,7 +358,7 @@ def test_a_chapter_knows_its_neighbours_and_its_reader(opened: Open) -> None:
     assert marked.inner_text().startswith("1. ") and page.locator(".tick input").is_checked()
 
 
-def test_on_a_phone_the_arrows_have_room_for_their_names(opened: Open) -> None:
+def test_navigation_arrows_show_chapter_names_on_a_phone(opened: Open) -> None:
     page = opened("part3/12-streaming", width=390)
     for way, name in (("previous", "11. Once a second"), ("next", "13. Everything")):
         arrow = page.locator(f".mobile-nav-chapters.{way}")
@@ -366,7 +366,7 @@ def test_on_a_phone_the_arrows_have_room_for_their_names(opened: Open) -> None:
         assert arrow.locator("span").last.bounding_box()["height"] < 60  # three lines at the most
 
 
-def test_a_lab_is_ticked_too_and_a_new_number_loses_no_tick(opened: Open) -> None:
+def test_labs_can_be_ticked_and_renumbering_keeps_ticks(opened: Open) -> None:
     page = opened("labs/object-pool")
     page.get_by_label("I have worked through this chapter").check()
     marked = page.locator("#mdbook-sidebar a.done")
@@ -378,7 +378,7 @@ def test_a_lab_is_ticked_too_and_a_new_number_loses_no_tick(opened: Open) -> Non
     assert page.locator(".tick").count() == 0
 
 
-def test_the_book_brings_its_fonts(opened: Open) -> None:
+def test_book_loads_its_own_fonts(opened: Open) -> None:
     page = opened("part1/01-naive")
     loaded = page.evaluate("""() => document.fonts.ready.then(fonts => [...fonts]
         .filter(font => font.status === 'loaded').map(font => font.family))""")
@@ -389,7 +389,7 @@ def test_the_book_brings_its_fonts(opened: Open) -> None:
         "Hot Path Mono"}
 
 
-def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
+def test_link_target_in_a_fold_is_unfolded(opened: Open) -> None:
     page = opened("part1/01-naive")
     fold = page.locator("main details.question").first
     page.evaluate("document.querySelector('main details.question > p').id = 'inside'")
@@ -400,7 +400,7 @@ def test_what_a_link_leads_to_is_unfolded(opened: Open) -> None:
 FILM = "part2/05-event-loop"  # a page with more than one
 
 
-def test_a_figure_in_steps_is_gone_through_with_keys(opened: Open) -> None:
+def test_stepped_figure_is_navigated_with_keys(opened: Open) -> None:
     page = opened(FILM)
     film = page.locator(".film").first
     shown = film.locator(".frame:not([hidden]) figure")
@@ -422,7 +422,7 @@ def test_a_figure_in_steps_is_gone_through_with_keys(opened: Open) -> None:
     assert film.locator(".frames").get_attribute("aria-live") == "polite"
 
 
-def test_a_figure_in_steps_shows_them_all_on_paper(opened: Open) -> None:
+def test_stepped_figure_prints_all_steps(opened: Open) -> None:
     page = opened(FILM)
     page.emulate_media(media="print")
     frames = page.locator(".film .frame")
@@ -441,7 +441,7 @@ def test_without_scripts_all_steps_are_shown_and_predictions_are_prose(
         assert page.locator(".predict details > figure").first.is_visible()
 
 
-def test_a_prediction_is_kept_and_answered(opened: Open) -> None:
+def test_prediction_is_stored_and_compared_with_the_answer(opened: Open) -> None:
     page = opened("part1/01-naive")
     calls, slower = page.locator(".predict .guess").all()
     calls.get_by_label("System calls for one GET /").fill("60")
@@ -474,7 +474,7 @@ def test_all_text_is_readable(
     assert not faint, faint[:10]
 
 
-def test_both_schemes_were_seen(page_loads: dict[str, PageLoad]) -> None:
+def test_light_and_dark_schemes_have_different_contrasts(page_loads: dict[str, PageLoad]) -> None:
     """The same texts, with other contrasts."""
     for seen in page_loads.values():
         light, dark = ([text["ratio"] for text in seen.contrasts[scheme]]
@@ -508,7 +508,7 @@ def found_by(page: Page, word: str) -> list[str]:
             for link in page.locator("#mdbook-searchresults a").all()]
 
 
-def test_search_leaves_diffs_out_and_finds_the_end_of_a_name(opened: Open, site: Path) -> None:
+def test_search_skips_diffs_and_matches_the_end_of_a_name(opened: Open, site: Path) -> None:
     page = opened("index")
     page.click("#mdbook-search-toggle")
     page.wait_for_load_state("networkidle")
@@ -531,17 +531,17 @@ def test_search_unfolds_what_it_finds(opened: Open) -> None:
     assert marked.inner_text() == "trivia"
 
 
-def test_it_works_from_the_disk_too(opened: Open, site: Path) -> None:
+def test_book_opens_from_a_file_url(opened: Open, site: Path) -> None:
     page = opened("index", home=site.as_uri())
     assert page.locator("main h1").inner_text() == "Hot Path"
 
 
-def test_a_page_that_is_not_there_says_so(opened: Open) -> None:
+def test_missing_page_shows_404(opened: Open) -> None:
     assert "404" in opened("404").locator("main").inner_text()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_notes_are_readable(opened: Open, dark: bool) -> None:
+def test_admonitions_have_readable_contrast(opened: Open, dark: bool) -> None:
     """Pages may come to use any kind of admonition."""
     page = opened("index", dark=dark)
     for kind in ("note", "tip", "important", "warning", "caution"):
@@ -553,7 +553,7 @@ def test_notes_are_readable(opened: Open, dark: bool) -> None:
     assert not faint, faint
 
 
-def test_questions_fold(opened: Open) -> None:
+def test_question_hides_its_answer_until_opened(opened: Open) -> None:
     page = opened("introduction")
     question = page.locator("details.question").first
     answer = question.locator(":scope > p").first

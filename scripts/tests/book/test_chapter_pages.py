@@ -42,7 +42,7 @@ WITH_PARTS = [chapter for chapter in chapters.all_chapters() if chapter.parts]
 
 
 @pytest.mark.parametrize("page", sorted((BOOK / "src").rglob("*.md")), ids=lambda page: page.stem)
-def test_a_page_is_read_in_one_sitting(page: Path) -> None:
+def test_page_stays_below_the_word_limit(page: Path) -> None:
     assert running_words(page.read_text(encoding="utf-8")) <= MAX_WORDS
 
 
@@ -54,14 +54,14 @@ def running_words(page: str) -> int:
     return len(re.sub(r"\{\{.*?\}\}", "1", page).split())
 
 
-def test_words_are_counted_that_everybody_reads() -> None:
+def test_word_count_ignores_code_tables_and_folds() -> None:
     assert running_words("One {{#figure a:b c}} [two](three).\n\n```text\nno\n```\n| no |\n"
                          "{{#chart no no}}\n{{#film no}}\n{{#frame}}\nno\n{{/film}}\n"
                          "{{#question No?}}\nno\n{{/question}}\nfour") == 4
 
 
 @pytest.mark.parametrize("name", authors.EXPERIMENTS)
-def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
+def test_every_experiment_is_recorded_and_shown_on_a_page(name: str) -> None:
     recorded = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     for row in recorded["rows"].values():
         assert all(isinstance(row[column], (int, float, str)) or row[column] is None and row["reason"]
@@ -76,7 +76,7 @@ def test_every_experiment_is_recorded_and_told_of(name: str) -> None:
 @pytest.mark.parametrize(("checkpoint", "file", "old"),
                          blocking_servers.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
                          + secured.EDITS + log.EDITS)
-def test_what_an_experiment_edits_is_there_once(checkpoint: str, file: str, old: str) -> None:
+def test_text_edited_by_an_experiment_occurs_once(checkpoint: str, file: str, old: str) -> None:
     assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
 
 
@@ -91,7 +91,7 @@ def ways(*labels: str) -> dict[str, Way]:
             for label in labels}
 
 
-def test_what_is_timed_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timed_variants_alternate_between_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
 
     def run_phase(_: object, phase: Phase, *__: object) -> PhaseResult:
@@ -104,7 +104,7 @@ def test_what_is_timed_takes_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [result.requests for result in found["a"]] == [1, 6, 8]
 
 
-def test_a_load_with_errors_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_with_errors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     reasons = iter((None, "3 not 2xx"))
     monkeypatch.setattr(load, "run_phase",
                         lambda _, phase, *__: PhaseResult(phase.name, reason=next(reasons)))
@@ -143,7 +143,7 @@ def test_failures_point_to_sections_that_exist(chapter: chapters.Chapter) -> Non
     assert not unknown
 
 
-def test_a_page_counts_lines_as_the_verb_does(capfd: pytest.CaptureFixture[str]) -> None:
+def test_line_counts_match_the_diff_command(capfd: pytest.CaptureFixture[str]) -> None:
     chapter = next(c for c in chapters.all_chapters() if c.name == "06-hot-path")
     differences.show(chapter, mine=False, stat=True)
     found = diffs.between(SOLUTIONS / "05-event-loop", chapter.solution_dir)
@@ -204,7 +204,7 @@ def shown_lines(file: Path, steps: list[dict[str, list[str]]]) -> set[int]:
 
 
 @pytest.mark.parametrize("chapter", WITH_STEPS, ids=lambda chapter: chapter.name)
-def test_the_diffs_of_the_steps_are_the_whole_diff(chapter: chapters.Chapter) -> None:
+def test_diffs_of_the_steps_add_up_to_the_complete_diff(chapter: chapters.Chapter) -> None:
     steps = steps_of((BOOK / "src" / chapter.page).read_text(encoding="utf-8"))
     before = chapters.previous(chapter)
     assert before is not None and {step[:2] for step in steps} == {
@@ -217,7 +217,7 @@ def test_the_diffs_of_the_steps_are_the_whole_diff(chapter: chapters.Chapter) ->
 
 
 @pytest.mark.parametrize("chapter", WITH_PARTS, ids=lambda chapter: chapter.name)
-def test_a_page_shows_every_part_in_order_and_where_it_says(chapter: chapters.Chapter) -> None:
+def test_page_shows_every_part_in_order_at_its_anchor(chapter: chapters.Chapter) -> None:
     page = (BOOK / "src" / chapter.page).read_text(encoding="utf-8")
     shown = re.findall(r"^\{\{#part (\S+) (\d+)\}\}$", page, re.M)
     assert shown == [(chapter.name, str(part.number)) for part in chapter.parts]
@@ -225,7 +225,7 @@ def test_a_page_shows_every_part_in_order_and_where_it_says(chapter: chapters.Ch
     assert {name for part in chapter.parts for name in part.judged} <= set(registry.NAMES)
 
 
-def test_a_diff_leaves_no_file_of_a_solution_out() -> None:
+def test_diff_covers_every_file_type_of_the_solutions() -> None:
     """A file of a kind that the preprocessor does not know would be missing from the page."""
     kinds = {file.suffix for file in SOLUTIONS.glob("*/*") if file.is_file()}
     assert kinds <= diffs.SOURCES

@@ -19,7 +19,7 @@ SOCKETS = BOOK / "src" / "part1" / "00-sockets.md"
 
 
 @pytest.fixture
-def shell(tmp_path: Path, nothing_left: None) -> Iterator[Shell]:
+def shell(tmp_path: Path, no_process_left: None) -> Iterator[Shell]:
     """On a loopback of its own, where the ports that the page names are free."""
     with network.own():
         shell = Shell(tmp_path)
@@ -29,7 +29,7 @@ def shell(tmp_path: Path, nothing_left: None) -> Iterator[Shell]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="strace and ss are Linux's")
-def test_what_the_page_about_sockets_shows_is_what_happens(shell: Shell, tmp_path: Path) -> None:
+def test_commands_of_the_sockets_page_print_what_it_shows(shell: Shell, tmp_path: Path) -> None:
     missing = [name for name in ("strace", "ss", "bash") if not shutil.which(name)]
     if missing or os.geteuid() != 0:
         pytest.skip(f"needs {missing or 'root, for ports that nobody else has'}")
@@ -42,7 +42,7 @@ def test_what_the_page_about_sockets_shows_is_what_happens(shell: Shell, tmp_pat
         assert same(printed, command), f"$ {command.line}\n" + "\n".join(printed)
 
 
-def test_the_page_has_no_other_line_to_type() -> None:
+def test_sockets_page_has_only_console_fences() -> None:
     fences = set(re.findall(r"^```(\w+)$", SOCKETS.read_text(encoding="utf-8"), re.M))
     assert fences == {"console"}
 
@@ -52,7 +52,7 @@ def test_the_page_has_no_other_line_to_type() -> None:
     (["socket:[7]"], ["socket:[31337]"], "readlink"),
     (["128"], ["4096"], "cat /proc/sys/net/core/somaxconn"),
 ])
-def test_numbers_of_a_machine_are_alike(printed: list[str], expected: list[str],
+def test_machine_specific_numbers_match(printed: list[str], expected: list[str],
                                         command: str) -> None:
     assert same(printed, Command(command, expected))
 
@@ -65,5 +65,5 @@ def test_numbers_of_a_machine_are_alike(printed: list[str], expected: list[str],
     (["hello", WENT_ON], ["hello"]),
     ([WENT_ON], ["…"]),
 ])
-def test_other_numbers_are_not(printed: list[str], expected: list[str]) -> None:
+def test_other_numbers_must_be_equal(printed: list[str], expected: list[str]) -> None:
     assert not same(printed, Command("ss", expected))

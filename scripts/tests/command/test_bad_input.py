@@ -24,7 +24,7 @@ from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS, write_atomically
 from workbook.servers import process
 from workbook.servers.build import build_server
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = pytest.mark.usefixtures("no_process_left")
 IGNORED = shutil.ignore_patterns("tests", "__pycache__")
 
 
@@ -70,7 +70,7 @@ def pytest_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTEST_TMP", str(tmp_path))
 
 
-def test_a_port_in_use(hotpath: Hotpath) -> None:
+def test_run_on_a_used_port_is_refused(hotpath: Hotpath) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         reported = hotpath("run", "2", "--solution", "--", "--port", port)
@@ -78,7 +78,7 @@ def test_a_port_in_use(hotpath: Hotpath) -> None:
     assert "in use" in reported.stderr
 
 
-def test_too_few_descriptors_for_a_server() -> None:
+def test_server_without_descriptors_is_reported() -> None:
     """The server says so itself; we pass its words on."""
     binary = build_server(SOLUTIONS / "01-naive")
     with pytest.raises(UserError, match="ended before it was ready") as refused:
@@ -87,23 +87,23 @@ def test_too_few_descriptors_for_a_server() -> None:
     assert refused.value.fix
 
 
-def test_too_few_descriptors_for_a_stress_test(hotpath: Hotpath) -> None:
+def test_stress_with_few_descriptors_is_refused(hotpath: Hotpath) -> None:
     reported = hotpath("stress", "2", "--solution", descriptors=40)
     assert_refused(reported, "descriptor limit of 40", "ulimit -n")
 
 
-def test_an_unknown_form_or_phase_of_the_stress_test(hotpath: Hotpath) -> None:
+def test_unknown_stress_form_or_phase_is_refused(hotpath: Hotpath) -> None:
     assert_refused(hotpath("stress", "2", "--form", "long"), "no form long", "short, full, older")
     reported = hotpath("stress", "2", "--form", "older", "--phase", "heavy")
     assert_refused(reported, "no phase heavy", "plain, header, body")
 
 
-def test_too_few_descriptors_for_a_check(hotpath: Hotpath) -> None:
+def test_check_with_few_descriptors_is_refused(hotpath: Hotpath) -> None:
     reported = hotpath("check", "2", "--solution", "--only", "behaviour", descriptors=40)
     assert_refused(reported, "Too many open files", "ulimit -n")
 
 
-def test_no_compiler(hotpath: Hotpath, copy: Path) -> None:
+def test_missing_compiler_is_reported(hotpath: Hotpath, copy: Path) -> None:
     shutil.rmtree(copy / "build", ignore_errors=True)
     reported = hotpath("run", "1", "--solution", root=copy, PATH=without())
     assert_refused(reported, "a C++23 compiler", "package manager")
@@ -111,14 +111,14 @@ def test_no_compiler(hotpath: Hotpath, copy: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", [["stress", "1", "--solution"], ["bench"]])
-def test_no_wrk(hotpath: Hotpath, verb: list[str]) -> None:
+def test_missing_wrk_is_reported(hotpath: Hotpath, verb: list[str]) -> None:
     compiler = Path(shutil.which("clang++-19") or shutil.which("c++") or "").resolve().parent
     reported = hotpath(*verb, PATH=without("wrk"), CXX=str(compiler / "clang++"))
     assert_refused(reported, "wrk, the load generator", "package manager")
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "stress", "trace"])
-def test_a_chapter_that_does_not_build(hotpath: Hotpath, copy: Path, verb: str) -> None:
+def test_compile_error_names_file_and_line(hotpath: Hotpath, copy: Path, verb: str) -> None:
     file = copy / "chapters/02-fewer-syscalls/app.cpp"
     kept = file.read_text()
     edit(file, "namespace web {\n", "namespace web {\nint x = unknown;\n")
@@ -129,7 +129,7 @@ def test_a_chapter_that_does_not_build(hotpath: Hotpath, copy: Path, verb: str) 
                    f"mend chapters/02-fewer-syscalls/app.cpp, line {line}")
 
 
-def test_a_header_of_the_library_is_not_what_to_mend(hotpath: Hotpath, copy: Path) -> None:
+def test_compile_error_in_a_library_header_names_our_file(hotpath: Hotpath, copy: Path) -> None:
     file = copy / "chapters/02-fewer-syscalls/app.cpp"
     kept = file.read_text()
     edit(file, "namespace web {\n", "struct Unknown;\nvoid end(Unknown* it) {\n"
@@ -140,7 +140,7 @@ def test_a_header_of_the_library_is_not_what_to_mend(hotpath: Hotpath, copy: Pat
     assert_refused(reported, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
 
 
-def test_a_program_that_is_no_longer_built_is_not_judged(hotpath: Hotpath, copy: Path) -> None:
+def test_program_missing_from_cmake_is_reported(hotpath: Hotpath, copy: Path) -> None:
     file = copy / "chapters/05-event-loop/CMakeLists.txt"
     kept = file.read_text()
     judge = ("check", "5", "--only", "behaviour.echo")
@@ -151,32 +151,32 @@ def test_a_program_that_is_no_longer_built_is_not_judged(hotpath: Hotpath, copy:
     assert "builds no program echo" in reported.stdout
 
 
-def test_a_server_that_ends_at_once(fake: Callable[[str], Path]) -> None:
+def test_server_that_exits_at_start_is_reported(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match=r"(?s)exit code 7.*no luck today"):
         with process.running(fake("echo no luck today >&2; exit 7")):
             pass
 
 
-def test_a_server_that_never_gets_ready(fake: Callable[[str], Path]) -> None:
+def test_server_that_never_gets_ready_is_reported(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match="did not say that it listens within 1 s"):
         with process.running(fake("sleep 60"), ready_s=1):
             pass
 
 
-def test_a_server_that_dies_meanwhile(fake: Callable[[str], Path]) -> None:
+def test_server_that_crashes_while_used_is_reported(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match=r"(?s)died while.*SIGSEGV.*last words"):
         with process.running(fake("echo listening on http://127.0.0.1:1; "
                                   "echo last words >&2; sleep 0.1; kill -SEGV $$")):
             time.sleep(0.5)
 
 
-def test_a_server_that_ends_as_soon_as_it_listens(fake: Callable[[str], Path]) -> None:
+def test_server_that_exits_after_listening_is_reported(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match="ended at once: does it wait for its threads|died while"):
         with process.running(fake("echo listening on http://127.0.0.1:1")):
             time.sleep(0.5)
 
 
-def test_a_server_that_does_not_end_when_asked(fake: Callable[[str], Path]) -> None:
+def test_server_that_ignores_sigterm_is_killed(fake: Callable[[str], Path]) -> None:
     with pytest.raises(UserError, match="did not end within"):
         with process.running(fake("trap '' TERM; echo listening on http://127.0.0.1:1; "
                                   "while :; do sleep 0.1; done")) as server:
@@ -184,14 +184,14 @@ def test_a_server_that_does_not_end_when_asked(fake: Callable[[str], Path]) -> N
     assert not server.alive()
 
 
-def test_an_error_in_the_work_still_ends_the_server(fake: Callable[[str], Path]) -> None:
+def test_exception_in_the_block_stops_the_server(fake: Callable[[str], Path]) -> None:
     with pytest.raises(KeyError):
         with process.running(fake("echo listening on http://127.0.0.1:1; exec sleep 60")) as server:
             raise KeyError
     assert not server.alive()
 
 
-def test_a_server_that_dies_during_a_check(hotpath: Hotpath, copy: Path) -> None:
+def test_server_crash_during_a_check_is_reported(hotpath: Hotpath, copy: Path) -> None:
     edit(copy / "chapters/03-data-layout/app.cpp", 'request.path == "/echo") {',
          'request.path == "/echo") {\n        __builtin_trap();')
     reported = hotpath("check", "3", "--only", "behaviour", root=copy)
@@ -201,7 +201,7 @@ def test_a_server_that_dies_during_a_check(hotpath: Hotpath, copy: Path) -> None
     assert "check 3 --case" in reported.stdout
 
 
-def test_a_server_that_hangs_during_a_check(hotpath: Hotpath, copy: Path) -> None:
+def test_server_hang_during_a_check_is_reported(hotpath: Hotpath, copy: Path) -> None:
     app = copy / "chapters/04-threads/app.cpp"
     edit(app, '#include "app.h"\n', '#include "app.h"\n\n#include <unistd.h>\n')
     edit(app, "    const bool get = ",
@@ -228,12 +228,12 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_path_that_cannot_be_written_is_named(hotpath: Hotpath, tiny: Path) -> None:
+def test_unwritable_path_is_reported(hotpath: Hotpath, tiny: Path) -> None:
     (tiny / ".hotpath").write_text("a file where a folder should be")
     assert_refused(hotpath("hint", "2", root=tiny), ".hotpath")
 
 
-def test_atomic_writing_replaces(tmp_path: Path) -> None:
+def test_atomic_write_replaces_the_file(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "file"
     write_atomically(file, "one")
     write_atomically(file, "two")
@@ -243,7 +243,7 @@ def test_atomic_writing_replaces(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(500)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ending_a_bench_leaves_nothing(number: int) -> None:
+def test_interrupted_bench_leaves_no_process(number: int) -> None:
     process = subprocess.Popen([sys.executable, "-m", "workbook", "bench", "1", "2"],
                                env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

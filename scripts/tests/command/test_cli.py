@@ -27,7 +27,7 @@ VERBS = sorted(command.name or command.callback.__name__  # type: ignore[union-a
                for command in app.registered_commands)
 
 
-def test_without_a_verb_it_shows_every_verb(hotpath: Hotpath) -> None:
+def test_no_arguments_list_every_command(hotpath: Hotpath) -> None:
     shown = hotpath()
     assert shown.returncode == 0
     for verb in VERBS:
@@ -35,13 +35,13 @@ def test_without_a_verb_it_shows_every_verb(hotpath: Hotpath) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_has_an_example(verb: str) -> None:
+def test_help_of_every_command_has_an_example(verb: str) -> None:
     shown = CliRunner().invoke(app, [verb, "--help"])
     assert shown.exit_code == 0
     assert f"Example: ./scripts/hotpath {verb}" in shown.stdout
 
 
-def test_a_wrong_verb_suggests_the_right_one(hotpath: Hotpath) -> None:
+def test_unknown_command_suggests_a_similar_one(hotpath: Hotpath) -> None:
     shown = hotpath("chek")
     assert shown.returncode == 2
     assert "check" in shown.stderr
@@ -49,12 +49,12 @@ def test_a_wrong_verb_suggests_the_right_one(hotpath: Hotpath) -> None:
 
 @pytest.mark.parametrize("verb", ["check", "hint", "diff", "reset", "solution", "run", "trace",
                                   "stress", "sync"])
-def test_a_wrong_chapter_lists_the_right_ones(hotpath: Hotpath, tiny: Path, verb: str) -> None:
+def test_unknown_chapter_lists_the_known_ones(hotpath: Hotpath, tiny: Path, verb: str) -> None:
     assert_refused(hotpath(verb, "9", root=tiny), "no chapter “9”", "01-a, 02-b, 03-c, lab-x")
 
 
 @pytest.mark.parametrize("name", ["2", "02", "02-b", "b", "chapters/02-b", "solutions/02-b/"])
-def test_a_chapter_has_many_names(hotpath: Hotpath, tiny: Path, name: str) -> None:
+def test_chapter_is_found_by_number_and_name(hotpath: Hotpath, tiny: Path, name: str) -> None:
     assert "the first hint" in hotpath("hint", name, root=tiny).stdout
 
 
@@ -66,7 +66,7 @@ def test_a_damaged_chapter_file_is_named(hotpath: Hotpath, tiny: Path) -> None:
     assert_refused(hotpath("list", root=tiny), "chapters/02-b/chapter.toml")
 
 
-def test_list_shows_what_is_begun(hotpath: Hotpath, tiny: Path) -> None:
+def test_list_shows_begun_chapters(hotpath: Hotpath, tiny: Path) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// done")
     rows = json.loads(hotpath("list", "--json", root=tiny).stdout)
     assert [(row["chapter"], row["status"]) for row in rows] == [
@@ -92,14 +92,14 @@ def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
 
 
 def test_check_lists_its_cases(hotpath: Hotpath) -> None:
-    output = hotpath("check", "5", "--list", "--case", "half-a-request*").stdout
-    assert "behaviour.stop" in output and "stop/half-a-request-for-ever signal(7)" in output
+    output = hotpath("check", "5", "--list", "--case", "incomplete-request*").stdout
+    assert "behaviour.stop" in output and "stop/incomplete-request-for-ever signal(7)" in output
     assert "behaviour.cuts" not in output and "cost.syscalls" not in output
     checks = hotpath("check", "5", "--list").stdout
     assert "cost.syscalls" in checks and "behaviour.stop" in checks
-    assert "stop/half-a-request-for-ever" not in checks and "--list --only CHECK" in checks
+    assert "stop/incomplete-request-for-ever" not in checks and "--list --only CHECK" in checks
     output = hotpath("check", "5", "--list", "--only", "behaviour.stop").stdout
-    assert "stop/half-a-request-for-ever" in output and "behaviour.cuts" not in output
+    assert "stop/incomplete-request-for-ever" in output and "behaviour.cuts" not in output
     assert_refused(hotpath("check", "5", "--list", "--case", "nowhere"), "no case is called")
 
 
@@ -119,7 +119,7 @@ def test_a_narrow_terminal_keeps_every_column(capsys: pytest.CaptureFixture[str]
     assert all(word in table for word in ("min.", "75", "passed 2026-01-31, silver"))
 
 
-def test_hints_come_one_after_the_other(hotpath: Hotpath, tiny: Path) -> None:
+def test_hints_are_shown_one_at_a_time(hotpath: Hotpath, tiny: Path) -> None:
     for word in ("first", "second", "third", "third"):
         assert f"the {word} hint" in hotpath("hint", "2", root=tiny).stdout
     assert "the first hint" in hotpath("hint", "2", "--level", "1", root=tiny).stdout
@@ -134,7 +134,7 @@ def test_diff_is_the_step_between_two_solutions(hotpath: Hotpath, tiny: Path) ->
     assert_refused(hotpath("diff", "1", root=tiny), "no chapter before it")
 
 
-def test_diff_of_my_own_work(hotpath: Hotpath, tiny: Path) -> None:
+def test_diff_mine_shows_the_readers_changes(hotpath: Hotpath, tiny: Path) -> None:
     assert "still the starter" in hotpath("diff", "2", "--mine", root=tiny).stdout
     edit(tiny / "chapters/02-b/a.cpp", "return 2;  // TODO(2): add", "return 4 - 2;")
     mine = hotpath("diff", "2", "--mine", root=tiny).stdout
@@ -173,7 +173,7 @@ def test_the_solution_waits_until_the_chapter_is_passed(hotpath: Hotpath, tiny: 
     assert "+    return 1 + 1;" in hotpath("solution", "2", root=tiny).stdout
 
 
-def test_sync_lists_what_it_wrote_or_where_it_stopped(hotpath: Hotpath, tiny: Path) -> None:
+def test_sync_lists_written_files_or_the_conflict(hotpath: Hotpath, tiny: Path) -> None:
     assert "Nothing to carry" in hotpath("sync", root=tiny).stdout
     edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
     reported = hotpath("sync", "1", root=tiny).stdout
@@ -183,7 +183,7 @@ def test_sync_lists_what_it_wrote_or_where_it_stopped(hotpath: Hotpath, tiny: Pa
                    "sync --continue")
 
 
-def test_a_directory_becomes_the_starter_if_it_keeps_the_rule(hotpath: Hotpath, tiny: Path) -> None:
+def test_directory_becomes_the_starter_if_changes_are_marked(hotpath: Hotpath, tiny: Path) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "TODO(2): add", "TODO(2): add two numbers")
     reported = hotpath("sync", "2", "--starter", root=tiny)
     assert "chapters/02-b/starter.patch is written" in reported.stdout
@@ -202,7 +202,7 @@ def test_doctor_reports_in_json(hotpath: Hotpath) -> None:
     assert all(finding["fix"] for finding in missing)
 
 
-def test_a_closed_pipe_is_no_drama() -> None:
+def test_closed_pipe_prints_no_traceback() -> None:
     program = f"{sys.executable} -m workbook --help | head -1"
     done = subprocess.run(["sh", "-c", program], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
                           capture_output=True, text=True)
@@ -210,7 +210,7 @@ def test_a_closed_pipe_is_no_drama() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_run_serves_until_it_is_told_to_end(nothing_left: None, number: int) -> None:
+def test_run_serves_until_interrupted(no_process_left: None, number: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "workbook", "run", "1", "--solution", "--", "--port", "0"],
         env={**os.environ, "PYTHONPATH": str(SCRIPTS), "PYTHONUNBUFFERED": "1"},
@@ -239,7 +239,7 @@ LOG = """\
 """
 
 
-def test_the_trace_is_read_and_its_runs_collapsed() -> None:
+def test_trace_collapses_repeated_calls() -> None:
     calls = trace.parse(LOG.splitlines())
     assert [call.name for call in calls] == ["accept4", "recvfrom", "recvfrom", "writev",
                                              "accept4", "recvfrom"]
@@ -252,7 +252,8 @@ def test_the_trace_is_read_and_its_runs_collapsed() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="strace is Linux's")
-def test_the_trace_of_a_real_request(hotpath: Hotpath, nothing_left: None) -> None:
+def test_trace_of_a_real_request_starts_with_accept(hotpath: Hotpath,
+                                                    no_process_left: None) -> None:
     reported = hotpath("trace", "1", "--solution", "--json")
     assert reported.returncode == 0, reported.stderr
     calls = json.loads(reported.stdout)
@@ -262,15 +263,15 @@ def test_the_trace_of_a_real_request(hotpath: Hotpath, nothing_left: None) -> No
         trace.REQUEST)
 
 
-def test_without_strace_the_way_round_is_told(monkeypatch: pytest.MonkeyPatch,
-                                              tmp_path: Path) -> None:
+def test_missing_strace_suggests_a_container(monkeypatch: pytest.MonkeyPatch,
+                                             tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="no strace") as refused:
         trace.require_strace("trace 1")
     assert refused.value.fix == "in a container: ./scripts/hotpath trace 1 --in linux"
 
 
-def test_every_chapter_names_its_files_and_page() -> None:
+def test_every_chapter_names_existing_files_and_three_hints() -> None:
     for chapter in chapters.all_chapters():
         ends = [trees.read(chapter.solution_dir),
                 *(parts.tree(chapter, part.number) for part in chapter.parts)]

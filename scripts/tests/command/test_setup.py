@@ -37,7 +37,7 @@ def start(clone: Path, *arguments: str) -> Result:
                           capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
 
 
-def test_the_environment_is_made_once_and_again_when_it_should_be(clone: Path) -> None:
+def test_environment_is_recreated_when_requirements_change(clone: Path) -> None:
     first = start(clone, "a", "--b")
     assert first.stdout == "hello a --b\n"
     assert "Setting up" in first.stderr
@@ -52,7 +52,7 @@ def test_the_environment_is_made_once_and_again_when_it_should_be(clone: Path) -
     assert start(clone).stderr == ""
 
 
-def test_a_failed_installation_says_so_and_is_not_taken_for_done(clone: Path) -> None:
+def test_failed_installation_is_reported_and_retried(clone: Path) -> None:
     (clone / "scripts" / "requirements.txt").write_text(
         "./nowhere-1.0-py3-none-any.whl --hash=sha256:" + "0" * 64 + "\n")
     failed = start(clone)
@@ -63,7 +63,7 @@ def test_a_failed_installation_says_so_and_is_not_taken_for_done(clone: Path) ->
     assert not (clone / ".venv" / "stamp").exists()
 
 
-def test_ctrl_c_leaves_no_finished_environment(clone: Path) -> None:
+def test_interrupted_setup_leaves_no_finished_environment(clone: Path) -> None:
     process = subprocess.Popen([sys.executable, str(clone / "scripts" / "hotpath")],
                                stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stderr is not None
@@ -76,7 +76,7 @@ def test_ctrl_c_leaves_no_finished_environment(clone: Path) -> None:
     assert not (clone / ".venv" / "stamp").exists()
 
 
-def test_what_tests_need_is_added_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_packages_are_installed_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     requirements = tmp_path / "requirements-test.txt"
     requirements.write_text("./nowhere-1.0-py3-none-any.whl --hash=sha256:" + "0" * 64 + "\n")
     with pytest.raises(UserError, match="could not install"):
@@ -89,7 +89,7 @@ def test_what_tests_need_is_added_once(tmp_path: Path, capfd: pytest.CaptureFixt
         assert words in reported if words else not reported
 
 
-def test_an_old_python_is_told_so() -> None:
+def test_old_python_is_reported() -> None:
     program = ("import sys; sys.version_info = (3, 9, 2, 'final', 0)\n"
                f"exec(open({str(SCRIPTS / 'hotpath')!r}).read())")
     reported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -139,7 +139,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", terminal)
 
 
-def test_root_with_nobody_there_announces_and_goes_on(
+def test_root_without_terminal_installs_without_asking(
         debian: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     be(monkeypatch, root=True)
     setup.ensure(["wrk", "strace"])
@@ -159,7 +159,7 @@ def test_only_what_is_missing_is_installed(debian: Path, monkeypatch: pytest.Mon
     assert debian.read_text().splitlines()[1].endswith("--no-install-recommends strace")
 
 
-def test_a_user_with_nobody_there_gets_the_command(
+def test_user_without_terminal_gets_the_install_command(
         debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=False)
     with pytest.raises(UserError) as refused:
@@ -170,8 +170,8 @@ def test_a_user_with_nobody_there_gets_the_command(
 
 @pytest.mark.parametrize(("output", "continues_after"), [("\n", True), ("y\n", True), ("n\n", False),
                                                ("", False)])
-def test_at_a_terminal_it_asks(debian: Path, monkeypatch: pytest.MonkeyPatch, output: str,
-                               continues_after: bool) -> None:
+def test_setup_asks_at_a_terminal(debian: Path, monkeypatch: pytest.MonkeyPatch, output: str,
+                                  continues_after: bool) -> None:
     be(monkeypatch, root=False)
     answer(monkeypatch, output)
     if continues_after:
@@ -183,7 +183,7 @@ def test_at_a_terminal_it_asks(debian: Path, monkeypatch: pytest.MonkeyPatch, ou
         assert debian.read_text() == ""
 
 
-def test_yes_does_not_ask(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_option_skips_the_question(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=False)
     monkeypatch.setattr(setup.consent, "given", True)
     setup.ensure(["wrk"])
@@ -197,7 +197,7 @@ def test_an_installation_that_does_not_help_is_an_error(
         setup.ensure(["ninja"])
 
 
-def test_elsewhere_it_names_what_is_missing(
+def test_unsupported_system_lists_missing_programs(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as refused:
@@ -206,7 +206,7 @@ def test_elsewhere_it_names_what_is_missing(
     assert "ninja" in refused.value.message
 
 
-def test_a_release_without_a_new_enough_compiler_is_told_so(
+def test_release_without_a_new_compiler_is_reported(
         debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=True)
     (debian.parent / "bin" / "apt-cache").write_text("#!/bin/sh\necho clang-13 clang-15\n")
@@ -224,13 +224,13 @@ def test_a_release_without_a_new_enough_compiler_is_told_so(
       "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000"}, None),
     ({}, None),
 ])
-def test_processor_limits_of_both_kinds_of_control_groups(
+def test_cpu_limit_is_read_from_both_cgroup_versions(
         monkeypatch: pytest.MonkeyPatch, files: dict[str, str], limit: float | None) -> None:
     monkeypatch.setattr(doctor, "_read", lambda file: files.get(str(file), ""))
     assert doctor.cpu_limit() == limit
 
 
-def test_doctor_has_a_row_for_whatever_setup_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_has_a_row_for_every_need(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [finding.name for finding in doctor._needs()]
     assert rows == ["C++ compiler", *needs.FOR_READERS[1:]]
     nothing = {name: dataclasses.replace(need, is_here=lambda: False)
@@ -247,7 +247,7 @@ def test_doctor_has_a_row_for_whatever_setup_brings(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("makes", ["exit 1", "echo '#!/bin/sh\nexit 66' > \"$last\""],
                          ids=["does-not-link", "does-not-run"])
-def test_a_thread_sanitizer_that_cannot_be_used_is_lacking(
+def test_unusable_thread_sanitizer_is_reported_missing(
         makes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = tmp_path / "compiler"
     compiler.write_text(f'#!/bin/sh\nfor last; do :; done\n{makes} && chmod +x "$last"\n')

@@ -47,7 +47,7 @@ def run(root: Path, source: str, *arguments: str) -> int:
     return testing.run(arguments, root)
 
 
-def test_what_passes_alone_is_told_and_does_not_fail(
+def test_that_passes_alone_is_reported_and_passes(
         scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(scratch, "@pytest.mark.parametrize('x', ['a@b'])\n"
                         "def test_busy(x): assert not beside, 'the machine is busy'\n"
@@ -137,30 +137,30 @@ def test_a_late_test_is_not_left_out_of_the_second_run(scratch: Path) -> None:
                         "    assert not beside\n") == 0
 
 
-def test_what_fails_twice_fails(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_that_fails_twice_fails_the_run(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(scratch, "def test_wrong(): assert False\ndef test_other(): pass\n") == 1
     assert "Once more, alone, what failed (1)" in capfd.readouterr().out
 
 
-def test_a_fixture_that_fails_is_asked_again(scratch: Path) -> None:
+def test_failed_fixture_is_retried(scratch: Path) -> None:
     assert run(scratch, "@pytest.fixture\ndef late(): assert not beside\n"
                         "def test_it(late): pass\n") == 0
     assert run(scratch, "@pytest.fixture\ndef never(): assert False\n"
                         "def test_it(never): pass\n") == 1
 
 
-def test_many_that_fail_are_no_accident(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_many_failures_are_not_retried(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
     maximum = testing.MAX_RETRIED
     assert run(scratch, f"@pytest.mark.parametrize('n', range({maximum + 1}))\n"
                         "def test_busy(n): assert not beside\n") == 1
     assert "Once more" not in capfd.readouterr().out
 
 
-def test_a_folder_without_a_test_is_no_success(scratch: Path) -> None:
+def test_run_without_tests_fails(scratch: Path) -> None:
     assert run(scratch, "") == 5
 
 
-def test_one_file_is_asked_once(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_single_file_is_not_retried(scratch: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = scratch / "scripts" / "tests" / "test_it.py"
     assert run(scratch, "def test_wrong(): assert False\n", str(file)) == 1
     assert "Once more" not in capfd.readouterr().out
@@ -213,7 +213,7 @@ def commit_of(root: Path, name: str) -> str:
                           capture_output=True).stdout.strip()
 
 
-def test_an_interrupt_reaches_the_tests(scratch: Path, nothing_left: None) -> None:
+def test_interrupt_is_passed_to_the_tests(scratch: Path, no_process_left: None) -> None:
     (scratch / "scripts" / "tests" / "test_it.py").write_text(
         "import pathlib, time\n"
         "def test_long(tmp_path):\n"

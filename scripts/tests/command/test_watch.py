@@ -26,7 +26,8 @@ def received(lines: queue.Queue[str], words: str) -> list[str]:
     return found
 
 
-def test_it_shows_an_error_and_goes_on_until_ctrl_c(tiny: Path, nothing_left: None) -> None:
+def test_watch_reports_an_error_and_continues_until_interrupted(tiny: Path,
+                                                                no_process_left: None) -> None:
     """The scratch repository has nothing that could be built."""
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "workbook", "watch", "1"], cwd=tiny, text=True,
@@ -50,7 +51,7 @@ def test_it_shows_an_error_and_goes_on_until_ctrl_c(tiny: Path, nothing_left: No
         reader.join()
 
 
-def test_what_failed_is_asked_alone_and_then_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_runs_failing_checks_first_and_then_all(monkeypatch: pytest.MonkeyPatch) -> None:
     failing, asked = ["behaviour.cuts", "cost.syscalls"], []
 
     def check(_: object, only: list[str]) -> int:
@@ -66,7 +67,7 @@ def test_what_failed_is_asked_alone_and_then_all(monkeypatch: pytest.MonkeyPatch
     assert asked[2:] == [["behaviour.limits"], []]
 
 
-def test_a_save_is_noticed_and_what_is_hidden_is_not(tmp_path: Path) -> None:
+def test_saved_file_is_noticed_and_hidden_one_is_not(tmp_path: Path) -> None:
     (tmp_path / "a.cpp").write_text("1")
     before = watch.stamps(tmp_path)
     (tmp_path / ".a.cpp.swp").write_text("1")

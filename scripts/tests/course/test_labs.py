@@ -27,7 +27,7 @@ def lab(tiny: Path) -> Chapter:
     return chapters.load(tiny / "chapters/lab-x/chapter.toml")
 
 
-def test_a_lab_is_worked_through_like_any_other(hotpath: Hotpath, tiny: Path) -> None:
+def test_lab_supports_the_commands_of_a_chapter(hotpath: Hotpath, tiny: Path) -> None:
     edit(tiny / "chapters/lab-x/a.cpp", "return 0;  // TODO(lab-x)", "return 3;  // mine")
     assert "begun" in hotpath("list", root=tiny).stdout
     assert "the first hint" in hotpath("hint", "x", root=tiny).stdout
@@ -41,15 +41,16 @@ def test_a_lab_is_worked_through_like_any_other(hotpath: Hotpath, tiny: Path) ->
 @pytest.mark.parametrize("arguments", [
     ["run", "x"], ["trace", "x"], ["stress", "x"], ["pgo", "lab-x"],
     ["compare", "1", "lab-x"], ["compare", "solutions/lab-x", "2"]], ids=" ".join)
-def test_what_needs_a_server_says_so(hotpath: Hotpath, tiny: Path, arguments: list[str]) -> None:
+def test_command_that_needs_a_server_refuses_a_lab(hotpath: Hotpath, tiny: Path,
+                                                   arguments: list[str]) -> None:
     assert_refused(hotpath(*arguments, root=tiny), "lab-x is a lab: it has no server",
                    "check lab-x")
 
 
 @pytest.mark.parametrize("more", [["--only", "behaviour"], ["--only", "cost.resident"],
                                   ["--case", "page"]], ids=" ".join)
-def test_a_lab_is_not_judged_by_what_is_for_servers(hotpath: Hotpath, tiny: Path,
-                                                    more: list[str]) -> None:
+def test_server_checks_are_refused_for_a_lab(hotpath: Hotpath, tiny: Path,
+                                             more: list[str]) -> None:
     reported = hotpath("check", "lab-x", *more, root=tiny)
     assert_refused(reported, "lab-x is not judged by", "validate.memory")
     assert "PASS" not in reported.stdout and not (tiny / ".hotpath/progress.json").exists()
@@ -112,12 +113,12 @@ ENDED = "echo '[       OK ] List.IsEmpty (0 ms)'"
     (f"{BEGUN}; echo 'WARNING: ThreadSanitizer: data race (pid=7)'; exit 66", "fail",
      "List.IsEmpty fails: data race"),
 ], ids=["passes", "has no tests", "fails", "fails before others", "races"])
-def test_a_validation_is_told_in_a_line(tmp_path: Path, text: str, status: Status,
-                                        words: str) -> None:
+def test_validation_result_is_one_line(tmp_path: Path, text: str, status: Status,
+                                       words: str) -> None:
     assert labs.run(program(tmp_path, text), "*", "lab-x")[:2] == (status, words)
 
 
-def test_a_validation_that_hangs_is_ended_where_it_does(
+def test_hanging_validation_is_stopped_and_named(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labs, "TIMEOUT_S", 1.0)
     status, words, _ = labs.run(program(tmp_path, f"{BEGUN}; exec sleep 600"), "*", "lab-x")
@@ -125,7 +126,7 @@ def test_a_validation_that_hangs_is_ended_where_it_does(
 
 
 @pytest.mark.parametrize("locks, status", [(1, "pass"), (2, "fail")])
-def test_each_of_several_benchmarks_keeps_to_its_own_budgets(
+def test_each_benchmark_is_judged_by_its_own_budgets(
         lab: Chapter, monkeypatch: pytest.MonkeyPatch, locks: int, status: Status) -> None:
     file = lab.starter_dir / "chapter.toml"
     edit(file, 'counted = "a"',
@@ -149,8 +150,8 @@ def test_each_of_several_benchmarks_keeps_to_its_own_budgets(
     assert found["cost.bench-allocations"].status == "info"
 
 
-def test_programs_take_turns_around_the_others(tmp_path: Path,
-                                               monkeypatch: pytest.MonkeyPatch) -> None:
+def test_benchmark_order_is_balanced(tmp_path: Path,
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
 
     def rates(bench: Path, _: str) -> dict[str, float]:
@@ -165,12 +166,12 @@ def test_programs_take_turns_around_the_others(tmp_path: Path,
     assert first[0]["f"].control == 4 and second[1]["f"].a == 5
 
 
-def test_a_program_that_fails_is_not_timed(tmp_path: Path) -> None:
+def test_failing_benchmark_is_not_timed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="ended with 3:\nno memory"):
         next(benchmarks.in_sequence(program(tmp_path, "echo no memory >&2; exit 3"), []))
 
 
-def test_what_a_library_does_for_a_task_is_counted(tmp_path: Path) -> None:
+def test_packaged_task_costs_are_counted_per_library(tmp_path: Path) -> None:
     rows = experiments_labs.packaged_tasks().rows
     assert rows["libstdc++"]["futexes"] == 1 and rows["libc++"]["futexes"] == 0
     with pytest.raises(UserError, match="cannot be built with -nowhere"):

@@ -28,7 +28,7 @@ def text(chapter: Chapter, part: int) -> str:
 
 
 @pytest.mark.parametrize("number", [4, 5])
-def test_each_part_ends_at_its_tree_and_the_last_at_the_solution(parted: Path, number: int) -> None:
+def test_each_part_ends_at_its_tree_and_the_last_at_solution(parted: Path, number: int) -> None:
     chapter = chapter_of(parted, number)
     steps = PARTS[chapter.name]
     assert [text(chapter, k) for k in range(1, len(steps) + 1)] == [step[1] for step in steps]
@@ -39,7 +39,7 @@ def test_each_part_ends_at_its_tree_and_the_last_at_the_solution(parted: Path, n
     assert kept == [f"{k}-{name}.patch" for k, (name, _) in enumerate(steps[:-1], 1)]
 
 
-def test_new_trees_become_the_patches(hotpath: Hotpath, parted: Path) -> None:
+def test_changed_part_trees_rewrite_their_patches(hotpath: Hotpath, parted: Path) -> None:
     chapter = chapter_of(parted, 4)
     edit(parted / "build/parts/04-d/2-six/a.cpp", "return 6;", "return 3 + 3;")
     (chapter.starter_dir / "parts" / "7-gone.patch").write_text("")
@@ -49,7 +49,7 @@ def test_new_trees_become_the_patches(hotpath: Hotpath, parted: Path) -> None:
     assert not (chapter.starter_dir / "parts" / "7-gone.patch").exists()
 
 
-def test_patches_need_their_trees(hotpath: Hotpath, parted: Path) -> None:
+def test_writing_patches_without_trees_is_refused(hotpath: Hotpath, parted: Path) -> None:
     (parted / "build/parts/04-d/1-five/a.cpp").unlink()
     (parted / "build/parts/04-d/1-five/app.h").unlink()
     assert_refused(hotpath("sync", "4", "--patches", root=parted), "build/parts/04-d/1-five")
@@ -57,7 +57,7 @@ def test_patches_need_their_trees(hotpath: Hotpath, parted: Path) -> None:
     assert_refused(hotpath("sync", "--patches", root=parted), "--patches needs a chapter")
 
 
-def test_a_part_that_is_not_there_is_told(parted: Path) -> None:
+def test_unknown_part_is_refused(parted: Path) -> None:
     chapter = chapter_of(parted, 4)
     with pytest.raises(UserError, match="04-d has no part 4") as refused:
         parts.tree(chapter, 4)
@@ -84,14 +84,14 @@ def test_a_patch_that_does_not_fit_names_the_solution_before(parted: Path) -> No
     ('anchor = "#six"', "", "has no 'anchor'"),
     ('starter_fails = []', '[[hint]]\ntext = "of none"', "a hint belongs to no part"),
 ])
-def test_parts_that_make_no_sense_are_refused(parted: Path, old: str, new: str,
-                                              message: str) -> None:
+def test_invalid_part_descriptions_are_refused(parted: Path, old: str, new: str,
+                                               message: str) -> None:
     edit(parted / "chapters/04-d/chapter.toml", old, new)
     with pytest.raises(UserError, match=message):
         chapter_of(parted, 4)
 
 
-def test_a_starter_fails_what_the_parts_reach_and_they_say_where_it_is_told_of(
+def test_starter_fails_the_checks_of_its_parts_and_names_sections(
         parted: Path) -> None:
     chapter = chapter_of(parted, 4)
     assert chapter.starter_fails == ["behaviour.framing", "behaviour.limits", "behaviour.bodies"]
@@ -148,7 +148,7 @@ def conflict_of(root: Path) -> Path:
     return marked[0]
 
 
-def test_a_conflict_in_a_part_stops_there_and_is_taken_up_behind_it(parted: Path) -> None:
+def test_conflict_in_a_part_stops_sync_which_resumes_after_it(parted: Path) -> None:
     edit(parted / "solutions/03-c/a.cpp", "return 4;", "return 5 - 1;")
     edit(parted / "solutions/03-c/app.h", "void app();", "void app(int);")
     stopped = []
@@ -188,7 +188,7 @@ def test_an_author_edits_one_part_and_the_rest_follows(hotpath: Hotpath, parted:
     assert ".hotpath/backup/04-d-2-six" in kept.stdout and "return 6;" in file.read_text()
 
 
-def test_the_first_part_too_and_a_conflict_on_the_way(parted: Path) -> None:
+def test_edit_of_the_first_part_resumes_after_a_conflict(parted: Path) -> None:
     edit(parted / "build/parts/04-d/1-five/a.cpp", "return 5;", "return 4 + 1;")
     with pytest.raises(UserError, match="solutions/04-d/a.cpp needs a decision"):
         Sync(parted).run_part(chapter_of(parted, 4), 1)
@@ -199,7 +199,7 @@ def test_the_first_part_too_and_a_conflict_on_the_way(parted: Path) -> None:
     assert_starters_hold(parted)
 
 
-def test_what_cannot_be_carried_is_told(hotpath: Hotpath, parted: Path) -> None:
+def test_sync_that_cannot_start_is_refused(hotpath: Hotpath, parted: Path) -> None:
     assert_refused(hotpath("sync", "4", "--part", "3", root=parted), "its tree is the solution",
                    "edit solutions/04-d")
     assert_refused(hotpath("sync", "--edit", "3", root=parted), "--edit 3 needs a chapter")
@@ -208,7 +208,7 @@ def test_what_cannot_be_carried_is_told(hotpath: Hotpath, parted: Path) -> None:
                    "there is no tree in build/parts/04-d/2-six", "sync 4 --edit 2")
 
 
-def test_a_sync_whose_workplace_is_gone_begins_again(parted: Path) -> None:
+def test_sync_without_its_work_folder_restarts(parted: Path) -> None:
     edit(parted / "solutions/03-c/a.cpp", "return 4;", "return 5 - 1;")
     with pytest.raises(UserError, match="needs a decision"):
         Sync(parted).run()
@@ -219,7 +219,7 @@ def test_a_sync_whose_workplace_is_gone_begins_again(parted: Path) -> None:
         Sync(parted).run()
 
 
-def test_patches_that_fit_nothing_are_told(parted: Path) -> None:
+def test_patches_that_fit_no_tree_are_reported(parted: Path) -> None:
     edit(parted / "chapters/04-d/parts/1-five.patch", "return 2 + 2;", "return 2 + 2;\n mine")
     edit(parted / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
     with pytest.raises(UserError, match="the parts of 04-d fit solutions/03-c neither"):
@@ -236,8 +236,8 @@ def test_a_part_that_was_never_committed_is_refused(parted: Path) -> None:
 
 # What a reader does with a part.
 
-def test_reset_puts_a_part_back_with_the_marks_that_are_still_to_do(hotpath: Hotpath,
-                                                                    parted: Path) -> None:
+def test_reset_restores_a_part_with_its_open_todos(hotpath: Hotpath,
+                                                   parted: Path) -> None:
     chapter = chapter_of(parted, 5)
     (chapter.starter_dir / "a.cpp").write_text("mine\n")
     done = hotpath("reset", "5", "--part", "2", root=parted)
@@ -256,7 +256,7 @@ def test_reset_puts_a_part_back_with_the_marks_that_are_still_to_do(hotpath: Hot
     assert "back: rm chapters/05-e/app.h; cp " in without.stdout
 
 
-def test_marks_whose_place_is_gone_stand_at_the_top(parted: Path) -> None:
+def test_todos_without_their_place_move_to_the_top(parted: Path) -> None:
     chapter = chapter_of(parted, 4)
     file = chapter.starter_dir / "a.cpp"
     edit(file, "    return 4;", "    // TODO(4.2): done\n    // TODO(4.3): as a sum\n"
@@ -269,8 +269,8 @@ def test_marks_whose_place_is_gone_stand_at_the_top(parted: Path) -> None:
 @pytest.mark.parametrize("chapter, number", [
     (chapter, part.number) for chapter in all_chapters() for part in chapter.parts],
     ids=lambda it: it.name if isinstance(it, Chapter) else str(it))
-def test_where_a_part_begins_all_marks_that_are_still_to_do_stand(chapter: Chapter,
-                                                                  number: int) -> None:
+def test_part_start_has_exactly_the_open_todos(chapter: Chapter,
+                                               number: int) -> None:
     def found(tree: trees.Tree) -> list[tuple[str, int, str]]:
         return sorted((name, int(mark[1]), mark[0].strip()) for name, content in tree.items()
                       for mark in re.finditer(rf"TODO\({chapter.number}\.(\d)\).*",
@@ -280,7 +280,7 @@ def test_where_a_part_begins_all_marks_that_are_still_to_do_stand(chapter: Chapt
         mark for mark in found(starters.starter(chapter)) if mark[1] >= number]
 
 
-def test_only_marks_that_nothing_compiles_are_put_in(parted: Path) -> None:
+def test_only_todos_in_comments_are_inserted(parted: Path) -> None:
     chapter = chapter_of(parted, 5)
     edit(chapter.starter_dir / "app.h", "void app();", "void app();  // TODO(5.2): more")
     edit(chapter.starter_dir / "a.cpp", "int one() {", "int stub();  // TODO(5.2)\nint one() {")
@@ -309,7 +309,7 @@ def test_a_part_begins_with_the_marks_of_files_that_the_chapter_moves(parted: Pa
     assert starters.check_rule(chapter) == []
 
 
-def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:
+def test_diff_of_a_part_shows_its_changes(hotpath: Hotpath, parted: Path) -> None:
     shown = [hotpath("diff", "4", "--part", str(k), root=parted).stdout for k in (1, 2, 3)]
     assert "--- 03-c/a.cpp\n+++ 1-five/a.cpp" in shown[0] and "+    return 5;" in shown[0]
     assert "--- 1-five/a.cpp\n+++ 2-six/a.cpp" in shown[1] and "+int five" not in shown[1]
@@ -323,7 +323,7 @@ def test_the_diff_of_a_part(hotpath: Hotpath, parted: Path) -> None:
     assert "-// TODO(5.2)\n+// mine" in mine.stdout
 
 
-def test_a_hint_is_for_the_part_that_is_reached(hotpath: Hotpath, parted: Path) -> None:
+def test_hint_is_for_the_reached_part(hotpath: Hotpath, parted: Path) -> None:
     def reported(*arguments: str) -> str:
         return hotpath("hint", "4", *arguments, root=parted).stdout
 
@@ -341,8 +341,8 @@ def test_a_hint_is_for_the_part_that_is_reached(hotpath: Hotpath, parted: Path) 
     assert "a hint for sums" in reported("--level", "1")
 
 
-def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath,
-                                                                parted: Path) -> None:
+def test_solution_of_a_part_needs_the_next_part_reached(hotpath: Hotpath,
+                                                        parted: Path) -> None:
     assert_refused(hotpath("solution", "5", "--part", "1", root=parted),
                    "not passed part 1 of 05-e yet", "solution 5 --part 1 --anyway")
     progress_file = parted / ".hotpath/progress.json"
@@ -362,8 +362,8 @@ def test_the_solution_of_a_part_waits_until_the_next_is_reached(hotpath: Hotpath
 
 
 @pytest.mark.parametrize("verb", ["reset", "diff", "solution", "hint"])
-def test_a_part_that_is_not_there_lists_those_that_are(hotpath: Hotpath, parted: Path,
-                                                       verb: str) -> None:
+def test_unknown_part_lists_the_known_ones(hotpath: Hotpath, parted: Path,
+                                           verb: str) -> None:
     assert_refused(hotpath(verb, "4", "--part", "4", root=parted), "04-d has no part 4",
                    "1, About five")
     assert_refused(hotpath(verb, "1", "--part", "1", root=parted), "01-a has no parts")

@@ -61,7 +61,7 @@ def test_a_new_chapter_passes_its_gate(hotpath: Hotpath, clone: Path) -> None:
     assert "6 passed" in gate.stdout, gate.stdout
 
 
-def test_what_it_writes_keeps_the_rules(clone: Path) -> None:
+def test_new_chapter_keeps_the_rules(clone: Path) -> None:
     scaffold.make(NUMBER, NAME, clone)
     chapter = added(clone)
     assert starters.is_pristine(chapter) and starters.check_rule(chapter) == []
@@ -78,13 +78,14 @@ def test_what_it_writes_keeps_the_rules(clone: Path) -> None:
     (NUMBER, "../up", "cannot be called"), (NUMBER, "import", "cannot be called"),
     (NUMBER, "naive", "01-naive already"), (NUMBER, "requests", "requests.py already"),
 ])
-def test_what_cannot_be_a_chapter_is_refused(hotpath: Hotpath, clone: Path, number: int, name: str,
-                                             words: str) -> None:
+def test_invalid_chapter_name_or_number_is_refused(hotpath: Hotpath, clone: Path, number: int,
+                                                   name: str,
+                                                   words: str) -> None:
     assert_refused(hotpath("new-chapter", str(number), name, root=clone), words)
     assert changed(clone) == ""
 
 
-def test_nothing_is_left_half_written(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_scaffold_leaves_no_files(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (clone / scaffold.SUMMARY).write_text("# Another summary\n")
     commit(clone)
     with pytest.raises(UserError, match="SUMMARY.md"):

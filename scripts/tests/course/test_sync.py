@@ -38,7 +38,7 @@ def assert_starters_hold(root: Path) -> None:
         assert starters.check_rule(chapter) == []
 
 
-def test_a_second_run_changes_nothing(tiny: Path) -> None:
+def test_second_sync_changes_nothing(tiny: Path) -> None:
     edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
     assert Sync(tiny).run()
     assert Sync(tiny).run() == []
@@ -54,7 +54,7 @@ def test_a_second_change_follows_the_first_before_any_commit(tiny: Path) -> None
     assert_starters_hold(tiny)
 
 
-def test_only_later_chapters_change(tiny: Path) -> None:
+def test_sync_changes_only_later_chapters(tiny: Path) -> None:
     edit(tiny / "solutions/02-b/a.cpp", "return 3;", "return 1 + 2;")
     before = text(tiny, "chapters/02-b/a.cpp")
     chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
@@ -64,7 +64,7 @@ def test_only_later_chapters_change(tiny: Path) -> None:
     assert "return 1 + 2;" in text(tiny, "solutions/03-c/a.cpp")
 
 
-def test_the_application_and_new_and_deleted_files_travel(tiny: Path) -> None:
+def test_application_and_added_and_deleted_files_are_synced(tiny: Path) -> None:
     (tiny / "solutions/01-a/app.h").write_text("// the application\nvoid run_app();\n")
     (tiny / "solutions/01-a/new.h").write_text("#pragma once\n")
     Sync(tiny).run()
@@ -85,7 +85,7 @@ def test_a_lab_is_synced_alone(tiny: Path) -> None:
     assert "return 2 - 1;" not in text(tiny, "solutions/01-a/a.cpp")
 
 
-def test_a_conflict_stops_in_one_file_and_is_taken_up_behind_it(tiny: Path) -> None:
+def test_conflict_stops_sync_which_resumes_after_it(tiny: Path) -> None:
     edit(tiny / "solutions/01-a/a.cpp", "return 2;", "return 3 - 1;")
     edit(tiny / "solutions/01-a/app.h", "void app();", "void app(int);")
     reached = []
@@ -199,7 +199,7 @@ def test_a_change_of_a_file_that_was_left_out_stays_out(foldered: Path) -> None:
     assert not (foldered / "chapters/03-c/http/parser.cpp").exists()
 
 
-def test_a_readers_work_is_not_taken_for_a_starter(tiny: Path) -> None:
+def test_changed_starter_is_refused(tiny: Path) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// mine")
     edit(tiny / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
     with pytest.raises(UserError, match="chapters/02-b is not the starter") as refused:
@@ -218,7 +218,7 @@ def test_a_solution_that_was_never_committed_is_refused(tiny: Path) -> None:
     assert "return 11 - 10;" not in text(tiny, "chapters/01-a/a.cpp")
 
 
-def test_the_rule_names_hunks_without_a_mark(tiny: Path) -> None:
+def test_hunks_without_a_todo_are_named(tiny: Path) -> None:
     edit(tiny / "chapters/02-b/app.h", "void app();", "void app();  // changed")
     chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
     starters.write_patch(chapter)
@@ -227,7 +227,7 @@ def test_the_rule_names_hunks_without_a_mark(tiny: Path) -> None:
     assert "+void app();  // changed" in violations[0].hunk
 
 
-def test_a_file_whose_first_line_has_the_mark_is_free(tiny: Path) -> None:
+def test_file_with_a_todo_on_its_first_line_is_exempt(tiny: Path) -> None:
     (tiny / "chapters/02-b/new.cpp").write_text("// TODO(2): write this file\n\nint x;\n")
     chapter = next(c for c in all_chapters(tiny / "chapters") if c.number == 2)
     starters.write_patch(chapter)
@@ -235,18 +235,18 @@ def test_a_file_whose_first_line_has_the_mark_is_free(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
-def test_every_starter_marks_all_that_it_changes(chapter: Chapter) -> None:
+def test_every_starter_marks_all_its_changes(chapter: Chapter) -> None:
     assert [str(violation) for violation in starters.check_rule(chapter)] == []
 
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
-def test_what_a_starter_gives_is_what_the_solution_has(chapter: Chapter) -> None:
+def test_given_starter_files_equal_the_solution(chapter: Chapter) -> None:
     tree, solution = starters.starter(chapter), trees.read(chapter.solution_dir)
     for name in starters.given(chapter) & solution.keys():
         assert tree[name].split(b"\n", 1)[1] == solution[name], name
 
 
-def test_the_real_chapters_carry_a_change_of_the_application(tmp_path: Path) -> None:
+def test_application_change_reaches_the_real_chapters(tmp_path: Path) -> None:
     for tree in (CHAPTERS, SOLUTIONS):
         shutil.copytree(tree, tmp_path / tree.relative_to(ROOT))
     chapters = all_chapters(tmp_path / "chapters")

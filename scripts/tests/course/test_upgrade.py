@@ -99,7 +99,7 @@ def test_work_is_carried_over_from_a_stash(hotpath: Hotpath, clone: Path) -> Non
     assert all(tree in backups(clone) for tree in before.values())
 
 
-def test_a_second_run_changes_nothing(hotpath: Hotpath, clone: Path) -> None:
+def test_second_upgrade_changes_nothing(hotpath: Hotpath, clone: Path) -> None:
     pull(clone)
     hotpath("upgrade", "--from", "stash@{0}", root=clone)
     carried, copies = files(clone, "01-naive"), len(backups(clone))
@@ -173,7 +173,7 @@ def test_progress_names_only_what_exists(hotpath: Hotpath, clone: Path) -> None:
     assert old == PROGRESS
 
 
-def test_without_the_history_it_refuses(hotpath: Hotpath, clone: Path, tmp_path: Path) -> None:
+def test_upgrade_without_history_is_refused(hotpath: Hotpath, clone: Path, tmp_path: Path) -> None:
     pull(clone)
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{clone}", str(shallow))
@@ -200,7 +200,7 @@ number = 2
 """
 
 
-def test_old_names_become_the_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_names_in_progress_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "editions.toml"
     file.write_text(RENAMED)
     known = editions.editions(file)
@@ -241,7 +241,7 @@ print(json.dumps({"checks": NAMES, "chapters": {
 """
 
 
-def test_every_name_of_the_first_edition_has_a_place(clone: Path) -> None:
+def test_every_first_edition_name_is_mapped_or_kept(clone: Path) -> None:
     """What editions.toml does not rename must still be here."""
     git(clone, "checkout", "--quiet", "--force", FIRST)
     asked = subprocess.run([sys.executable, "-c", NAMES_OF_FIRST], text=True, capture_output=True,

@@ -130,7 +130,7 @@ def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
 
 @pytest.mark.parametrize("tree", [
     of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}") for tree in TREES])
-def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
+def test_tree_fails_exactly_the_open_checks(tree: Tree) -> None:
     """It waits for its turn with nobody: what is red is mostly waited for."""
     asked = some_of(tree)
     subject = built(tree.chapter, tree.sources(), asked)
@@ -139,7 +139,7 @@ def test_a_tree_fails_what_is_still_to_do_and_nothing_else(tree: Tree) -> None:
 
 
 @each_chapter
-def test_the_solution_passes(chapter: Chapter) -> None:
+def test_solution_passes_its_checks(chapter: Chapter) -> None:
     asked = [*AT_HOME, *other_builds(chapter)]
     subject = built(chapter, read(chapter.solution_dir), asked)
     with judging():
@@ -180,12 +180,12 @@ def planted(these: list[mutants.Mutant], late: bool = False) -> pytest.MarkDecor
 
 
 @planted(EARLY)
-def test_the_check_catches(mutant: mutants.Mutant) -> None:
+def test_mutant_is_caught_by_its_check(mutant: mutants.Mutant) -> None:
     catches(mutant)
 
 
 @planted(LATE, late=True)
-def test_the_check_catches_this_too(mutant: mutants.Mutant) -> None:
+def test_late_mutant_is_caught_by_its_check(mutant: mutants.Mutant) -> None:
     catches(mutant, f"{mutant.chapter.name}-late")
 
 
@@ -222,18 +222,18 @@ def test_the_first_half_has_a_mutant_of_every_check() -> None:
 
 
 @each_chapter
-def test_every_mutant_fits(chapter: Chapter) -> None:
+def test_every_mutant_applies_and_changes_the_solution(chapter: Chapter) -> None:
     solution = read(chapter.solution_dir)
     for mutant in mutants.of(chapter):
         assert mutants.sources(mutant) != solution, mutant.name
 
 
 @each_chapter
-def test_a_chapter_has_three_mutants_at_least(chapter: Chapter) -> None:
+def test_every_chapter_has_three_mutants(chapter: Chapter) -> None:
     assert sum(mutant.chapter == chapter for mutant in MUTANTS) >= 3
 
 
-def test_every_check_is_failed_by_some_mutant() -> None:
+def test_every_check_has_a_mutant_or_failing_starter() -> None:
     """Or, if it is a matter of a budget, by a starter at least."""
     starters_fail = {name for chapter in all_chapters() for name in chapter.starter_fails
                      if registry.named(name).key in chapter.cost}
@@ -241,6 +241,6 @@ def test_every_check_is_failed_by_some_mutant() -> None:
 
 
 @each_chapter
-def test_what_is_remembered_of_mutants_is_of_some_that_are_there(chapter: Chapter) -> None:
+def test_caught_by_names_only_existing_mutants(chapter: Chapter) -> None:
     names = {mutant.patch.stem for mutant in mutants.of(chapter)}
     assert set(mutants.remembered(chapter)) <= names

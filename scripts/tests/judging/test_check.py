@@ -31,7 +31,7 @@ from workbook.servers.client import Received
 from workbook.verbs import check as verb
 from workbook.verbs import verdicts as printed
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = pytest.mark.usefixtures("no_process_left")
 ROUTES = [case for case in cases.table() if case.check == "behaviour.requests"]
 
 
@@ -45,7 +45,7 @@ def subject(chapter: Chapter) -> Subject:
                                              BASE: Path("c")})
 
 
-def test_one_case_in_words_and_for_machines(hotpath: Hotpath) -> None:
+def test_single_case_is_reported_as_text_and_json(hotpath: Hotpath) -> None:
     reported = hotpath("check", "2", "--solution", "--case", "page")
     assert reported.returncode == 0, reported.stderr
     assert "✓ behaviour.requests    1 of 1 cases" in reported.stdout
@@ -56,7 +56,7 @@ def test_one_case_in_words_and_for_machines(hotpath: Hotpath) -> None:
     assert [(c["name"], c["status"]) for c in report["checks"]] == [("behaviour.cuts", "pass")]
 
 
-def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
+def test_counted_costs_are_reported_as_json(hotpath: Hotpath) -> None:
     reported = hotpath("check", "3", "--solution", "--only", "cost", "--json")
     figures = {c["name"]: c for c in json.loads(reported.stdout)["checks"]}
     assert figures["cost.syscalls"]["value"] == 5
@@ -71,7 +71,8 @@ def test_counted_costs_have_their_figures(hotpath: Hotpath) -> None:
     (["2", "--only", "cost", "--case", "page"], "there is no check with cases"),
     (["2", "--only", "behaviour.cuts", "--case", "page"], "no case is called"),
 ])
-def test_what_does_not_exist_is_told(hotpath: Hotpath, arguments: list[str], word: str) -> None:
+def test_unknown_check_or_case_is_refused(hotpath: Hotpath, arguments: list[str],
+                                          word: str) -> None:
     assert_refused(hotpath("check", *arguments), word)
 
 
@@ -97,8 +98,8 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return set_to
 
 
-def test_a_failed_case_is_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
-                                       capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_case_is_explained_in_full(chapter: Chapter, verdicts: Callable[..., None],
+                                          capsys: pytest.CaptureFixture[str]) -> None:
     verdicts(Verdict("behaviour.requests", "fail", "67 of 68 cases", failures=[failure()]),
              Verdict("cost.syscalls", "pass", "6 system calls a request, budget 6"))
     assert verb.run(chapter) == 1
@@ -113,7 +114,7 @@ def test_a_failed_case_is_told_in_full(chapter: Chapter, verdicts: Callable[...,
     assert "remembered" not in output
 
 
-def test_what_came_is_shown_as_it_came_and_as_it_is_compared(
+def test_received_answer_is_shown_raw_and_normalised(
         verdicts: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     case = next(case for case in ROUTES if case.name == "requests/echo")
     raw = rows.NOT_FOUND.replace(b"\r\n", b"\r\nDate: today\r\n", 1)
@@ -131,7 +132,7 @@ def test_what_came_is_shown_as_it_came_and_as_it_is_compared(
     (False, "book/src/part1/02-fewer-syscalls.md; ./scripts/hotpath book makes a page of it"),
     (True, "part1/02-fewer-syscalls.html"),
 ])
-def test_the_page_that_helps_is_told_once(
+def test_page_to_read_is_printed_once(
         chapter: Chapter, verdicts: Callable[..., None], monkeypatch: pytest.MonkeyPatch,
         tmp_path: Path, capsys: pytest.CaptureFixture[str], built: bool, page: str) -> None:
     monkeypatch.setattr(printed, "SITE", tmp_path)
@@ -144,29 +145,29 @@ def test_the_page_that_helps_is_told_once(
     assert output.count("  read ") == 1 and page in output
 
 
-def test_a_case_without_answers_is_told_in_words(
+def test_case_without_answers_is_described(
         chapter: Chapter, verdicts: Callable[..., None],
         capsys: pytest.CaptureFixture[str]) -> None:
-    case = next(case for case in cases.table() if case.name == "stop/half-a-request-for-ever")
+    case = next(case for case in cases.table() if case.name == "stop/incomplete-request-for-ever")
     still = suite.Failure(case, "the server was still running 4 s after SIGTERM")
     verdicts(Verdict("behaviour.stop", "fail", "1 of 2 cases", failures=[still]))
     assert verb.run(chapter) == 1
     output = capsys.readouterr().out
-    for part in ("✗ stop/half-a-request-for-ever signal(7)", "done      a client has its page",
+    for part in ("✗ stop/incomplete-request-for-ever signal(7)", "done      a client has its page",
                  "expected  the server ends within a second", "got       the server was still",
-                 "again     ./scripts/hotpath check 2 --case 'stop/half-a-request-for-ever'"):
+                 "again     ./scripts/hotpath check 2 --case 'stop/incomplete-request-for-ever'"):
         assert part in output, output
     assert "by hand" not in output
 
 
-def test_a_case_of_another_build_is_not_tried_by_hand_in_this_one(chapter: Chapter) -> None:
+def test_case_of_another_build_has_no_shell_command(chapter: Chapter) -> None:
     case = next(c for c in cases.table() if c.name == "requests/page")
     for name, by_hand in ((case.name, True), (f"{case.name}@sanitizers", False)):
         failed = suite.Failure(replace(case, name=name), "", Received(b"", "closed", 0.1))
         assert ("by hand" in printed._explain(chapter, False, failed)) == by_hand
 
 
-def test_either_answer_is_told_where_two_are_right(chapter: Chapter) -> None:
+def test_both_accepted_answers_are_shown(chapter: Chapter) -> None:
     case = next(c for c in cases.table() if c.name == "framing/expect-with-body-at-once")
     reported = printed._explain(
     chapter, False, suite.Failure(
@@ -175,8 +176,9 @@ def test_either_answer_is_told_where_two_are_right(chapter: Chapter) -> None:
     assert "with or without 100 Continue" in reported["expected"]
 
 
-def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Callable[..., None],
-                                                  capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_first_failures_are_explained_in_full(chapter: Chapter,
+                                                       verdicts: Callable[..., None],
+                                                       capsys: pytest.CaptureFixture[str]) -> None:
     many = [suite.Failure(case, "the connection was closed without an answer") for case in ROUTES]
     verdicts(Verdict("behaviour.requests", "fail", "0 of 68 cases", failures=many))
     assert verb.run(chapter, solution=True) == 1
@@ -187,7 +189,7 @@ def test_only_the_first_failures_are_told_in_full(chapter: Chapter, verdicts: Ca
 
 
 @pytest.mark.parametrize("refused", ["logged", "secured", "rejected"])
-def test_a_server_without_an_option_is_counted_without_it(
+def test_unknown_server_option_fails_only_its_own_costs(
         refused: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that does not know --access-log ends at once: that is no other cost's fault."""
     def count(*_: object, measures: Sequence[costs.Measure], **__: object) -> Costs:
@@ -202,8 +204,8 @@ def test_a_server_without_an_option_is_counted_without_it(
     assert fails == {check.name for check in wanted if getattr(check.measure, refused)}
 
 
-def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Callable[..., None],
-                                                 capsys: pytest.CaptureFixture[str]) -> None:
+def test_exceeded_budget_lists_the_system_calls(chapter: Chapter, verdicts: Callable[..., None],
+                                                capsys: pytest.CaptureFixture[str]) -> None:
     over = counted.verdict(subject(chapter), registry.named("cost.syscalls"), Costs(
         {"syscalls": 573}, by_call={"close": 1, "recv": 572}))
     verdicts(over)
@@ -213,8 +215,8 @@ def test_a_budget_that_is_passed_shows_the_calls(chapter: Chapter, verdicts: Cal
     assert "by call   recv 572, close 1" in output and "./scripts/hotpath trace 2" in output
 
 
-def test_what_stops_all_checks_is_told_once(chapter: Chapter, verdicts: Callable[..., None],
-                                            capsys: pytest.CaptureFixture[str]) -> None:
+def test_problem_of_all_checks_is_printed_once(chapter: Chapter, verdicts: Callable[..., None],
+                                               capsys: pytest.CaptureFixture[str]) -> None:
     note = "server ended before it was ready (exit code 1)\n  no port"
     verdicts(*(Verdict(name, "fail", f"0 of 9 cases; {note.splitlines()[0]}", note)
                for name in ("behaviour.bodies", "behaviour.cuts")))
@@ -224,7 +226,7 @@ def test_what_stops_all_checks_is_told_once(chapter: Chapter, verdicts: Callable
     assert "✗ behaviour.cuts        0 of 9 cases; server ended before" in output
 
 
-def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
+def test_pass_is_recorded_only_after_a_complete_check(
         chapter: Chapter, verdicts: Callable[..., None],
         capsys: pytest.CaptureFixture[str]) -> None:
     verdicts(Verdict("behaviour.requests", "pass", "68 of 68 cases"),
@@ -240,8 +242,8 @@ def test_passing_is_remembered_only_when_all_of_the_readers_was_judged(
         assert "remembered" not in capsys.readouterr().out
 
 
-def test_costs_and_speed_wait_for_right_answers(chapter: Chapter,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
+def test_costs_and_speed_are_skipped_after_wrong_answers(chapter: Chapter,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     def behaviour(*_: object) -> Iterator[Verdict]:
         yield Verdict("behaviour.requests", "fail", "0 of 68 cases")
 
@@ -284,7 +286,7 @@ def by_the_clock(chapter: Chapter) -> Verdict:
     (3.1, "PASS", "silver", "silver (from 3); our solution was recorded at 4.20 ×"),
     (9.5, "PASS", "silver", "silver (from 3); our solution"),
 ])
-def test_the_clock_gives_medals_and_never_fails(
+def test_speed_awards_medals_and_never_fails(
         chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
         medal: str | None, words: str) -> None:
     monkeypatch.setattr(speed, "recorded", lambda _: 4.2)
@@ -300,7 +302,7 @@ def test_the_clock_gives_medals_and_never_fails(
     (1.2, "PASS", "faster"), (0.7, "NOT YET", "no faster"),
     (0.9, "INCONCLUSIVE", "INCONCLUSIVE, this machine is too busy to say which is faster"),
 ])
-def test_without_goals_there_is_no_medal_and_the_reason_is_told(
+def test_chapter_without_goals_explains_missing_medal(
         chapter: Chapter, monkeypatch: pytest.MonkeyPatch, low: float, verdict: str,
         words: str) -> None:
     monkeypatch.setattr(speed, "recorded", lambda _: 0.98)
@@ -320,7 +322,7 @@ def test_without_goals_there_is_no_medal_and_the_reason_is_told(
     ("bronze", 3.1, 3.2, "PASS", "silver"),
     (None, 0.5, 9.0, "INCONCLUSIVE", None),
 ])
-def test_only_a_clear_word_changes_a_medal(
+def test_only_a_conclusive_verdict_changes_a_medal(
         chapter: Chapter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, had: str | None,
         low: float, high: float, verdict: str, has: str | None) -> None:
     monkeypatch.setattr(progress, "FILE", tmp_path / "progress.json")
@@ -332,14 +334,14 @@ def test_only_a_clear_word_changes_a_medal(
     assert progress.medal(goals) == has
 
 
-def test_an_interval_without_meaning_is_not_told(chapter: Chapter,
-                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+def test_meaningless_interval_is_not_printed(chapter: Chapter,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
     wild = replace(compared(0.01, "INCONCLUSIVE"), high=12.0)
     found, _ = clocked(chapter, monkeypatch, wild)
     assert found.summary.startswith("this machine is too busy to compare with the starting point; ")
 
 
-def test_our_own_ratio_is_read_from_the_recorded_ladder(chapter: Chapter, tmp_path: Path) -> None:
+def test_recorded_ratio_is_read_from_the_ladder(chapter: Chapter, tmp_path: Path) -> None:
     def server(baseline: float | None, headers: float) -> dict[str, object]:
         return {"phases": {"baseline": {"requests_per_second": baseline},
                            "headers": {"requests_per_second": headers}}}
@@ -359,7 +361,7 @@ def test_our_own_ratio_is_read_from_the_recorded_ladder(chapter: Chapter, tmp_pa
 
 
 @pytest.mark.parametrize("chapter", chapters.all_chapters(), ids=lambda chapter: chapter.name)
-def test_goals_stand_where_the_recorded_clock_moved_and_our_solution_won_silver(
+def test_speed_goals_match_the_recorded_ratios(
         chapter: Chapter) -> None:
     """If a new record breaks this, the goals are to be thought about again."""
     ratio = speed.recorded(chapter)
@@ -378,7 +380,7 @@ def test_goals_stand_where_the_recorded_clock_moved_and_our_solution_won_silver(
     ('bronze = "a"\nsilver = 2.0', "bronze a", "give bronze and silver"),
     ("bronze = 1.5\nsilver = 2.0\nload = 'heavy'", "no load “heavy”", "plain, headers"),
 ])
-def test_goals_that_make_no_sense_are_refused(
+def test_invalid_goals_are_refused(
         chapter: Chapter, tmp_path: Path, goals: str, complaint: str, fix: str) -> None:
     text = (chapter.starter_dir / "chapter.toml").read_text(encoding="utf-8")
     file = tmp_path / "chapter.toml"
@@ -389,8 +391,8 @@ def test_goals_that_make_no_sense_are_refused(
     assert fix in refused.value.fix
 
 
-def test_a_comparison_that_fails_is_skipped(chapter: Chapter,
-                                            monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_comparison_is_skipped(chapter: Chapter,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise UserError("there is no wrk", "./scripts/hotpath setup")
 
@@ -403,7 +405,7 @@ def test_a_comparison_that_fails_is_skipped(chapter: Chapter,
     ("2", "behaviour", "server"), ("2", "cost", "strace"), ("2", "speed", "wrk"),
     ("5", "behaviour.deadlines", "server"),
 ])
-def test_interrupting_leaves_nothing(number: str, only: str, program: str) -> None:
+def test_interrupted_check_leaves_no_process(number: str, only: str, program: str) -> None:
     """Ctrl-C while a server, a tracer or a load generator is at work."""
     running = subprocess.Popen([sys.executable, "-m", "workbook", "check", number, "--solution",
                                 "--only", only], env={**os.environ, "PYTHONPATH": str(SCRIPTS)},

@@ -18,13 +18,13 @@ from workbook.common.paths import SOLUTIONS
 from workbook.measure import costs
 
 pytestmark = [
-    pytest.mark.usefixtures("nothing_left"),
+    pytest.mark.usefixtures("no_process_left"),
     pytest.mark.skipif(not (shutil.which("strace") and shutil.which("valgrind")),
                        reason="strace and valgrind count only on Linux"),
 ]
 
 
-def test_the_naive_server_pays_for_every_byte() -> None:
+def test_naive_server_makes_a_call_per_byte() -> None:
     server = programs.solution("01-naive", "measure")
     counted = costs.count(server, measures=[costs.SYSCALLS])
     last_look = 1  # for bytes that nobody has read
@@ -33,7 +33,7 @@ def test_the_naive_server_pays_for_every_byte() -> None:
     assert counted[costs.SYSCALLS] == sum(counted.by_call.values())
 
 
-def test_it_says_the_same_twice() -> None:
+def test_repeated_counts_are_equal() -> None:
     server = programs.solution("03-data-layout", "measure")
     once, repeated = costs.count(server), costs.count(server)
     assert once.by_call == repeated.by_call
@@ -43,7 +43,7 @@ def test_it_says_the_same_twice() -> None:
     assert not once.skipped
 
 
-def test_another_request_costs_otherwise() -> None:
+def test_other_request_has_other_costs() -> None:
     server = programs.solution("02-fewer-syscalls", "measure")
     with_body = (b"POST /sink HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
                  b"Content-Length: 9000\r\n\r\n" + b"x" * 9000)
@@ -52,14 +52,14 @@ def test_another_request_costs_otherwise() -> None:
     assert more.figures != plain.figures
 
 
-def test_threads_are_followed() -> None:
+def test_calls_of_all_threads_are_counted() -> None:
     server = programs.solution("04-threads", "measure")
     counted = costs.count(server, level=4, measures=[costs.SYSCALLS])
     assert counted[costs.SYSCALLS] == 5
 
 
 @pytest.mark.parametrize("checkpoint", sorted(path.name for path in SOLUTIONS.glob("0[5-8]-*")))
-def test_a_kept_connection_costs_three_calls_and_sixteen_at_once_share_them(
+def test_kept_connection_and_pipelined_calls_are_counted(
         checkpoint: str) -> None:
     server = programs.solution(checkpoint, "measure")
     counted = costs.count(server, level=5, measures=costs.MEASURES)
@@ -69,7 +69,7 @@ def test_a_kept_connection_costs_three_calls_and_sixteen_at_once_share_them(
     assert counted[costs.PIPELINED_INSTRUCTIONS] < counted[costs.INSTRUCTIONS]
 
 
-def test_a_missing_tool_is_skipped_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tool_is_skipped_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/apt-get" if "apt" in name else None)
     counted = costs.count(Path("server"))
     assert counted[costs.SYSCALLS] is None and counted[costs.INSTRUCTIONS] is None
@@ -79,8 +79,8 @@ def test_a_missing_tool_is_skipped_with_its_remedy(monkeypatch: pytest.MonkeyPat
     assert "this system has no valgrind; in a container: ./scripts/hotpath" in skipped["allocations"]
 
 
-def test_a_system_that_forbids_tracing_is_told(monkeypatch: pytest.MonkeyPatch,
-                                               tmp_path: Path) -> None:
+def test_forbidden_tracing_is_reported(monkeypatch: pytest.MonkeyPatch,
+                                       tmp_path: Path) -> None:
     refuses = ["sh", "-c", "echo 'strace: ptrace(PTRACE_TRACEME): not permitted' >&2; exit 1"]
     monkeypatch.setattr(costs, "STRACE", costs.Tool("sh", lambda report: refuses, Counter))
     monkeypatch.setattr(costs, "SYSCALLS", costs.Measure(
@@ -114,13 +114,13 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
     ("pass", "answered GET / with nothing"),
     ("os.kill(os.getpid(), 11)", "died while it was being asked"),
 ])
-def test_a_server_that_fails_has_no_costs(program: Callable[[str], Path], during: str,
-                                          words: str) -> None:
+def test_failing_server_has_no_costs(program: Callable[[str], Path], during: str,
+                                     words: str) -> None:
     with pytest.raises(UserError, match=words):
         costs.count(program(during), measures=[costs.SYSCALLS])
 
 
-def test_the_reports_are_read() -> None:
+def test_tool_reports_are_parsed() -> None:
     assert costs._read_strace("""\
 7 accept4(3, NULL, NULL, SOCK_CLOEXEC) = 4
 7 accept4(3, NULL, NULL, SOCK_CLOEXEC) = -1 EAGAIN (Resource temporarily unavailable)
@@ -142,7 +142,7 @@ def test_the_reports_are_read() -> None:
         costs._read_memcheck("no such line")
 
 
-def test_the_tools_start_the_server_itself(tmp_path: Path) -> None:
+def test_tools_start_the_server_without_a_shell(tmp_path: Path) -> None:
     """No shell and no script in between, whose costs would be counted too."""
     for tool in (costs.STRACE, costs.MEMCHECK, costs.CALLGRIND):
         report = tmp_path / "report"

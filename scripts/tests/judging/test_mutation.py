@@ -45,7 +45,8 @@ def fates(memory: Path) -> dict[str, tuple[str, str]]:
             in mutation.judged(PARSER, Memory(memory), "requests/*")}
 
 
-def test_mutants_meet_their_fates_once(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mutants_are_judged_once_and_remembered(memory: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
     found = fates(memory)
     wrong, *others = (found.pop(key) for key in list(found) if "GOT" in key)
     assert not others and wrong[0] == KILLED and wrong[1].startswith("requests/")
@@ -54,21 +55,21 @@ def test_mutants_meet_their_fates_once(memory: Path, monkeypatch: pytest.MonkeyP
     assert sorted(fates(memory).values()) == sorted([wrong, *found.values()])
 
 
-def test_what_fails_the_solution_too_catches_nobody(
+def test_case_that_fails_the_solution_catches_no_mutant(
         memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mutation.Bench, "_must_hold", lambda _: None)
     monkeypatch.setattr(suite, "first_failure", lambda *_: "requests/page")
     assert {outcome for outcome, _ in fates(memory).values()} == {REFUSED, SAME, SURVIVED}
 
 
-def test_a_judge_that_refuses_the_solution_is_refused(
+def test_judge_that_fails_the_solution_is_refused(
         memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "first_failure", lambda *_: "requests/page")
     with pytest.raises(UserError, match="02-fewer-syscalls itself fails requests/page"):
         fates(memory)
 
 
-def test_who_was_not_caught_is_listed() -> None:
+def test_surviving_mutants_are_listed() -> None:
     wrong, space = planted()[2:]
     found = [(PARSER, wrong, mutation.Verdict(KILLED, "requests/page")),
              (PARSER, wrong, mutation.Verdict(KILLED, "cost.pieces")),
@@ -82,13 +83,13 @@ def test_who_was_not_caught_is_listed() -> None:
     assert (every["equivalent"], every["missed"], every["percent"]) == (1, 0, 100)
 
 
-def test_the_tool_changes_one_line_at_a_time() -> None:
+def test_mutation_changes_one_line_at_a_time() -> None:
     made = mutation.mutants("a.cpp", "// a + b\nreturn a + b;\n")
     assert {mutant.line for mutant in made} == {2}
     assert "return a - b;\n" in {mutant.new for mutant in made}
 
 
-def test_what_is_explained_is_there() -> None:
+def test_explained_survivors_exist_in_the_sources() -> None:
     for (name, old, new), because in mutation.explained().items():
         lines = (SOLUTIONS / name).read_text(encoding="utf-8").splitlines()
         assert old in {" ".join(line.split()) for line in lines}, f"{name} has no {old}"

@@ -28,20 +28,20 @@ def on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "linux")
 
 
-def test_what_failed_is_told_in_words(tmp_path: Path) -> None:
+def test_poller_failures_are_described(tmp_path: Path) -> None:
     verdict = judged(tmp_path, "echo 'FAILED full-list: calls: expected 4, got 501' >&2\n"
                                "echo 'FAILED closed: unwatched: expected 0, got 1' >&2; exit 1")
     assert verdict.status == "fail" and verdict.summary == (
         "full-list: more than 256 changes before one wait(); "
-        "closed: a change of who has closed meanwhile")
+        "closed: a change of a descriptor that was closed meanwhile")
     assert "expected 4, got 501" in verdict.note and "again: " in verdict.note
 
 
-def test_another_end_is_told_as_it_is(tmp_path: Path) -> None:
+def test_other_exit_code_is_reported(tmp_path: Path) -> None:
     assert judged(tmp_path, "echo 'FAILED to begin: no' >&2; exit 3").summary == "it ended with 3"
     assert judged(tmp_path, "exit 0").status == "pass"
 
 
-def test_there_are_words_for_each_check_of_the_program() -> None:
+def test_every_poller_check_has_a_description() -> None:
     source = (SCRIPTS / "poller/poller_test.cpp").read_text(encoding="utf-8")
     assert re.findall(r'Check\{"(.+?)"', source) == list(poller.WORDS)

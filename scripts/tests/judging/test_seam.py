@@ -54,8 +54,8 @@ def look(build: Path) -> Verdict:
     (FORTIFIED, "recv"), (ASKS, "std::"), (ASKS_C, "time"), (LOCKS, ""), (SIGNALLED, "std::"),
     (YIELDS, "sched_yield"), (PRINTS, "fprintf"),
 ])
-def test_an_object_tells_what_it_calls(tmp_path: Path, compiler: str, connection: str,
-                                       called: str | None) -> None:
+def test_forbidden_call_in_an_object_is_named(tmp_path: Path, compiler: str, connection: str,
+                                              called: str | None) -> None:
     verdict = judged(tmp_path, compiler, connection, "-D_FORTIFY_SOURCE=2")
     if called is None:
         assert verdict.status == "pass" and verdict.summary.endswith("waits nor asks a clock")
@@ -67,11 +67,11 @@ def test_an_object_tells_what_it_calls(tmp_path: Path, compiler: str, connection
 
 @pytest.mark.skipif(not shutil.which("llvm-nm") or "clang++-19" not in COMPILERS,
                     reason="needs LLVM's own nm")
-def test_bitcode_is_read_too(tmp_path: Path) -> None:
+def test_forbidden_call_in_bitcode_is_found(tmp_path: Path) -> None:
     assert judged(tmp_path, "clang++-19", WAITS, "-flto").status == "fail"
 
 
-def test_without_an_nm_that_reads_it_the_check_is_skipped(
+def test_unreadable_object_skips_the_check(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objects = tmp_path / "CMakeFiles" / "x-server.dir"
     objects.mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_without_an_nm_that_reads_it_the_check_is_skipped(
     assert "binutils or llvm" in look(tmp_path).summary
 
 
-def test_a_server_without_a_connection_fails(tmp_path: Path) -> None:
+def test_server_without_connection_cpp_fails(tmp_path: Path) -> None:
     assert look(tmp_path).summary == "the server is built without a connection.cpp"
 
 

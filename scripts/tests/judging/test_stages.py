@@ -74,15 +74,16 @@ def judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Judged:
     (found(2000, requests=True, cuts=True), ["0 behaviour.requests", "3 behaviour.cuts"], 3),
     (found(3000), [], None),
 ])
-def test_the_part_that_is_reached(chapter: Chapter, verdicts: list[Verdict], unmet: list[str],
-                                  part: int | None) -> None:
+def test_reached_part_follows_from_the_verdicts(chapter: Chapter, verdicts: list[Verdict],
+                                                unmet: list[str],
+                                                part: int | None) -> None:
     judged = stages.stages(chapter, verdicts)
     here = stages.current(judged)
     assert stages.unmet(judged) == unmet
     assert (here.number if here else None) == part
 
 
-def test_what_the_tree_after_each_part_fails(chapter: Chapter) -> None:
+def test_expected_failures_after_each_part(chapter: Chapter) -> None:
     assert stages.expected(chapter, 0) == [
         "1 behaviour.bodies", "1 cost.instructions", "2 cost.instructions", "3 cost.instructions"]
     assert stages.expected(chapter, 1) == ["2 cost.instructions", "3 cost.instructions"]
@@ -90,7 +91,7 @@ def test_what_the_tree_after_each_part_fails(chapter: Chapter) -> None:
     assert stages.expected(chapter, 3) == []
 
 
-def test_what_must_hold_at_the_end_of_a_part(chapter: Chapter) -> None:
+def test_required_checks_at_the_end_of_a_part(chapter: Chapter) -> None:
     chosen = ["behaviour.requests", "behaviour.bodies", "behaviour.cuts", "cost.syscalls",
               "cost.instructions", "speed"]
     must = [stages.names(chapter, part, chosen) for part in (1, 2, 3)]
@@ -99,8 +100,8 @@ def test_what_must_hold_at_the_end_of_a_part(chapter: Chapter) -> None:
     assert "cost.allocations" not in stages.names(chapter, 3)  # which has no budget
 
 
-def test_the_lines_stand_below_their_part(chapter: Chapter, judged: Judged,
-                                          capsys: pytest.CaptureFixture[str]) -> None:
+def test_verdicts_are_printed_below_their_part(chapter: Chapter, judged: Judged,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(8000, cuts=True))
     assert verb.run(chapter) == 1
     output = capsys.readouterr().out
@@ -116,8 +117,8 @@ def test_the_lines_stand_below_their_part(chapter: Chapter, judged: Judged,
     assert output.count("read ") == 1 and progress.reached(chapter) == 2
 
 
-def test_what_must_stay_green_is_told_first(chapter: Chapter, judged: Judged,
-                                            capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_of_green_checks_are_printed_first(chapter: Chapter, judged: Judged,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(8000, requests=True, cuts=True))
     assert verb.run(chapter) == 1
     output = capsys.readouterr().out
@@ -126,8 +127,8 @@ def test_what_must_stay_green_is_told_first(chapter: Chapter, judged: Judged,
             "The second") in output
 
 
-def test_one_part_is_judged_alone(chapter: Chapter, judged: Judged,
-                                  capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_part_is_judged_alone(chapter: Chapter, judged: Judged,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(4800, cuts=True))
     assert verb.run(chapter, part=2) == 0
     output = capsys.readouterr().out
@@ -139,8 +140,8 @@ def test_one_part_is_judged_alone(chapter: Chapter, judged: Judged,
     assert "you are in part 3 of 3" in capsys.readouterr().out
 
 
-def test_all_parts_are_the_chapter(chapter: Chapter, judged: Judged,
-                                   capsys: pytest.CaptureFixture[str]) -> None:
+def test_passing_all_parts_passes_the_chapter(chapter: Chapter, judged: Judged,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(2900))
     assert verb.run(chapter) == 0
     assert "02-fewer-syscalls: PASS" in capsys.readouterr().out
@@ -148,15 +149,15 @@ def test_all_parts_are_the_chapter(chapter: Chapter, judged: Judged,
 
 
 @pytest.mark.parametrize("word", ["PASS", "NOT YET", "INCONCLUSIVE"])
-def test_who_asks_only_the_clock_gets_its_word(chapter: Chapter, judged: Judged, word: str,
-                                               capsys: pytest.CaptureFixture[str]) -> None:
+def test_speed_alone_prints_its_verdict(chapter: Chapter, judged: Judged, word: str,
+                                        capsys: pytest.CaptureFixture[str]) -> None:
     judged(Verdict("speed", "info", "2 ×", figures={"verdict": word, "medal": None, "missed": []}))
     assert verb.run(chapter, only=["speed"]) == 0
     assert f"02-fewer-syscalls: what was asked for {word}" in capsys.readouterr().out
 
 
-def test_machines_are_told_too(chapter: Chapter, judged: Judged,
-                               capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_are_reported_as_json(chapter: Chapter, judged: Judged,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(8000))
     assert verb.run(chapter, as_json=True) == 1
     report = json.loads(capsys.readouterr().out)
@@ -168,9 +169,9 @@ def test_machines_are_told_too(chapter: Chapter, judged: Judged,
     assert "part" not in report["checks"][0]
 
 
-def test_a_part_tells_where_it_is_read_of(chapter: Chapter, judged: Judged,
-                                          capsys: pytest.CaptureFixture[str],
-                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_part_names_its_page_section(chapter: Chapter, judged: Judged,
+                                             capsys: pytest.CaptureFixture[str],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
     judged(*found(8000, requests=True, cuts=True))
     sections = {"cost.instructions": "#cost", "behaviour.requests": "#all"}
@@ -179,9 +180,9 @@ def test_a_part_tells_where_it_is_read_of(chapter: Chapter, judged: Judged,
     assert "read      page#all\n            page#two\n" in output and "#cost" not in output
 
 
-def test_a_case_may_have_a_section_of_its_own(chapter: Chapter, judged: Judged,
-                                              capsys: pytest.CaptureFixture[str],
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_can_have_its_own_page_section(chapter: Chapter, judged: Judged,
+                                            capsys: pytest.CaptureFixture[str],
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
     judged(*found(8000, requests=True, cuts=True))
     verb.run(replace(chapter, sections={"behaviour.requests": "#all"}, case_sections={
@@ -191,18 +192,18 @@ def test_a_case_may_have_a_section_of_its_own(chapter: Chapter, judged: Judged,
     assert output.count("page#own") == 2 and "page#all" not in output
 
 
-def test_a_chapter_without_parts_has_none(hotpath: Hotpath) -> None:
+def test_chapter_without_parts_has_no_stages(hotpath: Hotpath) -> None:
     assert_refused(hotpath("check", "2", "--part", "1"), "02-fewer-syscalls has no parts")
     with pytest.raises(UserError, match="has no part 9"):
         stages.names(next(c for c in all_chapters() if c.parts), 9)
 
 
-def test_what_a_part_is_not_judged_by_is_named() -> None:
+def test_check_outside_a_part_is_refused() -> None:
     chapter = next(c for c in all_chapters() if c.parts)
     with pytest.raises(UserError, match="part 1 of .* is not judged by behaviour.sanitizers"):
         stages.names(chapter, 1, ["behaviour.sanitizers"])
 
 
-def test_an_entry_may_hold_for_some_levels_only() -> None:
+def test_check_can_apply_to_one_level_only() -> None:
     echo: Check = registry.named("behaviour.echo")
     assert [c.number for c in all_chapters() if echo.applies(c)] == [5]

@@ -30,7 +30,7 @@ def named(name: str) -> rows.Case:
     return next(case for case in cases.table() if case.name == name)
 
 
-def test_the_table_has_a_row_for_everything() -> None:
+def test_case_table_is_complete_and_unique() -> None:
     table = cases.table()
     names = [case.name for case in table]
     assert len(set(names)) == len(names)
@@ -46,7 +46,7 @@ def test_the_table_has_a_row_for_everything() -> None:
 
 
 @pytest.mark.parametrize("what, request_", [("get", rows.get(b"/?x=1")), ("post", None)])
-def test_a_request_is_cut_everywhere(what: str, request_: bytes | None) -> None:
+def test_request_is_cut_at_every_byte(what: str, request_: bytes | None) -> None:
     cuts = [case.steps for case in cases.table() if case.name.startswith(f"cuts/{what}-at-")
             and "@" not in case.name]
     whole = request_ or b"".join(step for step in cuts[0] if isinstance(step, bytes))
@@ -55,7 +55,7 @@ def test_a_request_is_cut_everywhere(what: str, request_: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("what", ["two-gets", "post-and-get", "error-and-get"])
-def test_a_pipeline_is_cut_everywhere(what: str) -> None:
+def test_pipeline_is_cut_at_every_byte(what: str) -> None:
     cuts = [case.steps for case in cases.table()
             if case.name.startswith(f"pipelining/{what}-cut-at-") and "@" not in case.name]
     whole = cuts[0][0] + cuts[0][2]
@@ -107,7 +107,7 @@ def page_case(**changes: object) -> rows.Case:
     return rows.row("page", rows.get(), rows.PAGE_ANSWER, "RFC", check=REQUESTS, **changes)
 
 
-def test_the_right_answer_passes(serve: Callable[[Serve], tuple[str, int]]) -> None:
+def test_right_answer_passes(serve: Callable[[Serve], tuple[str, int]]) -> None:
     assert suite.perform(page_case(), serve(answers(rows.PAGE_ANSWER))) is None
 
 
@@ -119,20 +119,20 @@ def test_the_right_answer_passes(serve: Callable[[Serve], tuple[str, int]]) -> N
     (rows.BAD, "differs from byte 9"),
     (b"", "closed without an answer"),
 ])
-def test_a_wrong_answer_is_told(serve: Callable[[Serve], tuple[str, int]], data: bytes,
-                                problem: str) -> None:
+def test_wrong_answer_is_reported(serve: Callable[[Serve], tuple[str, int]], data: bytes,
+                                  problem: str) -> None:
     failure = suite.perform(page_case(), serve(answers(data)))
     assert failure is not None and problem in failure.problem
 
 
-def test_an_answer_where_none_belongs_is_told(
+def test_unexpected_answer_is_reported(
         serve: Callable[[Serve], tuple[str, int]]) -> None:
     case = rows.row("x", (b"GET", HalfClose()), rows.NO_ANSWER, "RFC")
     failure = suite.perform(case, serve(answers(rows.BAD)))
     assert failure is not None and "should just have been closed" in failure.problem
 
 
-def test_a_reset_is_told(serve: Callable[[Serve], tuple[str, int]]) -> None:
+def test_reset_is_reported(serve: Callable[[Serve], tuple[str, int]]) -> None:
     def reset(client: socket.socket) -> None:
         client.recv(10)
         client.sendall(rows.PAGE_ANSWER)  # and closes with bytes unread
@@ -142,20 +142,20 @@ def test_a_reset_is_told(serve: Callable[[Serve], tuple[str, int]]) -> None:
     assert failure is not None and "connection was reset after" in failure.problem
 
 
-def test_a_hang_is_told(serve: Callable[[Serve], tuple[str, int]]) -> None:
+def test_hang_is_reported(serve: Callable[[Serve], tuple[str, int]]) -> None:
     case = page_case(timeout_s=0.2)
     failure = suite.perform(case, serve(lambda client: time.sleep(0.6)))
     assert failure is not None and "no end of the answer within 0.2 s: nothing" in failure.problem
 
 
-def test_a_refused_connection_is_told() -> None:
+def test_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
     failure = suite.perform(page_case(), address)
     assert failure is not None and "did not accept" in failure.problem
 
 
-def test_a_silent_neighbour_stays_and_a_vanished_one_does_not(
+def test_silent_neighbour_blocks_and_reset_one_does_not(
         serve: Callable[[Serve], tuple[str, int]]) -> None:
     serial = serve(answers(rows.PAGE_ANSWER))  # waits for the silent one first
     assert suite.perform(page_case(neighbours=((),), timeout_s=0.3), serial) is not None
@@ -180,7 +180,7 @@ def test_enough_of_many_clients_must_be_answered(
     assert failure is not None and "3 of 6 clients were answered rightly" in failure.problem
 
 
-def test_who_sips_waits_in_between(serve: Callable[[Serve], tuple[str, int]]) -> None:
+def test_slow_reader_pauses_between_reads(serve: Callable[[Serve], tuple[str, int]]) -> None:
     case = page_case()
     sips = rows.row("x", (Sip(10, 0.01), rows.get()), rows.PAGE_ANSWER, "RFC")
     for one, minimum in ((case, 0.0), (sips, 0.01 * (len(rows.PAGE_ANSWER) // 10))):
@@ -189,8 +189,8 @@ def test_who_sips_waits_in_between(serve: Callable[[Serve], tuple[str, int]]) ->
         assert time.monotonic() - started >= minimum
 
 
-def test_threads_that_serve_nobody_are_told() -> None:
-    (case,) = cases.select(7, ["behaviour.workers"], "workers/four-serve")
+def test_idle_worker_threads_are_reported() -> None:
+    (case,) = cases.select(7, ["behaviour.workers"], "workers/four-workers-serve")
     served, idle = {str(i): 1000 for i in range(4)}, {"3": 10}
     assert suite._judge_workers(case, {}, served) is None
     assert suite._judge_workers(case, {}, {}) is None  # where no /proc tells
@@ -239,7 +239,7 @@ def test_a_good_server_passes(program: Callable[..., Path]) -> None:
     assert result.ok and not result.failures
 
 
-def test_a_server_that_dies_is_named_with_its_last_words(program: Callable[..., Path]) -> None:
+def test_crashed_server_is_reported_with_its_output(program: Callable[..., Path]) -> None:
     fault = "print('segment violated', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"
     result = suite.run(program(during=fault), PAGES, level=1)
     failures = result.failures
@@ -253,7 +253,7 @@ def test_a_server_that_dies_is_named_with_its_last_words(program: Callable[..., 
                         for group in left)
 
 
-def test_a_server_that_dies_once_is_asked_the_rest(program: Callable[..., Path]) -> None:
+def test_server_is_restarted_after_one_crash(program: Callable[..., Path]) -> None:
     fault = "if b'?a=/echo' in data: os.kill(os.getpid(), 11)"
     result = suite.run(program(during=fault), PAGES, level=1)
     (died,) = [failure.case.name for failure in result.failures if "died" in failure.problem]
@@ -262,7 +262,7 @@ def test_a_server_that_dies_once_is_asked_the_rest(program: Callable[..., Path])
                for group in result.groups.values())
 
 
-def test_a_server_that_never_listens_is_told(program: Callable[..., Path]) -> None:
+def test_server_that_never_listens_is_reported(program: Callable[..., Path]) -> None:
     result = suite.run(program(before="sys.exit('no port')"), PAGES, level=1)
     assert not result.ok and not result.failures
     group = next(iter(result.groups.values()))
@@ -270,7 +270,7 @@ def test_a_server_that_never_listens_is_told(program: Callable[..., Path]) -> No
     assert "no port" in group.stopped
 
 
-def test_a_hanging_server_does_not_take_for_ever(program: Callable[..., Path]) -> None:
+def test_hanging_server_ends_within_a_bound(program: Callable[..., Path]) -> None:
     many = [page_case(timeout_s=0.3) for _ in range(2000)]
     started = time.monotonic()
     result = suite.run(program(during="time.sleep(60)"), many, level=1)
@@ -278,8 +278,8 @@ def test_a_hanging_server_does_not_take_for_ever(program: Callable[..., Path]) -
     assert result.groups[REQUESTS].stopped == "stopped at the first case without an end"
 
 
-def test_hangs_are_counted_by_check(program: Callable[..., Path],
-                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hangs_are_counted_per_check(program: Callable[..., Path],
+                                     monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of one check hang at the same time; the others are asked all the same."""
     monkeypatch.setattr(suite, "MAX_HANGS", 2)
     hang = [replace(page_case(timeout_s=0.5), steps=(b"hang",)) for _ in range(suite.SERVERS)]
@@ -290,7 +290,7 @@ def test_hangs_are_counted_by_check(program: Callable[..., Path],
     assert result.groups[served.check].ok
 
 
-def test_who_is_impatient_hears_of_the_first(program: Callable[..., Path]) -> None:
+def test_impatient_run_stops_at_the_first_failure(program: Callable[..., Path]) -> None:
     pages = program()
     wrong = [page_case()] + [replace(page_case(), name=f"x/{n}", expect=(b"",)) for n in range(999)]
     assert suite.first_failure(pages, wrong[:1], 1) == ""
@@ -300,7 +300,7 @@ def test_who_is_impatient_hears_of_the_first(program: Callable[..., Path]) -> No
     assert suite.first_failure(pages, wrong, 1).startswith("x/")
 
 
-def test_a_bad_end_is_a_failure(program: Callable[..., Path]) -> None:
+def test_bad_exit_is_a_failure(program: Callable[..., Path]) -> None:
     served = [case for case in PAGES if case.name == "requests/page"]
     result = suite.run(program(exit_code=3), served, level=1)
     assert not result.ok
@@ -311,7 +311,7 @@ def alone_case(perform: Callable[[Server], None], few_descriptors: int = 0) -> r
     return alone.alone("x", "RFC", "it is asked", "it answers", perform, few_descriptors)
 
 
-def test_what_is_unmet_is_asked_for_once_more(program: Callable[..., Path]) -> None:
+def test_unmet_case_is_retried_once(program: Callable[..., Path]) -> None:
     pids: list[int] = []
 
     def late(often: int) -> Callable[[Server], None]:
@@ -329,7 +329,7 @@ def test_what_is_unmet_is_asked_for_once_more(program: Callable[..., Path]) -> N
     assert failure.problem == "it came late"
 
 
-def test_what_is_wrong_is_not_asked_for_again(program: Callable[..., Path]) -> None:
+def test_wrong_case_is_not_retried(program: Callable[..., Path]) -> None:
     pids: list[int] = []
 
     def wrong_once(server: Server) -> None:
@@ -341,7 +341,7 @@ def test_what_is_wrong_is_not_asked_for_again(program: Callable[..., Path]) -> N
     assert failure.problem == "another's answer" and len(pids) == 1
 
 
-def test_what_the_machine_lacks_is_no_failure(program: Callable[..., Path]) -> None:
+def test_missing_capability_is_a_skip(program: Callable[..., Path]) -> None:
     def lacks(server: Server) -> None:
         raise rows.Unable("no such network")
 
@@ -350,7 +350,7 @@ def test_what_the_machine_lacks_is_no_failure(program: Callable[..., Path]) -> N
     assert [group.skipped for group in result.groups.values()] == [{"x": "no such network"}]
 
 
-def test_a_server_of_its_own_has_to_end_well_too(program: Callable[..., Path]) -> None:
+def test_own_server_must_exit_cleanly(program: Callable[..., Path]) -> None:
     ends_badly = program(exit_code=3)
     (failure,) = suite.run(ends_badly, [alone_case(lambda server: None)], level=1).failures
     assert "did not end well after SIGTERM: exit code 3" in failure.problem
@@ -364,30 +364,30 @@ def test_a_server_of_its_own_has_to_end_well_too(program: Callable[..., Path]) -
     assert "no answer: exit code 3" in failure.problem
 
 
-def test_a_server_of_its_own_has_few_descriptors(program: Callable[..., Path]) -> None:
+def test_own_server_can_have_few_descriptors(program: Callable[..., Path]) -> None:
     counted = "import resource; assert resource.getrlimit(resource.RLIMIT_NOFILE) == (64, 64)"
     for few, ok in ((64, True), (0, False)):
         case = alone_case(lambda server: None, few)
         assert suite.run(program(before=counted), [case], level=1).ok == ok
 
 
-def test_an_alarm_of_a_sanitizer_is_a_failure(program: Callable[..., Path]) -> None:
+def test_sanitizer_report_is_a_failure(program: Callable[..., Path]) -> None:
     alarm = "print('x.cpp:3:5: runtime error: signed integer overflow', file=sys.stderr)"
     served = [case for case in PAGES if case.name == "requests/page"]
     result = suite.run(program(before=alarm), served, level=1)
     assert "signed integer overflow" in result.groups[REQUESTS].stopped
 
 
-def test_an_unknown_case_lists_the_near_ones() -> None:
+def test_unknown_case_lists_similar_names() -> None:
     with pytest.raises(UserError) as caught:
         cases.select(2, pattern="limits/request-line")
-    assert "limits/request-line-at" in caught.value.fix
+    assert "limits/request-line-at-limit" in caught.value.fix
 
 
 @pytest.mark.parametrize("name", ["requests/page", "framing/value-with-nul",
                                   "smuggling/cl-fullwidth-digit", "cuts/post-at-030",
                                   "requests/page-with-odd-query"])
-def test_the_shell_line_sends_the_same(name: str) -> None:
+def test_shell_command_sends_the_same_bytes(name: str) -> None:
     case = named(name)
     sent = b"".join(step for step in case.steps if isinstance(step, bytes))
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -430,7 +430,7 @@ def error_head(page: bytes = ERROR_PAGE) -> bytes:
             + b"Content-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n\r\n" % len(page))
 
 
-def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
+def test_answers_since_chapter_9_are_normalised() -> None:
     page, error = ERROR_PAGE, error_head()
     for raw, reported in [
         (dated(rows.PAGE_ANSWER), rows.PAGE_ANSWER),
@@ -458,8 +458,8 @@ def test_an_answer_of_chapter_9_is_told_as_those_before() -> None:
     (b"200 OK\r\n" + DATED + b"Content-Type: text/html", b"404 Not Found\r\n" + DATED
      + b"Content-Type: text/plain", 0, "not Content-Type: text/html; charset=utf-8"),
 ])
-def test_what_an_answer_of_chapter_9_lacks_is_told(old: bytes, new: bytes, late_s: float,
-                                                   problem: str) -> None:
+def test_missing_fields_since_chapter_9_are_named(old: bytes, new: bytes, late_s: float,
+                                                  problem: str) -> None:
     raw = dated(rows.PAGE_ANSWER).replace(old, new)
     output = heads.lacking(raw, THEN + late_s, THEN + late_s)
     assert problem in output and bool(problem) == bool(output)
@@ -479,7 +479,7 @@ def then(monkeypatch: pytest.MonkeyPatch) -> None:
     (ERROR_PAGE + b" " * 1024, "more than 1024 bytes"),
 ], ids=["right", "no-doctype", "no-code", "long"])
 @pytest.mark.usefixtures("then")
-def test_an_error_page_is_told_what_it_lacks_before_where_it_differs(
+def test_error_page_reports_missing_fields_before_differences(
         serve: Callable[[Serve], tuple[str, int]], page: bytes, problem: str) -> None:
     case = rows.row("lost", rows.get(b"/lost"), rows.NOT_FOUND, "RFC", check=REQUESTS)
     failure = suite.perform(case, serve(answers(error_head(page) + page)), level=9)
@@ -487,13 +487,13 @@ def test_an_error_page_is_told_what_it_lacks_before_where_it_differs(
 
 
 @pytest.mark.usefixtures("then")
-def test_a_difference_is_counted_in_what_is_told(
+def test_difference_position_refers_to_the_normalised_answer(
         serve: Callable[[Serve], tuple[str, int]]) -> None:
     failure = suite.perform(page_case(), serve(answers(dated(rows.PAGE_ANSWER[:-1]))), level=9)
     assert failure is not None and failure.problem.endswith(", told so")
 
 
-def test_an_answer_without_a_date_is_for_chapters_before_9(
+def test_date_is_required_since_chapter_9(
         serve: Callable[[Serve], tuple[str, int]]) -> None:
     address = serve(answers(rows.PAGE_ANSWER))
     assert suite.perform(page_case(), address, level=8) is None

@@ -81,7 +81,7 @@ def test_figures_are_medians() -> None:
     assert summary["reason"] is None
 
 
-def test_one_bad_round_takes_the_figure() -> None:
+def test_one_failed_round_removes_the_figure() -> None:
     errors = dict.fromkeys(load.ERROR_KINDS, 0) | {"timeout": 2}
     summary = ladder.summary([measured(100.0), measured(None, errors=errors), measured(120.0)])
     assert summary["requests_per_second"] is None and summary["p99_ms"] is None
@@ -89,12 +89,12 @@ def test_one_bad_round_takes_the_figure() -> None:
     assert summary["errors"]["timeout"] == 2
 
 
-def test_another_one_goes_first_in_every_round() -> None:
+def test_starting_order_rotates_every_round() -> None:
     orders = [ladder.rotated([1, 2, 3], by) for by in range(4)]
     assert orders == [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 2, 3]]
 
 
-def test_what_is_measured() -> None:
+def test_bench_measures_the_floor_and_the_named_chapters() -> None:
     names = [subject.name for subject in ladder.subjects()]
     assert names == ["floor", *sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))]
     assert [s.name for s in ladder.subjects(["2"])] == ["floor", "02-fewer-syscalls"]
@@ -105,8 +105,8 @@ def test_what_is_measured() -> None:
 
 
 @pytest.mark.alone
-def test_a_whole_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-                       capsys: pytest.CaptureFixture[str]) -> None:
+def test_complete_bench_writes_a_valid_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
     quick = tuple(Phase(p.name, p.script, p.connections, 0.3) for p in stress.short_form())
     monkeypatch.setattr(stress, "short_form", lambda: quick)
     monkeypatch.setattr(report, "REPORT", BUILD / "test-report")
@@ -126,7 +126,7 @@ def test_a_whole_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 
 
 @pytest.mark.alone
-def test_files_stand_beside_those_who_are_here(monkeypatch: pytest.MonkeyPatch,
+def test_file_rivals_are_measured_if_installed(monkeypatch: pytest.MonkeyPatch,
                                                capsys: pytest.CaptureFixture[str]) -> None:
     lacking = needs.lacking
     monkeypatch.setattr(needs, "lacking", lambda program: (
@@ -157,7 +157,7 @@ def test_the_tables_fit_in_80_columns(results: dict[str, Any], capsys: pytest.Ca
     assert "no figure for 03-data-layout, heavy: 12 read errors" in text
 
 
-def test_the_report_needs_nothing_else(results: dict[str, Any]) -> None:
+def test_report_loads_nothing_external(results: dict[str, Any]) -> None:
     html = report.html(results)
     assert not re.search(r"https?://|//[a-z]+\.|src=|@import|<link[^>]+href=\"(?!data:,)", html)
     ids = re.findall(r'\bid="([^"]+)"', html)
@@ -165,7 +165,7 @@ def test_the_report_needs_nothing_else(results: dict[str, Any]) -> None:
     assert "12 read errors" in html and "18,000" in html
 
 
-def test_names_are_escaped(results: dict[str, Any]) -> None:
+def test_report_escapes_names(results: dict[str, Any]) -> None:
     results["machine"]["cpu"] = "<script>alert(1)</script>"
     assert "<script>" not in report.html(results)
 
@@ -180,7 +180,7 @@ def test_the_chart_takes_the_pages_colours(results: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("at_ten, words", [(300, "cross at 3.2 ms"), (150, "150 at 10.")])
-def test_a_plot_tells_where_its_curves_cross(at_ten: int, words: str) -> None:
+def test_plot_labels_the_crossing_of_its_curves(at_ten: int, words: str) -> None:
     rows = {str(ms): {"ms": ms, "loop": 200, "loops": 250, "pool": pool}
             for ms, pool in ((0, 150), (1, 100), (10, at_ten))}
     svg = charts.plot("pool-durations", {"rows": rows})
@@ -188,13 +188,13 @@ def test_a_plot_tells_where_its_curves_cross(at_ten: int, words: str) -> None:
     assert "var(--accent" in svg and "#000004" not in svg
 
 
-def test_a_chart_without_figures_is_still_one(results: dict[str, Any]) -> None:
+def test_chart_without_figures_is_drawn(results: dict[str, Any]) -> None:
     for one in results["servers"].values():
         one["phases"]["baseline"] = phase(None, "12 read errors")
     assert charts.ladder(results).count("no figure") >= 4
 
 
-def test_a_chart_of_one_server_without_a_floor(results: dict[str, Any]) -> None:
+def test_chart_of_one_server_without_a_floor_is_drawn(results: dict[str, Any]) -> None:
     results["servers"] = {"04-threads": results["servers"]["02-fewer-syscalls"]}
     assert "04-threads" in charts.ladder(results)
 
@@ -216,8 +216,9 @@ def browser() -> Iterator[Any]:
 
 @pytest.mark.parametrize("width", [340, 800, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_report_in_a_browser(results: dict[str, Any], browser: Any, tmp_path: Path, width: int,
-                                 scheme: str) -> None:
+def test_report_renders_in_a_browser(results: dict[str, Any], browser: Any, tmp_path: Path,
+                                     width: int,
+                                     scheme: str) -> None:
     file = tmp_path / "index.html"
     file.write_text(report.html(results), encoding="utf-8")
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
@@ -238,7 +239,7 @@ def test_the_report_in_a_browser(results: dict[str, Any], browser: Any, tmp_path
     page.close()
 
 
-def test_a_full_disk(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -250,13 +251,13 @@ def test_a_full_disk(results: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -
 
 # The recorded figures.
 
-def test_what_is_recorded_is_whole() -> None:
+def test_recorded_ladder_is_complete() -> None:
     kept = recorded.load()
     assert list(kept["servers"])[:2] == ["floor", "01-naive"]
     recording.complain_unless_whole(kept)
 
 
-def test_what_is_published_is_whole() -> None:
+def test_published_results_are_complete() -> None:
     published = json.loads((RESULTS / "published.json").read_text(encoding="utf-8"))
     assert published["source"] == "TDiblik, cpp-web-server"
     assert len(published["servers"]) == 8
@@ -299,7 +300,7 @@ def test_a_damaged_results_file_is_named(results: dict[str, Any], tmp_path: Path
         recorded.load(file)
 
 
-def test_what_the_book_cannot_stand_by_is_not_recorded(results: dict[str, Any]) -> None:
+def test_incomplete_or_uncommitted_results_are_not_recorded(results: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="03-data-layout has no figure for heavy: 12 read errors"):
         recording.complain_unless_whole(results)
     results["servers"]["03-data-layout"] = results["servers"]["02-fewer-syscalls"]
@@ -313,7 +314,7 @@ def test_what_the_book_cannot_stand_by_is_not_recorded(results: dict[str, Any]) 
 # Comparisons, and being stopped.
 
 @pytest.mark.alone
-def test_a_comparison_sees_a_large_difference() -> None:
+def test_comparison_detects_a_large_difference() -> None:
     naive, fewer = (build_of(name) for name in ("01-naive", "02-fewer-syscalls"))
     found = compare.measure(naive, fewer, seconds=3, goal=1.5)
     assert found.verdict != compare.stats.NOT_YET, "ten times as fast, and below the goal?"
@@ -328,7 +329,7 @@ def build_of(name: str) -> Path:
 
 
 @pytest.mark.alone
-def test_a_comparison_looks_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comparison_judges_at_most_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """At its time, and at twice that if it cannot tell; not whenever it likes."""
     looks: list[int] = []
     judge = compare.stats.judge
@@ -375,7 +376,7 @@ def test_a_bench_that_is_stopped_writes_nothing() -> None:
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_an_unfinished_chapter_is_named_with_what_to_compare(ours: bool) -> None:
+def test_unfinished_chapter_suggests_a_comparison(ours: bool) -> None:
     a = (SOLUTIONS if ours else CHAPTERS) / "01-naive"
     with pytest.raises(UserError) as caught, compare.own_work_named(a, CHAPTERS / "02-layout"):
         raise UserError(f"build/release/{a.relative_to(ROOT)}/server died", "look")
@@ -384,7 +385,7 @@ def test_an_unfinished_chapter_is_named_with_what_to_compare(ours: bool) -> None
         "look" if ours else "compare solutions/01-naive chapters/02-layout")
 
 
-def test_both_sides_may_be_solutions() -> None:
+def test_comparison_accepts_chapters_and_solutions() -> None:
     for name, solution in (("2", True), ("solutions/02-fewer-syscalls", False)):
         assert chapters.checkpoint(name, solution) == SOLUTIONS / "02-fewer-syscalls"
     for name, solution in (("2", False), ("chapters/02-fewer-syscalls", True)):

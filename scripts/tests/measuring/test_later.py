@@ -28,7 +28,7 @@ def test_a_chapter_that_has_no_solution_yet_is_left_out(tmp_path: Path) -> None:
     assert top.later_checkpoints(tmp_path) == ["12-streaming", last]
 
 
-def test_a_ratio_is_of_two_that_ran_in_the_same_round() -> None:
+def test_ratio_uses_figures_of_the_same_round() -> None:
     found = {("clients", "floor-dated"): results(1, 10, 4),
              ("clients", "floor"): results(1, 5, 2),
              ("clients", "12-streaming"): results(2, 11, 5),

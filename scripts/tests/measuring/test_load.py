@@ -136,7 +136,7 @@ def test_one_bad_answer_among_good_ones_is_enough(made: Made) -> None:
     assert result.reason == "1 not 2xx"
 
 
-def test_silence_leaves_no_figure(made: Made) -> None:
+def test_silent_server_has_no_figure(made: Made) -> None:
     result = result_of(made("time.sleep(60)"))
     assert result.requests == 0
     assert result.reason == "no request was answered"
@@ -151,7 +151,7 @@ def test_a_late_answer_is_an_error(made: Made, monkeypatch: pytest.MonkeyPatch) 
     assert result.reason and "not answered within 1 s" in result.reason
 
 
-def test_closed_connections_count_where_wrk_does_not() -> None:
+def test_unreported_closed_connections_are_counted() -> None:
     """From version 4.2 on wrk connects anew, in silence, when an answer is cut off."""
     report = {"requests": 100, "sent": 150, "depth": 1, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
@@ -162,7 +162,7 @@ def test_closed_connections_count_where_wrk_does_not() -> None:
 
 
 @pytest.mark.parametrize(("requests", "lost"), [(16 * 41, 0), (16 * 42 + 5, 0), (16 * 41 - 3, 3)])
-def test_pipelined_requests_are_each_accounted_for(requests: int, lost: int) -> None:
+def test_every_pipelined_request_is_accounted_for(requests: int, lost: int) -> None:
     report = {"requests": requests, "sent": 50, "depth": 16, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
@@ -171,13 +171,13 @@ def test_pipelined_requests_are_each_accounted_for(requests: int, lost: int) -> 
 
 
 @pytest.mark.parametrize("script", ["header30k", "pipelined"])
-def test_other_loads(script: str) -> None:
+def test_other_load_scripts_run_without_errors(script: str) -> None:
     result = result_of(build.build_server(SOLUTIONS / "05-event-loop"),
                        Phase(script, script, 8, 0.5))
     assert result.reason is None and result.requests > 100
 
 
-def test_an_answer_that_pipelining_swaps_for_silence_is_seen(made: Made) -> None:
+def test_missing_pipelined_answers_are_errors(made: Made) -> None:
     """One answer for sixteen requests, and then the end."""
     result = result_of(made("receive(client); client.sendall(OK)"),
                        Phase("pipelined", "pipelined", 4, 1))
@@ -229,11 +229,11 @@ def recorder(made: Made, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made(RECORDER)
 
 
-def test_plain_requests(recorder: Path) -> None:
+def test_plain_script_sends_get_requests(recorder: Path) -> None:
     assert {tuple(row[:3]) for row in sent_by("plain", recorder)} == {("GET / HTTP/1.1", "0", "0")}
 
 
-def test_large_headers(recorder: Path) -> None:
+def test_header_script_sends_large_fields(recorder: Path) -> None:
     rows = sent_by("headers", recorder)[:40]
     sizes = [int(row[1]) for row in rows]
     assert len(set(sizes)) > 20
@@ -241,7 +241,7 @@ def test_large_headers(recorder: Path) -> None:
     assert sum(sizes) / len(sizes) == pytest.approx(35_000, rel=0.1)
 
 
-def test_heavy_bodies(recorder: Path) -> None:
+def test_heavy_script_sends_large_bodies(recorder: Path) -> None:
     rows = sent_by("heavy", recorder)[:10]
     sizes = [int(row[2]) for row in rows]
     assert {row[0] for row in rows} == {"POST /sink HTTP/1.1"}
@@ -250,12 +250,12 @@ def test_heavy_bodies(recorder: Path) -> None:
     assert sorted(int(row[1]) for row in rows) == [0] * 8 + [40_000] * 2
 
 
-def test_the_same_is_sent_every_time(recorder: Path) -> None:
+def test_load_script_sends_the_same_every_time(recorder: Path) -> None:
     first, second = (sent_by("heavy", recorder)[:5] for _ in range(2))
     assert first == second
 
 
-def test_server_and_wrk_run_apart(made: Made) -> None:
+def test_server_and_wrk_run_on_separate_cores(made: Made) -> None:
     if not cores().apart:
         pytest.skip("one processor, or none that can be chosen")
     usual = os.sched_getaffinity(0)
@@ -267,7 +267,7 @@ def test_server_and_wrk_run_apart(made: Made) -> None:
 
 
 @pytest.mark.alone
-def test_a_phase_starts_when_the_last_is_over() -> None:
+def test_phase_starts_after_the_previous_one_settled() -> None:
     """A serial server still works on what wrk has left behind."""
     with load.serving(build.build_server(SOLUTIONS / "01-naive")) as server:
         load.run_phase(server, Phase("x", "headers", 16, 0.5))
@@ -277,8 +277,8 @@ def test_a_phase_starts_when_the_last_is_over() -> None:
         assert sum(load._cpu_s(psutil.Process(server.pid))) - before < 0.05
 
 
-def test_a_server_that_is_never_done_has_no_second_figure(made: Made,
-                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busy_server_has_no_second_figure(made: Made,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "settle", lambda server, pause_s: False)
     with load.serving(made("receive(client); client.sendall(OK)")) as server:
         first, second = stress.measure(server, [QUICK, QUICK])
@@ -286,7 +286,7 @@ def test_a_server_that_is_never_done_has_no_second_figure(made: Made,
     assert second.reason == stress.STILL_BUSY and second.requests_per_second is None
 
 
-def test_memory_is_this_phases_peak(made: Made) -> None:
+def test_memory_is_the_peak_of_its_own_phase(made: Made) -> None:
     """What an earlier phase took at its worst is not held against a later one."""
     binary = made("""
         taken = b"x" * (40_000_000 if len(receive(client)) > 5000 else 0)
@@ -300,26 +300,26 @@ def test_memory_is_this_phases_peak(made: Made) -> None:
     assert first.peak_rss_mib > second.peak_rss_mib + 25
 
 
-def test_a_server_that_dies_under_load(made: Made) -> None:
+def test_server_crash_under_load_is_reported(made: Made) -> None:
     binary = made("receive(client); import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(UserError, match="died while it was being asked .*SIGSEGV"):
         result_of(binary)
 
 
-def test_wrk_that_fails(made: Made, fake_wrk: Callable[[str], None]) -> None:
+def test_failing_wrk_is_reported(made: Made, fake_wrk: Callable[[str], None]) -> None:
     fake_wrk("echo unable to do it >&2; exit 3")
     with pytest.raises(UserError, match="(?s)wrk failed.*unable to do it"):
         result_of(made("pass"))
 
 
-def test_wrk_that_talks_nonsense(made: Made, fake_wrk: Callable[[str], None]) -> None:
+def test_unreadable_wrk_output_is_reported(made: Made, fake_wrk: Callable[[str], None]) -> None:
     fake_wrk("echo '{half a line'")
     with pytest.raises(UserError, match="wrk failed"):
         result_of(made("pass"))
 
 
-def test_wrk_that_hangs(made: Made, fake_wrk: Callable[[str], None],
-                        monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_wrk_is_killed_and_reported(made: Made, fake_wrk: Callable[[str], None],
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "OVERTIME_S", 0.3)
     fake_wrk("trap '' INT; exec sleep 77")
     with pytest.raises(UserError, match="hangs"):
@@ -327,7 +327,7 @@ def test_wrk_that_hangs(made: Made, fake_wrk: Callable[[str], None],
     assert not [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "77"]]
 
 
-def test_a_network_of_our_own(made: Made) -> None:
+def test_load_runs_in_its_own_network_namespace(made: Made) -> None:
     """Nothing of the host can be in the way, nor reach the server."""
     if not network.prefix():
         pytest.skip("this system grants no network namespace")
@@ -349,12 +349,12 @@ def test_a_full_connection_table_is_named(made: Made, monkeypatch: pytest.Monkey
     assert result.reason and "nf_conntrack_max" in result.reason
 
 
-def test_full_size_is_the_published_one() -> None:
+def test_full_form_has_the_published_sizes() -> None:
     sizes = [(p.threads, p.connections, p.seconds) for p in stress.full_form()]
     assert sizes == [(8, 1000, 5), (8, 10_000, 10), (4, 5000, 10), (4, 100, 15)]
 
 
-def test_the_older_form_is_as_published_and_what_it_sends_is_served() -> None:
+def test_older_form_has_the_published_sizes_and_is_served() -> None:
     phases = stress.older_form()
     assert [(p.threads, p.connections, p.seconds) for p in phases] == [(2, 400, 10)] * 3
     with load.serving(build.build_server(SOLUTIONS / "02-fewer-syscalls")) as server:
@@ -363,7 +363,7 @@ def test_the_older_form_is_as_published_and_what_it_sends_is_served() -> None:
             assert result.requests_per_second, result.reason
 
 
-def test_fitted_to_the_descriptor_limit() -> None:
+def test_connections_are_fitted_to_the_descriptor_limit() -> None:
     fitted, remark = stress.fit(stress.full_form(), 4096)
     assert [phase.connections for phase in fitted] == [1000, 4032, 4032, 100]
     assert "4,096" in remark and "baseline 4,032 instead of 10,000" in remark
@@ -373,11 +373,11 @@ def test_fitted_to_the_descriptor_limit() -> None:
         stress.fit(stress.short_form(), 64)
 
 
-def test_the_short_form_is_short() -> None:
+def test_short_form_takes_less_than_15_seconds() -> None:
     assert sum(phase.seconds + 0.4 for phase in stress.short_form()) < 15
 
 
-def test_a_full_accept_queue_is_told(made: Made) -> None:
+def test_full_accept_queue_is_reported(made: Made) -> None:
     """A listener that nobody serves, with room for two."""
     binary = made("time.sleep(60)")
     text = binary.read_text().replace("backlog=1024", "backlog=1")
@@ -387,7 +387,7 @@ def test_a_full_accept_queue_is_told(made: Made) -> None:
         assert result.note and re.search(r"accept queue .* was full: \d+ attempts", result.note)
 
 
-def test_no_wrk_is_a_message(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_without_wrk_is_refused(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     with load.serving(made("pass")) as server:
         monkeypatch.setenv("PATH", "/nowhere")
         with pytest.raises(UserError, match="wrk, the load generator"):

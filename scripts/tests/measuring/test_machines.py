@@ -20,7 +20,7 @@ def ladder() -> dict[str, Any]:
     return json.loads((RESULTS / "ladder.json").read_text(encoding="utf-8"))
 
 
-def test_a_ladder_is_shared_without_what_tells_whose_it_is(
+def test_shared_ladder_has_no_identifying_data(
         ladder: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(machines, "WRITTEN", tmp_path)
@@ -46,8 +46,8 @@ def test_a_ladder_is_shared_without_what_tells_whose_it_is(
     (lambda data: data["ladder"]["01-naive"].update(syscalls=None), "no figure for syscalls"),
     (lambda data: data["ladder"]["01-naive"]["beside_floor"].update(heavy=None), "for heavy"),
 ])
-def test_what_is_not_whole_is_refused(ladder: dict[str, Any], tmp_path: Path, spoil: Any,
-                                      problem: str) -> None:
+def test_incomplete_shared_ladder_is_refused(ladder: dict[str, Any], tmp_path: Path, spoil: Any,
+                                             problem: str) -> None:
     data = machines.of(ladder)
     spoil(data)
     file = tmp_path / "one.json"
@@ -56,18 +56,18 @@ def test_what_is_not_whole_is_refused(ladder: dict[str, Any], tmp_path: Path, sp
         machines.load(file)
 
 
-def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
+def test_invalid_json_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     file.write_text("{", encoding="utf-8")
     with pytest.raises(UserError, match="cannot be read"):
         machines.load(file)
 
 
-def test_a_part_of_the_ladder_is_not_shared(hotpath: Hotpath) -> None:
+def test_partial_ladder_is_not_shared(hotpath: Hotpath) -> None:
     assert_refused(hotpath("bench", "1", "--share"), "--share is for the whole ladder")
 
 
-def test_what_readers_sent_is_whole() -> None:
+def test_submitted_ladders_are_complete() -> None:
     machines.all_shared()
 
 

@@ -46,13 +46,13 @@ def check(program: Path, seed: int) -> str:
     return done.stderr
 
 
-def test_all_find_whom_they_must(program: Path) -> None:
+def test_every_data_structure_finds_the_overdue_clients(program: Path) -> None:
     for seed in (1, 2, 3):
         assert not check(program, seed), f"seed {seed}"
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_way_that_is_wrong_is_found(wrong: str, tmp_path: Path) -> None:
+def test_wrong_data_structure_is_detected(wrong: str, tmp_path: Path) -> None:
     old, new, words = WRONG[wrong]
     for file in SOURCES.iterdir():
         text = file.read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def test_a_way_that_is_wrong_is_found(wrong: str, tmp_path: Path) -> None:
     assert output.startswith(words) and output.count("\n") == 1
 
 
-def test_every_way_has_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_data_structure_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not how large they are: but that a heap counts more than a sweep."""
     monkeypatch.setattr(overload, "CROWDS", (500, 1000))
     monkeypatch.setattr(overload, "MAXIMUM", 1000)

@@ -33,7 +33,7 @@ server.serve_forever()
 """
 
 
-@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.usefixtures("no_process_left")
 def test_a_profile_is_gathered_and_used(hotpath: Hotpath) -> None:
     done = hotpath("pgo", "8", "--solution", "--json")
     assert done.returncode == 0, done.stderr
@@ -56,13 +56,13 @@ def test_clang_needs_llvm_profdata(tmp_path: Path) -> None:
     assert "llvm-99" in error.value.fix
 
 
-def test_gcc_needs_no_merger(tmp_path: Path) -> None:
+def test_gcc_needs_no_profile_merger(tmp_path: Path) -> None:
     compiler = program(tmp_path / "g++", "echo 'g++ (Debian) 14.2.0'")
     assert pgo.find_compiler(build_dir(tmp_path, compiler)) == pgo.Compiler(str(compiler), None)
 
 
 @pytest.mark.parametrize("merger", ["llvm-profdata", None])
-def test_a_run_without_a_profile_is_told_of(tmp_path: Path, merger: str | None) -> None:
+def test_run_without_a_profile_is_reported(tmp_path: Path, merger: str | None) -> None:
     with pytest.raises(UserError, match="no profile"):
         pgo.collect(tmp_path, pgo.Compiler("c++", merger))
 
@@ -73,8 +73,8 @@ def our_network() -> None:
     network.prefix()
 
 
-@pytest.mark.usefixtures("our_network", "nothing_left")
-def test_a_server_that_is_killed_is_told_of(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("our_network", "no_process_left")
+def test_killed_server_is_reported(tmp_path: Path) -> None:
     server = tmp_path / "server"
     server.write_text(KILLED)
     server.chmod(0o755)

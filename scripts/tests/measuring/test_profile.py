@@ -40,14 +40,14 @@ def test_samples_of_perf_are_counted_by_stack() -> None:
                                      ("main", "(kernel)"): 1}
 
 
-def test_costs_of_callgrind_are_counted_once() -> None:
+def test_callgrind_costs_are_counted_once() -> None:
     assert profile.of_callgrind(CALLGRIND) == {("(below main)", "main"): 5,
                                                ("(below main)", "main", "parse"): 1000}
 
 
 @pytest.mark.parametrize("program", ["perf", "valgrind"])
-def test_a_real_server_is_looked_into(program: str, nothing_left: None,
-                                      monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_server_is_profiled(program: str, no_process_left: None,
+                                 monkeypatch: pytest.MonkeyPatch) -> None:
     if not shutil.which(program) or (program == "perf" and not profile._perf_works()):
         pytest.skip(f"{program} cannot be used here")
     monkeypatch.setattr(profile, "_perf_works", lambda: program == "perf")
@@ -56,13 +56,13 @@ def test_a_real_server_is_looked_into(program: str, nothing_left: None,
     assert any("recv" in name for stack in found.stacks for name in stack)
 
 
-def test_without_either_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_without_perf_and_valgrind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UserError, match="neither perf nor valgrind"):
         profile.profile(SOLUTIONS)
 
 
-def test_the_page_holds_all_and_asks_for_nothing() -> None:
+def test_flame_page_is_self_contained() -> None:
     page = flame.page({("main", "</script>f<int>"): 3, ("main",): 1}, "a & b", "samples")
     root = json.loads(re.search(r"const root = (.*);\n", page)[1])
     assert root == ["all", 4, [["main", 4, [["</script>f<int>", 3, []]]]]]
@@ -70,6 +70,6 @@ def test_the_page_holds_all_and_asks_for_nothing() -> None:
     assert not re.search(r"https?:|src=|href=|@import|url\(", page)
 
 
-def test_what_nobody_could_see_is_left_out() -> None:
+def test_invisible_frames_are_left_out() -> None:
     page = flame.page({("wide",): 100_000, ("narrow",): 1}, "t", "samples")
     assert "wide" in page and "narrow" not in page

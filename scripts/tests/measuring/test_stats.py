@@ -30,7 +30,7 @@ def rounds(true_ratio: float, *, count: int = 10, noise: float = 0.02, bias: flo
 
 @pytest.mark.parametrize(("count", "quantile"), [  # Abramowitz and Stegun, table 26.10
     (2, 12.706), (3, 4.303), (4, 3.182), (6, 2.571), (11, 2.228), (31, 2.042), (121, 1.980)])
-def test_the_interval_is_students_t(count: int, quantile: float) -> None:
+def test_interval_uses_students_t(count: int, quantile: float) -> None:
     values = [math.log(2) + 0.01 * (number % 3) for number in range(count)]
     found = stats.interval(values)
     error = float(np.std(values, ddof=1)) / math.sqrt(count)
@@ -49,7 +49,7 @@ def test_the_interval_is_students_t(count: int, quantile: float) -> None:
     (1.5, 1.5, INCONCLUSIVE),
     (1.0, 1.0, INCONCLUSIVE),
 ])
-def test_a_clear_case_is_called(true_ratio: float, goal: float, verdict: str) -> None:
+def test_clear_difference_has_a_verdict(true_ratio: float, goal: float, verdict: str) -> None:
     assert stats.judge(rounds(true_ratio), goal).verdict == verdict
 
 
@@ -67,7 +67,7 @@ def test_identical_servers_seldom_differ() -> None:
     assert verdicts.count(INCONCLUSIVE) / 300 > 0.93
 
 
-def test_a_steady_drift_cancels() -> None:
+def test_steady_drift_cancels_out() -> None:
     """A machine that gets slower by 2 % a run, 45 % in all."""
     drifting = rounds(1.25, drift=-0.02, noise=0.005)
     found = stats.ratio(drifting)
@@ -97,7 +97,7 @@ def test_a_bias_that_noise_hides_does_not_pass() -> None:
     assert judged.count(PASS) / 200 < 0.05
 
 
-def test_a_control_wider_than_the_effect_is_no_verdict() -> None:
+def test_noisy_control_is_inconclusive() -> None:
     """B is luckily quiet, but A varies by more than what is to be told."""
     swings = [1.3, 0.75, 1.25, 0.8, 1.3, 0.78]
     noisy = [Round(1000 * swing, 1040 * math.sqrt(1.0), 1000 / swing) for swing in swings]

@@ -21,7 +21,7 @@ def start() -> secured.Start:
     return secured.ours(solution(secured.TLS), certificates.localhost())
 
 
-def test_who_speaks_another_version_is_not_timed(start: secured.Start) -> None:
+def test_server_with_another_tls_version_is_refused(start: secured.Start) -> None:
     secured.must_speak(start, "TLSv1.3")
     held = secured.ours(solution(secured.TLS), certificates.localhost(), at_most_12=True)
     secured.must_speak(held, "TLSv1.2")
@@ -30,7 +30,7 @@ def test_who_speaks_another_version_is_not_timed(start: secured.Start) -> None:
 
 
 @pytest.mark.parametrize("kind", tls.CONNECTION_KINDS)
-def test_a_visit_is_what_it_is_called(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_connection_kind_can_be_timed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls, "VISITS", 20)
     monkeypatch.setattr(tls, "FEW", 2)
     connection = tls.CONNECTION_KINDS[kind]
@@ -38,7 +38,7 @@ def test_a_visit_is_what_it_is_called(kind: str, monkeypatch: pytest.MonkeyPatch
     assert tls._visits_us(secured.ours(solution(secured.TLS), pair), connection) > 0
 
 
-def test_who_does_not_resume_is_not_timed(start: secured.Start) -> None:
+def test_server_without_resumption_is_refused(start: secured.Start) -> None:
     with start("--ticket-lifetime", "1") as server, pytest.raises(UserError, match="did not resume"):
         connect = tls._pausing_client(server, tls.CONNECTION_KINDS["resumed13"])
         connect()
@@ -46,7 +46,7 @@ def test_who_does_not_resume_is_not_timed(start: secured.Start) -> None:
         connect()
 
 
-def test_a_flood_is_answered_and_ends(start: secured.Start,
+def test_handshake_flood_ends_in_time(start: secured.Start,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     with start() as server:
         begun = time.monotonic()
@@ -57,7 +57,7 @@ def test_a_flood_is_answered_and_ends(start: secured.Start,
 
 
 @pytest.mark.timeout(900)
-def test_a_server_without_tls_pays_ten_instructions_for_it(
+def test_tls_support_costs_at_most_ten_instructions(
         monkeypatch: pytest.MonkeyPatch) -> None:
     """In the build that is timed, of so many requests that a second which begins is nothing. The
     form that asks before its loop pays more: see secured.ASKED_BEFORE.
@@ -69,7 +69,7 @@ def test_a_server_without_tls_pays_ten_instructions_for_it(
     assert after <= before + 10
 
 
-def test_nobody_looks_for_a_file_that_is_to_be_in_memory() -> None:
+def test_cached_files_are_not_opened_again() -> None:
     """As many calls as the chapters before say: one that opens a file each time makes more."""
     start = secured.ours(solution(secured.TLS, "measure"))
     assert tls._counted(start, SHORT, "")["syscalls"] == 3

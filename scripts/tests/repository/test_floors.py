@@ -50,7 +50,7 @@ def floor(name: str) -> int:
     return FLOORS.index(name.partition(".")[0])
 
 
-def test_every_module_stands_on_a_floor() -> None:
+def test_every_module_belongs_to_a_layer() -> None:
     assert {name.partition(".")[0] for name in MODULES} == set(FLOORS)
     assert sorted(file.name for file in PACKAGE.glob("*.py")) == ["__init__.py", "__main__.py"]
 

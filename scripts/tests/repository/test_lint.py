@@ -21,7 +21,7 @@ def test_lint_passes(capsys: pytest.CaptureFixture[str]) -> None:
     ("untyped.py", "def f(x):\n    return x\n", "no-untyped-def"),
     ("formatted.cpp", "int  a;\n", "clang-format-violations"),
 ])
-def test_lint_finds_a_planted_mistake(name: str, text: str, message: str, tmp_path: Path) -> None:
+def test_lint_reports_a_planted_mistake(name: str, text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_text(text)
     (tmp_path / ".clang-format").write_text((ROOT / ".clang-format").read_text())

@@ -65,13 +65,13 @@ def matches(pattern: str, *names: str, flags: int = 0) -> list[str]:
             for file, text in texts(*names) for match in re.finditer(pattern, text, flags)]
 
 
-def test_a_solution_has_nothing_left_to_do() -> None:
+def test_solution_has_no_open_todo() -> None:
     assert not matches(r".*\bTODO\b.*", "solutions", "docker", "scripts/cmake", "scripts/floor",
                        "scripts/fuzz", "scripts/wrk")
 
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
-def test_a_starter_asks_for_its_own_chapter_only(chapter: Chapter) -> None:
+def test_starter_has_only_todos_of_its_chapter(chapter: Chapter) -> None:
     sources = [file for file in chapter.starter_dir.iterdir()
                if file.suffix in {*CPP, ".cmake", ".txt"}]
     marks = {mark for file in sources
@@ -81,7 +81,7 @@ def test_a_starter_asks_for_its_own_chapter_only(chapter: Chapter) -> None:
 
 
 @pytest.mark.parametrize("name, kinds", [("app.h", 1), ("app.cpp", 2)])
-def test_the_application_never_changes(name: str, kinds: int) -> None:
+def test_application_is_the_same_in_all_chapters(name: str, kinds: int) -> None:
     """But for the chapter where it gets its bodies in pieces."""
     streaming = having("streaming")[0].name
     climb = [path for path in (*CHECKPOINTS, *(chapter.starter_dir for chapter in all_chapters()))
@@ -95,7 +95,7 @@ def test_no_file_names_the_host_of_a_registry() -> None:
     assert not matches(rf".*\b(?:{hosts})\b.*")
 
 
-def test_no_file_names_a_place_on_one_machine() -> None:
+def test_no_file_names_a_path_of_one_machine() -> None:
     assert not matches(r".*(?<![\w.~}])/(?:home|root|Users|work)/\w.*")
 
 
@@ -130,7 +130,7 @@ def test_functions_are_short() -> None:
     assert not {location: lines for location, lines in lengths.items() if lines > LONGEST_FUNCTION}
 
 
-def test_what_differs_by_system_differs_outside_functions() -> None:
+def test_preprocessor_conditions_are_outside_functions() -> None:
     assert not [location for location, function in functions()
                 if list(nodes(function, "preproc_if", "preproc_ifdef"))]
 
@@ -155,7 +155,7 @@ def test_a_checkpoint_configures_on_its_own(checkpoint: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("preset", presets())
-def test_a_preset_configures(preset: str, tmp_path: Path) -> None:
+def test_every_preset_configures(preset: str, tmp_path: Path) -> None:
     configure("--preset", preset, "-B", str(tmp_path))
 
 
@@ -170,7 +170,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
-def test_a_workflow_may_only_what_it_must(file: Path) -> None:
+def test_workflows_have_minimal_permissions(file: Path) -> None:
     workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
@@ -223,7 +223,7 @@ def mentions() -> list[tuple[str, str, str]]:
     return found
 
 
-def test_every_command_that_is_named_exists() -> None:
+def test_every_command_in_the_documents_exists() -> None:
     verbs = typer.main.get_command(cli.app).commands
     named = mentions()
     assert {"README.md", ".ci/run"} <= {file for file, _, _ in named}
@@ -237,7 +237,7 @@ def test_every_command_that_is_named_exists() -> None:
 
 @pytest.mark.parametrize("name", ["README.md", ".github/ARCHITECTURE.md",
                                   ".github/CONTRIBUTING.md"])
-def test_what_a_document_links_to_exists(name: str) -> None:
+def test_every_linked_file_exists(name: str) -> None:
     document = ROOT / name
     text = document.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#]+)|(?:src|srcset|href)=\"([^\"#]+)", text)
@@ -276,7 +276,7 @@ def test_the_devcontainer_is_the_projects_own_image() -> None:
 
 
 @pytest.mark.parametrize("theme, classes", [("light", "html.light"), ("dark", "html.navy")])
-def test_what_is_drawn_has_the_colours_of_the_book(theme: str, classes: str) -> None:
+def test_drawings_use_the_colours_of_the_book(theme: str, classes: str) -> None:
     css = (ROOT / "book" / "theme" / "hotpath.css").read_text(encoding="utf-8")
     rules = css.partition(f"{classes},")[2].partition("}")[0]
     of_the_book = dict(re.findall(r"--([\w-]+): (#\w+);", rules))
@@ -284,7 +284,7 @@ def test_what_is_drawn_has_the_colours_of_the_book(theme: str, classes: str) -> 
 
 
 @pytest.mark.parametrize("theme", colours.THEMES)
-def test_the_readmes_picture_shows_what_was_recorded(theme: str) -> None:
+def test_readme_picture_shows_the_recorded_results(theme: str) -> None:
     drawn = picture.file(RESULTS, theme).read_text(encoding="utf-8")
     assert drawn == picture.draw(recorded.load(), theme), (
         "draw it anew: PYTHONPATH=scripts .venv/bin/python -m workbook.figures.picture")

@@ -25,8 +25,8 @@ from workbook.machine import needs, setup
 from workbook.servers import build
 
 
-def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exclusive_test_runs_alone(tmp_path: Path,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "BUILD", tmp_path)
     entered = {name: threading.Event() for name in ("first", "alone", "late")}
     leave = {name: threading.Event() for name in entered}
@@ -50,7 +50,7 @@ def test_who_is_alone_waits_and_is_waited_for(tmp_path: Path,
         thread.join()
 
 
-def test_no_more_judge_at_once_than_there_are_processors(
+def test_concurrent_judges_are_limited_to_the_processors(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "BUILD", tmp_path)
     monkeypatch.setattr(scheduling, "available_cpus", lambda: 2)
@@ -80,7 +80,7 @@ class Item:
         return self.mark if self.mark == name else None
 
 
-def test_what_is_late_comes_behind_all_but_who_is_alone() -> None:
+def test_late_tests_run_before_exclusive_ones() -> None:
     order = [Item(Path("gate/test_a.py")), Item(Path("book/test_b.py")),
              Item(Path("gate/test_a.py"), "late"), Item(Path("servers/test_c.py"), "alone")]
     assert sorted(reversed(order), key=scheduling._rank) == order
@@ -139,7 +139,7 @@ def test_a_build_folder_is_used_by_one_at_a_time(
     assert not waits or began.get(timeout=20) == second
 
 
-def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_normal_run_stops_after_its_time_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lengths, "LONG", False)
     monkeypatch.setattr(lengths, "BEGAN", time.time())
     assert not lengths.is_enough()
@@ -149,7 +149,7 @@ def test_a_run_that_is_not_long_has_enough_at_some_time(monkeypatch: pytest.Monk
     assert not lengths.is_enough()
 
 
-def test_the_table_adds_up() -> None:
+def test_timetable_adds_up_durations() -> None:
     files = {"scripts/tests/a/test_x.py": timetable.Row(2, 30.0, 5.0),
              "scripts/tests/a/test_y.py": timetable.Row(1, 50.0, 5.0),
              "scripts/tests/b/test_z.py": timetable.Row(4, 70.0, 1.0)}
@@ -175,13 +175,14 @@ def entries(tmp_path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def test_what_is_compiled_from_the_same_is_the_same(entries: dict[str, dict[str, str]]) -> None:
+def test_identical_compile_inputs_share_an_object(entries: dict[str, dict[str, str]]) -> None:
     keys = {name: programs.key(entry) for name, entry in entries.items()}
     assert programs.alike(keys) == {"02-b": "01-a=02-b"}
 
 
 @pytest.mark.parametrize("what", ["a header of a header", "the command"])
-def test_what_is_not_is_not(entries: dict[str, dict[str, str]], what: str) -> None:
+def test_different_compile_inputs_do_not_share_an_object(entries: dict[str, dict[str, str]],
+                                                         what: str) -> None:
     if what == "the command":
         entries["02-b"]["command"] += " -O3"
     else:
@@ -214,7 +215,7 @@ def test_consecutive_offsets_have_everything() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="headers are read once on Linux alone")
-def test_a_missing_include_is_missed_where_readers_build(tmp_path: Path) -> None:
+def test_missing_include_fails_the_readers_build(tmp_path: Path) -> None:
     """Elsewhere the headers are there already, so that most of the tests compile faster."""
     compiler = needs.compiler()
     if compiler is None or "clang" not in compiler.name:

@@ -35,7 +35,7 @@ def settled(server: Server, when_idle: int) -> int:
     return now
 
 
-def test_who_is_polite_is_served_beside_ten_thousand_who_are_not() -> None:
+def test_normal_client_is_served_during_an_attack() -> None:
     binary = programs.solution(having("bounds")[0].name, "measure")
     if stress.raise_descriptor_limit() < attack.HOSTILE + attack.SPARE:
         pytest.skip("this system has not as many descriptors")

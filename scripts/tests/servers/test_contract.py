@@ -29,7 +29,7 @@ FLOOR = "floor"
 CHECKPOINTS = programs.CLIMB
 LONG_BODY = b"hot path " * 700_000  # more than the sockets between us hold
 
-pytestmark = pytest.mark.usefixtures("nothing_left")
+pytestmark = pytest.mark.usefixtures("no_process_left")
 
 
 @pytest.fixture(scope="module", params=[*CHECKPOINTS, FLOOR])
@@ -186,7 +186,7 @@ def test_a_bad_option_is_refused(binary: Path, arguments: tuple[str, ...]) -> No
 @pytest.mark.parametrize("limits", ["", "60", "1,2,3,4", "1,2,3,4,", "1,2,3,4,5,", "1,2,3,4,x",
                                     "-1,2,3,4,5", "1,2,3,4,-5", "1, 2,3,4,5", "4294967296,2,3,4,5"])
 @pytest.mark.parametrize("name", WITH_TABLE)
-def test_limits_are_five_numbers(name: str, limits: str) -> None:
+def test_limits_other_than_five_numbers_are_refused(name: str, limits: str) -> None:
     refused = run(programs.served(name), "--port", "0", "--limits", limits)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"--limits {limits}: not five numbers" in refused.stderr
@@ -204,7 +204,7 @@ def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
                     reason="a set of cores that is smaller than the machine takes two and Linux")
 @pytest.mark.parametrize("name", [name for name in CHECKPOINTS
                                   if (SOLUTIONS / name / "affinity_linux.cpp").exists()])
-def test_it_starts_a_worker_for_each_core_it_may_use(name: str) -> None:
+def test_server_starts_a_worker_per_usable_core(name: str) -> None:
     allowed = os.sched_getaffinity(0)
     core = min(allowed)
     with running(programs.served(name), wrapper=["taskset", "-c", str(core)]) as server:
@@ -221,7 +221,7 @@ def amounts_to(server: Server, threads: int) -> bool:
     return server.threads() == threads
 
 
-def test_it_says_once_that_it_is_ready(binary: Path) -> None:
+def test_server_announces_once_that_it_listens(binary: Path) -> None:
     process = subprocess.Popen([binary, "--port", "0"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -233,7 +233,7 @@ def test_it_says_once_that_it_is_ready(binary: Path) -> None:
     process.stdout.close()
 
 
-def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
+def test_server_listens_on_ipv6(binary: Path) -> None:
     if not has_ipv6():
         pytest.skip("this system has no IPv6 loopback")
     with running(binary, "--host", "::1") as server:
@@ -245,7 +245,7 @@ def test_it_listens_on_ipv6_when_told_to(binary: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [CHECKPOINTS[1], CHECKPOINTS[5]])
-def test_a_head_is_never_longer_than_its_room(name: str) -> None:
+def test_longest_response_head_fits_its_buffer(name: str) -> None:
     """Chapters 2 and 6 say how it is written. Half of it is for the type of the content."""
     tree, usual = trees.read(SOLUTIONS / name), b"text/html; charset=utf-8"
 
@@ -261,7 +261,7 @@ def test_a_head_is_never_longer_than_its_room(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_a_signal_ends_it(binary: Path, number: signal.Signals) -> None:
+def test_signal_ends_the_server(binary: Path, number: signal.Signals) -> None:
     with running(binary) as server:
         os.kill(server.pid, number)
         assert ends_within(server, 2)
@@ -269,7 +269,7 @@ def test_a_signal_ends_it(binary: Path, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
-def test_a_signal_lets_it_finish_its_answer(checkpoint: Path, number: signal.Signals) -> None:
+def test_signal_lets_the_server_finish_its_answer(checkpoint: Path, number: signal.Signals) -> None:
     a_call_a_byte = checkpoint.parent.name == CHECKPOINTS[0]
     body = LONG_BODY[:500_000] if a_call_a_byte else LONG_BODY
     with running(checkpoint) as server, echoing(server, body) as client:
@@ -326,7 +326,7 @@ LISTENS = "listener = socket.create_server(('127.0.0.1', port))\nlistener.accept
 @pytest.mark.skipif(sys.platform != "linux", reason="who listens is read from /proc")
 @pytest.mark.parametrize("before", ["time.sleep(0.5)", "subprocess.Popen(['sleep', '2'])"])
 @pytest.mark.parametrize("wrapper", [(), ("strace", "-f", "-o", "/dev/null")])
-def test_another_server_is_ready_when_it_listens(before: str, wrapper: tuple[str, ...]) -> None:
+def test_other_server_is_ready_when_it_listens(before: str, wrapper: tuple[str, ...]) -> None:
     command, port = other(f"{before}\n{LISTENS}")
     with running_other(command, port, wrapper=wrapper) as server:
         assert Path(f"/proc/{server.pid}/comm").read_text().strip() == Path(sys.executable).name
@@ -334,7 +334,7 @@ def test_another_server_is_ready_when_it_listens(before: str, wrapper: tuple[str
         assert not server.stop().killed
 
 
-def test_another_server_that_ends_has_its_last_words_told() -> None:
+def test_other_server_that_exits_is_reported_with_its_output() -> None:
     command, port = other("raise SystemExit('no such option')")
     with pytest.raises(UserError, match="ended before it was ready.*\n.*no such option"):
         with running_other(command, port):

@@ -171,5 +171,5 @@ def watched() -> list[Watch]:
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
 
-def test_whom_a_server_waits_for(watched: list[Watch]) -> None:
+def test_clients_are_disconnected_at_the_expected_time(watched: list[Watch]) -> None:
     assert not [str(watch) for watch in watched if not watch.as_expected]

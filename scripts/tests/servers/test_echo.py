@@ -23,24 +23,24 @@ def judged(source: Path, server: Path) -> Verdict:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kqueue is its own elsewhere")
 @pytest.mark.parametrize("preset", ["asan", "kqueue", "kqueue-asan"])
-def test_it_holds_on_kqueue_and_under_the_sanitizers(preset: str) -> None:
+def test_echo_passes_on_kqueue_and_under_sanitizers(preset: str) -> None:
     server = programs.aside("echo", parts.tree(having("event-loop")[0], 1), preset)
     verdict = judged(programs.location("echo"), server)
     assert verdict.status == "pass", [(failure.case.name, failure.problem)
                                       for failure in verdict.failures]
 
 
-def test_where_there_is_none_any_more_it_is_not_judged(tmp_path: Path) -> None:
+def test_missing_echo_program_is_not_judged(tmp_path: Path) -> None:
     assert judged(tmp_path, tmp_path / "server").status == "info"
 
 
-def test_one_that_is_not_built_fails(tmp_path: Path) -> None:
+def test_unbuilt_echo_program_fails(tmp_path: Path) -> None:
     (tmp_path / "echo.cpp").write_text("")
     verdict = judged(tmp_path, tmp_path / "server")
     assert verdict.status == "fail" and "builds no program echo" in verdict.summary
 
 
-def test_one_that_cannot_start_is_told_once(tmp_path: Path) -> None:
+def test_echo_program_that_cannot_start_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "echo.cpp").write_text("")
     program = tmp_path / "echo"
     program.write_text("#!/bin/sh\necho 'echo: to be written' >&2\nexit 1\n")

@@ -69,7 +69,7 @@ def curl(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not here")
-def test_curl_has_the_bytes(server: Server, tmp_path: Path) -> None:
+def test_curl_receives_the_files(server: Server, tmp_path: Path) -> None:
     got = tmp_path / "got"
     done = curl("--fail", "--output", str(got), f"{server.address}/large.bin")
     assert (done.returncode, done.stderr) == (0, b"") and got.read_bytes() == LARGE
@@ -84,7 +84,7 @@ def test_curl_has_the_bytes(server: Server, tmp_path: Path) -> None:
     assert several.stdout == STYLE + b"1" + STYLE + b"0" + STYLE + b"0"
 
 
-def test_pythons_client_has_the_bytes(server: Server) -> None:
+def test_http_client_receives_the_files(server: Server) -> None:
     client = HTTPConnection(server.host, server.port, timeout=30)
     for method, path, status, body in [
             ("GET", "/style.css", 200, STYLE), ("HEAD", "/large.bin", 200, b""),
@@ -183,7 +183,8 @@ def read_files(server: Server, seed: int, until: float, wrong: list[str]) -> Non
     # So that some are kept: those that have been the same for a while.
     (having("file-cache")[0].name, 0.4),
 ])
-def test_files_change_under_a_crowd(name: str, pause_s: float, tmp_path: Path) -> None:
+def test_many_clients_are_served_while_files_change(name: str, pause_s: float,
+                                                    tmp_path: Path) -> None:
     binary, rng = programs.solution(name, "asan"), random.Random(9)
     for path in NAMES:
         (tmp_path / path[1:]).write_bytes(body_of(rng.choice(SIZES), 97))

@@ -60,14 +60,14 @@ def post(length: int, name: bytes = b"Content-Length", filler: int = 0) -> bytes
             + b"b" * length)
 
 
-def test_the_answer_is_the_checkpoints(answer: bytes) -> None:
+def test_floor_answers_like_the_checkpoint(answer: bytes) -> None:
     with running(build.build_server(SOLUTIONS / "01-naive")) as server, connect(server) as client:
         client.sendall(GET)
         theirs = all_of(client)
     assert answer == theirs.replace(b"Connection: close\r\n", b"")
 
 
-def test_it_can_be_as_long_as_a_later_one(binary: Path) -> None:
+def test_dated_floor_answers_like_the_last_checkpoint(binary: Path) -> None:
     """But for the date, which is of a day long gone."""
     last = sorted(SOLUTIONS.glob("[0-9]*"))[-1]
     answers = []
@@ -79,7 +79,7 @@ def test_it_can_be_as_long_as_a_later_one(binary: Path) -> None:
 
 
 @pytest.mark.parametrize("request_", [GET, post(7), post(3, b"content-LENGTH"), GET + post(5)])
-def test_a_request_cut_anywhere(floor: Server, answer: bytes, request_: bytes) -> None:
+def test_request_cut_at_any_byte_is_answered(floor: Server, answer: bytes, request_: bytes) -> None:
     expected = answer * (2 if request_.startswith(GET) and request_ != GET else 1)
     for cut in range(1, len(request_)):
         with connect(floor) as client:
@@ -89,7 +89,7 @@ def test_a_request_cut_anywhere(floor: Server, answer: bytes, request_: bytes) -
             assert all_of(client) == expected, f"cut after {cut} bytes"
 
 
-def test_a_request_in_single_bytes(floor: Server, answer: bytes) -> None:
+def test_request_in_single_bytes_is_answered(floor: Server, answer: bytes) -> None:
     with connect(floor) as client:
         for byte in post(11) + GET:
             client.sendall(bytes([byte]))
@@ -105,14 +105,14 @@ def test_a_request_in_single_bytes(floor: Server, answer: bytes) -> None:
     b"POST / HTTP/1.1\r\nContent-Length: 0" + BLANK,
     b"POST / HTTP/1.1\r\nContent-Length:\t 4" + BLANK + BLANK,
 ], ids=["64 kB header", "9.4 MB body", "1 MB body", "not a field", "no body", "a body of blanks"])
-def test_what_the_stress_test_sends(floor: Server, answer: bytes, request_: bytes) -> None:
+def test_stress_requests_are_answered(floor: Server, answer: bytes, request_: bytes) -> None:
     """Each with a plain request behind it, in the same stream."""
     with connect(floor) as client:
         client.sendall(request_ + GET)
         assert all_of(client) == answer * 2
 
 
-def test_many_requests_at_once(floor: Server, answer: bytes) -> None:
+def test_many_requests_at_once_are_answered(floor: Server, answer: bytes) -> None:
     """More answers than one send covers, to a client that does not read until it has asked all."""
     count = 20_000
     with connect(floor) as client:
@@ -123,7 +123,7 @@ def test_many_requests_at_once(floor: Server, answer: bytes) -> None:
         assert all_of(client) == answer * count
 
 
-def test_a_head_without_end_costs_its_connection(floor: Server, answer: bytes) -> None:
+def test_endless_head_is_disconnected(floor: Server, answer: bytes) -> None:
     with connect(floor) as client, pytest.raises(ConnectionError):
         for _ in range(100):
             client.sendall(b"x" * 65_536)
@@ -133,7 +133,7 @@ def test_a_head_without_end_costs_its_connection(floor: Server, answer: bytes) -
         assert all_of(client) == answer
 
 
-def test_clients_that_vanish_cost_nobody_else(floor: Server, answer: bytes) -> None:
+def test_reset_clients_do_not_affect_others(floor: Server, answer: bytes) -> None:
     with connect(floor) as witness:
         for _ in range(50):
             client = connect(floor)
@@ -145,7 +145,7 @@ def test_clients_that_vanish_cost_nobody_else(floor: Server, answer: bytes) -> N
 
 
 @pytest.mark.alone
-def test_out_of_descriptors(binary: Path, answer: bytes) -> None:
+def test_new_clients_wait_without_descriptors(binary: Path, answer: bytes) -> None:
     """New clients wait; nothing spins; the first place that is free is taken."""
     limited = ["sh", "-c", 'ulimit -n 20; exec "$@"', "sh"]
     with running(binary, wrapper=limited) as server:
@@ -160,7 +160,7 @@ def test_out_of_descriptors(binary: Path, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_well(binary: Path, number: int) -> None:
+def test_signal_ends_the_floor_cleanly(binary: Path, number: int) -> None:
     with running(binary) as server:
         psutil.Process(server.pid).send_signal(number)
         time.sleep(0.2)
@@ -168,7 +168,7 @@ def test_a_signal_ends_it_well(binary: Path, number: int) -> None:
         assert server.stop().exit_code == 0
 
 
-def test_what_it_cannot_do_it_says(binary: Path, floor: Server) -> None:
+def test_invalid_floor_options_are_reported(binary: Path, floor: Server) -> None:
     for arguments, words in ((["--port", str(floor.port)], "in use"), (["--port", "no"], "--port"),
                              (["--host", "nowhere"], "--host"), (["--colour"], "--help")):
         reported = subprocess.run([binary, *arguments], capture_output=True, text=True, timeout=60)
@@ -176,7 +176,7 @@ def test_what_it_cannot_do_it_says(binary: Path, floor: Server) -> None:
         assert words in reported.stderr
 
 
-def test_stopped_and_continued_it_serves_on(floor: Server, answer: bytes) -> None:
+def test_stopped_and_continued_floor_still_serves(floor: Server, answer: bytes) -> None:
     process = psutil.Process(floor.pid)
     process.suspend()
     process.resume()

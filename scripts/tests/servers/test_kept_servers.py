@@ -176,7 +176,7 @@ def short_of_memory(binary: Path, arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", TRIED)
-def test_everything_at_once_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
+def test_mixed_load_leaks_nothing(name: str, tmp_path: Path) -> None:
     raise_descriptor_limit()
     root, log, rng = tmp_path / "site", tmp_path / "logs" / "access.log", random.Random(7)
     root.mkdir()

@@ -28,7 +28,7 @@ SECURED = [name for name in sorted(path.name for path in SOLUTIONS.glob("[0-9]*"
            if (SOLUTIONS / name / "tls.h").exists()]
 AT_A_TIME = 12  # cases with a server of their own, whose clients all are Python's
 
-pytestmark = [pytest.mark.usefixtures("nothing_left"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.usefixtures("no_process_left"), pytest.mark.timeout(1800)]
 
 
 @contextmanager
@@ -72,14 +72,15 @@ def sends_close_notify(client: ssl.SSLSocket) -> None:
 
 @pytest.mark.parametrize("does, end", [(sends_close_notify, "closed"), (answers, "truncated")])
 @pytest.mark.parametrize("cut", [0, 1, 100])
-def test_an_end_is_told_from_a_cut(does: Callable[[ssl.SSLSocket], None], end: str,
-                                   cut: int) -> None:
+def test_close_notify_is_distinguished_from_truncation(does: Callable[[ssl.SSLSocket], None],
+                                                       end: str,
+                                                       cut: int) -> None:
     with peer(does) as address:
         came = received(address, tls.Hello(tls.usual(), "localhost", cut=cut))
     assert (came.data, came.end) == (b"hello" * 10_000, end)
 
 
-def test_an_alert_is_told() -> None:
+def test_received_alert_is_reported() -> None:
     with peer(answers) as address:
         old = tls.context(versions=[ssl.TLSVersion.TLSv1_2], ciphers="ECDHE-RSA-AES128-GCM-SHA256")
         with Client(address, time.monotonic() + 5, hello=tls.Hello(old)) as client:
@@ -87,7 +88,7 @@ def test_an_alert_is_told() -> None:
             assert "HANDSHAKE_FAILURE" in client.alert
 
 
-def test_who_has_another_certificate_is_not_believed() -> None:
+def test_server_with_another_certificate_is_rejected() -> None:
     with peer(answers) as address:
         came = received(address, tls.Hello(tls.context(certificates.renewed())))
     assert (came.data, came.end) == (b"", "alert")
@@ -97,18 +98,19 @@ def test_who_has_another_certificate_is_not_believed() -> None:
     (certificates.expired, "Certificate will expire"),
     (certificates.localhost, "Certificate will not expire"),
 ])
-def test_certificates_have_their_dates(pair: Callable[[], certificates.Pair], words: str) -> None:
+def test_certificates_have_the_intended_validity(pair: Callable[[], certificates.Pair],
+                                                 words: str) -> None:
     reported = subprocess.run(["openssl", "x509", "-in", pair().cert, "-noout", "-checkend", "0"],
                               capture_output=True, text=True)
     assert words in reported.stdout
 
 
-def test_what_is_excused_is_there() -> None:
+def test_excluded_cases_exist() -> None:
     names = {case.name for group in registry.GROUPS if group.cases for case in group.cases()}
     assert set(over_tls.OTHERWISE) <= names
 
 
-def test_the_sample_has_some_of_each_kind() -> None:
+def test_sample_has_cases_of_each_kind() -> None:
     sample = list(over_tls.sampled(over_tls.whole(registry.GROUPS)))
     assert {case.name.partition("/")[0] for case in sample} >= {
         group.key for group in registry.GROUPS if group.level < over_tls.LEVEL
@@ -117,7 +119,7 @@ def test_the_sample_has_some_of_each_kind() -> None:
 
 @pytest.mark.parametrize("preset", ["asan", "tsan", "kqueue"])
 @pytest.mark.parametrize("name", SECURED)
-def test_tls_holds_in_another_build(name: str, preset: str) -> None:
+def test_tls_cases_pass_in_other_builds(name: str, preset: str) -> None:
     """What is asked of TLS, and the sample over it: no other check asks them so."""
     level = int(name.partition("-")[0])
     sample = [case for case in over_tls.sampled(over_tls.whole(registry.GROUPS))
@@ -127,7 +129,7 @@ def test_tls_holds_in_another_build(name: str, preset: str) -> None:
 
 
 @pytest.mark.parametrize("name", SECURED)
-def test_all_that_held_before_holds_over_tls(name: str) -> None:
+def test_all_earlier_cases_pass_over_tls(name: str) -> None:
     level = int(name.partition("-")[0])
     every = [case for case in over_tls.whole(registry.GROUPS) if case.holds_at(level)]
     must_hold(programs.solution(name, "measure"), every, level)

@@ -89,7 +89,7 @@ def s_client(server: Server, *arguments: str, output: bytes = b"") -> tuple[int,
 
 @needs_curl
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
-def test_curl_has_the_bytes_and_resumes_its_ranges(server: Server, version: str) -> None:
+def test_curl_receives_files_and_resumes_ranges(server: Server, version: str) -> None:
     how = ("--tlsv1.2", "--tls-max", version)
     assert curl(server, "/large.bin", *how) == LARGE
     assert curl(server, "/large.bin", *how, "--range", "1000000-1999999") == LARGE[10**6:2 * 10**6]
@@ -101,12 +101,12 @@ def test_curl_has_the_bytes_and_resumes_its_ranges(server: Server, version: str)
 
 
 @needs_curl
-def test_curl_takes_http_1_of_what_it_offers(server: Server) -> None:
+def test_curl_negotiates_http_1_1(server: Server) -> None:
     reported = curl(server, "/style.css", "--http2", "--write-out", " %{http_version}")
     assert reported == STYLE + b" 1.1"
 
 
-def test_pythons_client_has_the_bytes(server: Server) -> None:
+def test_http_client_receives_the_files(server: Server) -> None:
     client = HTTPSConnection(server.host, server.port, timeout=30,
                              context=tls.context(certificates.localhost()))
     for method, path, status, body in [
@@ -121,8 +121,9 @@ def test_pythons_client_has_the_bytes(server: Server) -> None:
 
 
 @pytest.mark.parametrize("arguments, version, cipher", AGREED)
-def test_s_client_agrees(server: Server, arguments: tuple[str, ...], version: str,
-                         cipher: str) -> None:
+def test_s_client_negotiates_version_and_cipher(server: Server, arguments: tuple[str, ...],
+                                                version: str,
+                                                cipher: str) -> None:
     code, reported = s_client(server, *arguments, "-alpn", "h2,http/1.1")
     assert code == 0 and f"New, TLSv1.{3 if version == 'TLSv1.3' else 2}, Cipher is {cipher}" in reported
     assert "Verify return code: 0 (ok)" in reported and "ALPN protocol: http/1.1" in reported

@@ -110,7 +110,7 @@ def settled(server: Server, when_idle: int) -> int:
 
 
 @pytest.mark.parametrize("name", MOMENTS)
-def test_a_crowd_leaves_nothing_behind(name: str) -> None:
+def test_soak_leaves_no_descriptor_or_memory(name: str) -> None:
     raise_descriptor_limit()
     binary = programs.served(name)
     seeds = iter(range(10**9))
@@ -132,7 +132,7 @@ def test_a_crowd_leaves_nothing_behind(name: str) -> None:
     assert after - before < MARGIN, f"{before / MIB:.1f} MiB before, {after / MIB:.1f} MiB after"
 
 
-def test_a_crowd_leaks_nothing() -> None:
+def test_soak_under_sanitizers_leaks_nothing() -> None:
     """The same for a moment under the sanitizers, which look at the end for memory that is lost."""
     binary = build.build_server(SOLUTIONS / "08-allocator-pgo", "asan")
     with running(binary, "--threads", "2") as server:

@@ -43,13 +43,13 @@ def curl(server: Server, path: str, *arguments: str, body: bytes = BODY) -> byte
     ("--data-binary", "@-", "--header", "Transfer-Encoding: chunked"),
     ("--data-binary", "@-", "--http1.0"),
 ])
-def test_curl_has_its_body_back(server: Server, how: tuple[str, ...]) -> None:
+def test_curl_receives_its_echo(server: Server, how: tuple[str, ...]) -> None:
     assert curl(server, "/echo", "--request", "POST", *how) == BODY
     assert curl(server, "/sink", "--request", "POST", *how) == b"%d" % len(BODY)
 
 
 @needs_curl
-def test_curl_keeps_a_connection_whose_body_nobody_wanted(server: Server) -> None:
+def test_curl_keeps_the_connection_after_an_unwanted_body(server: Server) -> None:
     url = f"{server.address}/nowhere"
     done = subprocess.run(["curl", "--silent", "--max-time", "30", "--data-binary", "@-", url,
                            "--next", "--silent", f"{server.address}/", "--write-out",

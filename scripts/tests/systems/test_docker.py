@@ -44,7 +44,7 @@ def services() -> dict[str, dict[str, object]]:
     return yaml.safe_load(box.COMPOSE_FILE.read_text(encoding="utf-8"))["services"]
 
 
-def test_the_compose_file_gives_no_more_than_is_needed() -> None:
+def test_compose_services_have_minimal_privileges() -> None:
     assert set(services()) == {*READERS, "server", "load"}
     for service in services().values():
         assert service["read_only"] and service["cap_drop"] == ["ALL"]
@@ -57,7 +57,7 @@ def test_the_compose_file_gives_no_more_than_is_needed() -> None:
     assert server["cpuset"] != load["cpuset"]
 
 
-def test_what_is_mounted_is_here_and_read_only() -> None:
+def test_compose_mounts_exist_and_are_read_only() -> None:
     for volume in services()["check"]["volumes"]:
         if not volume.startswith("${"):
             source, _, mode = volume.split(":")
@@ -65,11 +65,11 @@ def test_what_is_mounted_is_here_and_read_only() -> None:
 
 
 @pytest.mark.parametrize("verb", READERS)
-def test_a_service_is_the_verb_of_its_name(verb: str) -> None:
+def test_compose_service_runs_the_command_of_its_name(verb: str) -> None:
     assert services()[verb]["entrypoint"] == ["./scripts/hotpath", verb]
 
 
-def test_the_images_share_their_stages() -> None:
+def test_dockerfiles_do_not_repeat_shared_stages() -> None:
     """What one file says the other does not say again."""
     linux, bsd = (
         {line.strip() for line in (ROOT / "docker" / f"{name}.Dockerfile").read_text().splitlines()
@@ -77,7 +77,7 @@ def test_the_images_share_their_stages() -> None:
     assert not linux & bsd - {"COPY scripts/cmake scripts/cmake"}
 
 
-def test_a_reader_is_told_the_command() -> None:
+def test_container_command_is_suggested() -> None:
     assert needs.in_container("check 2") == "./scripts/hotpath check 2 --in linux"
 
 
@@ -97,7 +97,7 @@ def fake(tmp_path: Path) -> Fake:
     return make
 
 
-def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
+def test_missing_docker_is_reported(hotpath: Hotpath, tmp_path: Path) -> None:
     reported = hotpath("check", "2", "--in", "linux", PATH=str(tmp_path))
     assert_refused(reported, "there is no docker here", "install Docker")
 
@@ -109,8 +109,8 @@ def test_without_docker_it_says_so(hotpath: Hotpath, tmp_path: Path) -> None:
      "you may not use the container engine", "usermod -aG docker"),
     ("something else altogether", "something else altogether", "mend that"),
 ], ids=["not running", "no permission", "unknown"])
-def test_an_engine_that_does_not_answer(hotpath: Hotpath, fake: Fake, output: str, meaning: str,
-                                        remedy: str) -> None:
+def test_unresponsive_engine_is_reported(hotpath: Hotpath, fake: Fake, output: str, meaning: str,
+                                         remedy: str) -> None:
     reported = hotpath("stress", "2", "--in=bsd", **fake(f"echo '{output}' >&2; exit 1"))
     assert_refused(reported, meaning, remedy)
 
@@ -125,7 +125,7 @@ EMPTY = """case "$*" in
 esac"""
 
 
-def test_no_registry(hotpath: Hotpath, fake: Fake) -> None:
+def test_unreachable_registry_is_reported(hotpath: Hotpath, fake: Fake) -> None:
     reported = hotpath("check", "2", "--in", "linux",
                        **fake(EMPTY.format(more="pull*) echo 'no such host' >&2; exit 1 ;;")))
     assert_refused(reported, "cannot be fetched from a registry", "docker/make-base")
@@ -135,21 +135,22 @@ def test_no_registry(hotpath: Hotpath, fake: Fake) -> None:
     ("E: write error - write (28: No space left on device)", "the container engine's disk is full"),
     ("g++ is not to be had", "the image is half built; this step failed:\n  Step 3/9 : RUN apt-get"),
 ], ids=["disk full", "another failure"])
-def test_a_build_that_fails(hotpath: Hotpath, fake: Fake, output: str, words: str) -> None:
+def test_failed_image_build_is_reported(hotpath: Hotpath, fake: Fake, output: str,
+                                        words: str) -> None:
     building = f"*build*) echo 'Step 3/9 : RUN apt-get'; echo '{output}'; exit 1 ;;"
     reported = hotpath("check", "2", "--in", "linux",
                        **fake(EMPTY.format(more=f"*debian*) ;; {building}")))
     assert_refused(reported, words)
 
 
-def test_an_image_that_is_not_whole_is_built_again(hotpath: Hotpath, fake: Fake) -> None:
+def test_incomplete_image_is_rebuilt(hotpath: Hotpath, fake: Fake) -> None:
     """It is there, and does not bear the label of the last layer."""
     more = "*build*) echo 'Step 1/9 : FROM x'; exit 1 ;; *\"image inspect\"*) echo '<no value>' ;;"
     reported = hotpath("check", "2", "--in", "linux", **fake(EMPTY.format(more=more)))
     assert_refused(reported, "is only half built: building it again", "Step 1/9")
 
 
-def test_too_little_disk_is_seen_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(box, "_engine", lambda *_: subprocess.CompletedProcess([], 0, "/", ""))
     full = shutil._ntuple_diskusage(10 << 30, 9 << 30, 1 << 30)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
@@ -158,7 +159,7 @@ def test_too_little_disk_is_seen_before_building(monkeypatch: pytest.MonkeyPatch
     assert "docker system df" in refused.value.fix
 
 
-def test_a_system_that_is_none(hotpath: Hotpath) -> None:
+def test_unknown_system_is_refused(hotpath: Hotpath) -> None:
     assert_refused(hotpath("bench", "--in", "plan9"), "there is no system plan9", "linux, bsd")
 
 
@@ -238,7 +239,8 @@ def left(project: str) -> list[str]:
 
 
 @pytest.mark.parametrize("system", box.SYSTEMS)
-def test_a_server_image_serves(images: dict[str, int], project: str, system: str) -> None:
+def test_server_image_serves_with_minimal_privileges(images: dict[str, int], project: str,
+                                                     system: str) -> None:
     """As nobody, on a read-only file system, without a shell, and found healthy by its engine."""
     with box.serving(system, LOOP) as served:
         with urllib.request.urlopen(f"http://127.0.0.1:{served.port}/", timeout=60) as answer:
@@ -311,7 +313,7 @@ def fetched(url: str) -> tuple[int, bytes]:
         return refused.code, refused.read()
 
 
-def test_a_bsd_server_knows_no_epoll(images: dict[str, int]) -> None:
+def test_bsd_server_links_kevent_and_no_epoll(images: dict[str, int]) -> None:
     """In the link map, which the linker writes beside it; Linux's, which has it, is the control."""
     maps = {system: link_map(system) for system in box.SYSTEMS}
     assert "epoll" in maps["linux"] and "kevent" not in maps["linux"]
@@ -344,8 +346,8 @@ ASKED = ("requests", "bodies", "connections", "descriptors", "stop", "keep-alive
 
 
 @pytest.mark.parametrize("system", box.SYSTEMS)
-def test_the_behaviour_suite_and_a_short_stress(hotpath: Hotpath, images: dict[str, int],
-                                                project: str, system: str) -> None:
+def test_behaviour_and_short_stress_pass_in_a_container(hotpath: Hotpath, images: dict[str, int],
+                                                        project: str, system: str) -> None:
     only = [word for group in ASKED for word in ("--only", f"behaviour.{group}")]
     judged = hotpath("check", "5", "--solution", *only, "--json", "--in", system,
                      timeout_s=TIMEOUT_S)
@@ -376,8 +378,9 @@ def clone(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int], clone: Path,
-                                       project: str) -> None:
+def test_readers_chapter_is_judged_in_a_container(hotpath: Hotpath, images: dict[str, int],
+                                                  clone: Path,
+                                                  project: str) -> None:
     """As on the host: what is right passes, what is wrong fails by the check that finds it there;
     and what comes out is the reader's own.
     """
@@ -387,7 +390,7 @@ def test_the_readers_chapter_is_judged(hotpath: Hotpath, images: dict[str, int],
     assert json.loads(right.stdout)["passed"]
 
     chapter = clone / "chapters" / "01-naive"
-    mutant = chapter / "mutants" / "behaviour.requests.method-by-two-letters.patch"
+    mutant = chapter / "mutants" / "behaviour.requests.method-matched-by-prefix.patch"
     subprocess.run(["patch", "-s", "-p1", "-d", str(chapter), "-i", str(mutant)], check=True)
     wrong = [hotpath(*arguments, *where, root=clone, timeout_s=TIMEOUT_S)
              for where in ((), ("--in", "linux"))]
@@ -403,7 +406,7 @@ def verdicts(reported: str) -> list[tuple[str, str]]:
     return [(check["name"], check["status"]) for check in json.loads(reported)["checks"]]
 
 
-def test_compose_alone_is_enough(images: dict[str, int], project: str) -> None:
+def test_compose_works_without_our_command(images: dict[str, int], project: str) -> None:
     """Without our command: as nobody, who may write only what is forgotten, and may trace."""
     command = [*box.compose_command(), "-f", str(box.COMPOSE_FILE)]
     environment = {**os.environ, "HOTPATH_TAG": box.tag(), "HOTPATH_BASE": box.BASE}
@@ -416,8 +419,8 @@ def test_compose_alone_is_enough(images: dict[str, int], project: str) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_stays_when_it_is_stopped(images: dict[str, int], project: str,
-                                          number: signal.Signals) -> None:
+def test_interrupted_container_run_leaves_nothing(images: dict[str, int], project: str,
+                                                  number: signal.Signals) -> None:
     """While its container runs."""
     command = [sys.executable, "-m", "workbook", "stress", "5", "--solution", "--in", "linux",
                "--form", "full"]
@@ -437,8 +440,8 @@ def test_nothing_stays_when_it_is_stopped(images: dict[str, int], project: str,
     ({"HOTPATH_SERVER_CPUS": "4000"}, "fewer processors than docker/compose.yaml wants"),
     ({"HOTPATH_PORT": "taken"}, "the port of the server is taken"),
 ], ids=["processors", "port"])
-def test_a_server_that_cannot_have_what_it_wants(images: dict[str, int], project: str,
-                                                 settings: dict[str, str], words: str) -> None:
+def test_server_with_impossible_settings_is_reported(images: dict[str, int], project: str,
+                                                     settings: dict[str, str], words: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         settings = {name: str(other.getsockname()[1]) if value == "taken" else value
                     for name, value in settings.items()}

@@ -33,7 +33,7 @@ def wanted(system: str) -> set[str]:
 
 
 @pytest.mark.parametrize("system", ["freebsd14", "netbsd10", "openbsd7"])
-def test_a_bsd_compiles_psutil_and_nothing_else(system: str) -> None:
+def test_bsd_needs_only_psutil_compiled(system: str) -> None:
     """All others of these are Python alone."""
     assert wanted(system) == {"click", "markdown-it-py", "mdurl", "psutil", "pygments", "rich",
                               "shellingham", "typer", "typing-extensions"}
@@ -50,11 +50,11 @@ def test_a_chapter_is_judged_without_the_heavy_packages(tmp_path: Path) -> None:
                               capture_output=True, env=environment, timeout=900)
 
     assert run("list").returncode == 0
-    judged = run("check", "1", "--solution", "--case", "start/port-taken")
+    judged = run("check", "1", "--solution", "--case", "start/port-in-use")
     assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
-def test_a_package_that_a_system_does_not_have_is_named(
+def test_package_missing_on_a_system_is_named(
         monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def draw() -> None:
         raise ModuleNotFoundError(name="matplotlib")
@@ -86,7 +86,7 @@ def test_labs_are_validated_on_another_processor() -> None:
         in WORKFLOW["env"]["LABS"]
 
 
-def test_an_editor_opens_the_workbook_ready_to_work() -> None:
+def test_devcontainer_runs_setup_and_allows_tracing() -> None:
     container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
     assert container["postCreateCommand"].endswith("./scripts/hotpath setup --yes")
     assert "--cap-add=SYS_PTRACE" in container["runArgs"]

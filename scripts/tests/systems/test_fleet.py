@@ -37,7 +37,7 @@ def printed(histogram: list[list[int]], seconds: float = 1.0, **errors: int) -> 
     return f"wrk's own words\n{json.dumps({'histogram': histogram})}\n{json.dumps(report)}\n"
 
 
-def test_percentiles_are_those_of_all_requests_together() -> None:
+def test_percentiles_cover_all_generators() -> None:
     """Of the two p99 the mean is 50.5 ms. But only one request in 200 took so long."""
     quick, slow = [[1000, 19_800]], [[1000, 99], [100_000, 101]]
     row = fleet.merge([printed(quick), printed(slow, status=3)])
@@ -46,20 +46,20 @@ def test_percentiles_are_those_of_all_requests_together() -> None:
     assert row.failed == row.errors["status"] == 3
 
 
-def test_rates_add_up_though_one_ran_longer() -> None:
+def test_rates_add_up_for_unequal_durations() -> None:
     row = fleet.merge([printed([[1000, 400]]), printed([[1000, 400]], seconds=2)])
     assert row.requests_per_second == 600
 
 
 @pytest.mark.parametrize("output", ["unable to connect to balancer:8080", printed([])])
-def test_a_generator_without_a_figure_is_told(output: str) -> None:
+def test_generator_without_a_figure_is_reported(output: str) -> None:
     with pytest.raises(UserError):
         fleet.merge([output])
 
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda one: (
     f"{one['kind']} {one['metadata']['name']}"))
-def test_kubernetes_would_take_the_manifests(manifest: dict) -> None:
+def test_kubernetes_manifests_are_valid(manifest: dict) -> None:
     version = kubernetes_validate.latest_version()
     kubernetes_validate.validate(manifest, version, strict=True)
     wrong = copy.deepcopy(manifest)
@@ -104,7 +104,7 @@ def needs_minutes() -> None:
         pytest.skip("an update of a fleet under load takes minutes: test --long")
 
 
-def test_no_request_fails_while_servers_are_replaced_and_one_is_killed() -> None:
+def test_no_request_fails_during_a_rolling_update_and_a_kill() -> None:
     needs_minutes()
     needs_engine()
     before = left()
@@ -117,7 +117,7 @@ def test_no_request_fails_while_servers_are_replaced_and_one_is_killed() -> None
     assert left() == before
 
 
-def test_requests_fail_when_nobody_is_told_and_nothing_is_tried_again() -> None:
+def test_requests_fail_without_draining_and_retries() -> None:
     needs_minutes()
     needs_engine()
     plan = Plan(replicas=2, seconds=LONG_S, generator_cpus=GENTLE, stop_signal="SIGKILL",
@@ -127,7 +127,7 @@ def test_requests_fail_when_nobody_is_told_and_nothing_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_is_left_when_it_is_stopped(number: signal.Signals) -> None:
+def test_stopped_fleet_leaves_nothing(number: signal.Signals) -> None:
     needs_engine()
     before = left()
     command = subprocess.Popen([str(SCRIPTS / "hotpath"), "fleet", "8", "--solution",

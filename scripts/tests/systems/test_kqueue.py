@@ -64,7 +64,7 @@ def once(solutions: list[Path], *files: str, preset: str = "") -> pytest.MarkDec
 
 
 @pytest.mark.parametrize("sanitizers", ["", "address,undefined", "thread"])
-def test_the_promises_hold(sanitizers: str) -> None:
+def test_kqueue_layer_passes_its_tests(sanitizers: str) -> None:
     program = built("kqueue-test", LAYER, LAYER_BUILD / (sanitizers.replace(",", "-") or "plain"),
                     f"-DHOTPATH_SANITIZE={sanitizers}")
     done = checked(program)
@@ -149,14 +149,14 @@ def copy() -> Path:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
-def test_a_planted_fault_is_caught(fault: Fault, copy: Path) -> None:
+def test_planted_fault_in_the_layer_is_caught(fault: Fault, copy: Path) -> None:
     with planted(fault, LAYER, copy):
         done = checked(built("kqueue-test", copy, LAYER_BUILD / "faulty"), fault.check)
     assert done.returncode == 1 and f"FAILED {fault.check}" in done.stderr, done.stdout
 
 
 @once(BATCHING, "poller_kqueue.cpp")
-def test_changes_wait_for_the_next_wait(solution: Path) -> None:
+def test_changes_are_submitted_with_the_next_wait(solution: Path) -> None:
     done = checked(programs.solution(solution.name, "kqueue-asan").with_name(poller.PROGRAM))
     assert done.returncode == 0 and not done.stderr, done.stderr
 
@@ -168,7 +168,7 @@ NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
 
 
 @pytest.mark.parametrize("call", ["on_watch_failed(fd);", "(void)fd;"], ids=["asked", "not asked"])
-def test_a_client_that_cannot_be_watched_is_let_go(call: str) -> None:
+def test_unwatchable_client_is_disconnected(call: str) -> None:
     """A worker asks its poller who is not watched. If it does not, that is noticed here."""
     deaf = fault("", "nobody asks", "worker.cpp", "on_watch_failed(fd);", call)
     found = ends_of_many(with_no_memory(deaf))
@@ -212,12 +212,12 @@ def end_of(client: socket.socket) -> str:
 
 
 @once(TRIED, preset="kqueue-asan")
-def test_an_event_loop_behaves(solution: Path) -> None:
+def test_event_loop_passes_behaviour_on_kqueue(solution: Path) -> None:
     behaves(solution, "kqueue-asan")
 
 
 @once(WITH_THREADS, preset="kqueue-tsan")
-def test_event_loops_have_no_data_race(solution: Path) -> None:
+def test_event_loop_has_no_data_race_on_kqueue(solution: Path) -> None:
     behaves(solution, "kqueue-tsan")
 
 
@@ -292,7 +292,7 @@ def checked(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("lab", ["lab-readiness", "lab-thread-pool"])
-def test_labs_that_wait_do_so_by_kqueue_too(lab: str) -> None:
+def test_waiting_labs_use_kqueue(lab: str) -> None:
     program = programs.aside(f"{lab}-kqueue", trees.read(SOLUTIONS / lab), "kqueue-asan",
                              labs.PROGRAM)
     status, _, output = labs.run(program, "*", lab)

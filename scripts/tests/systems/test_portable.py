@@ -103,7 +103,7 @@ def zig(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda system: system.name)
-def test_it_builds_for(system: System, zig: list[str]) -> None:
+def test_programs_build_for_each_system(system: System, zig: list[str]) -> None:
     configure(system, zig)
     made = [program for program in programs_of(system.directory)
             if LONG or not system.builds or program.name in system.builds]
@@ -113,7 +113,7 @@ def test_it_builds_for(system: System, zig: list[str]) -> None:
     assert not {name: names for name, names in missing.items() if names}
 
 
-def test_a_program_that_lacks_something_is_noticed(zig: list[str], tmp_path: Path) -> None:
+def test_missing_symbols_are_reported(zig: list[str], tmp_path: Path) -> None:
     """Of the first program all but one object: what that defines is not the C++ library's."""
     system = SYSTEMS[0]
     configure(system, zig)

@@ -30,34 +30,34 @@ def _length(size: int) -> bytes:
 
 PADDING = b"X: " + b"x" * 60_000 + b"\r\n"
 SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
-    "waits-for-what-is-here": ("two pages asked for in one packet", [PAGE + LAST]),
-    "views-of-freed-memory": (
+    "answers-one-buffered-request-per-read": ("two pages asked for in one packet", [PAGE + LAST]),
+    "dangling-view-after-growth": (
         "a head of 60 kB, cut, and its body afterwards",
         [b"POST /sink HTTP/1.1\r\n" + HOST, Pause(AT_ONCE_S),
          PADDING + _length(20_000) + b"Connection: close\r\n\r\n", Pause(AT_ONCE_S),
          b"b" * 20_000]),
-    "limit-of-everything": (
+    "body-counted-in-field-limit": (
         "a head that is nearly too large, and a body behind it",
         [_sink(b"X: " + b"x" * 65_470 + b"\r\n" + _length(70_000) + b"Connection: close\r\n",
                b"b" * 70_000)]),
-    "body-becomes-a-request": (
+    "body-parsed-as-request": (
         "a body that is too large, and looks like a request",
         [_sink(_length(20_000_000), b""), Pause(AT_ONCE_S), LAST]),
-    "chunks-unseen": (
+    "transfer-encoding-ignored": (
         "a chunk with a request in it",
         [b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n",
          Pause(AT_ONCE_S), b"1e\r\nGET /admin HTTP/1.1\r\n" + HOST + b"\r\n0\r\n\r\n"]),
-    "five-abc": ("<code>Content-Length: 5abc</code>",
+    "length-with-trailing-junk-accepted": ("<code>Content-Length: 5abc</code>",
                  [_sink(b"Content-Length: 5abc\r\nConnection: close\r\n", b"hello")]),
-    "names-with-a-case": (
+    "field-names-case-sensitive": (
         "<code>content-length: 5</code>, five bytes, and the page",
         [b"POST /echo HTTP/1.1\r\n" + HOST + b"content-length: 5\r\n\r\nhello" + LAST]),
-    "path-found-by-its-text": (
+    "path-found-by-search": (
         "<code>GET T HTTP/1.1</code>",
         [b"GET T HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"]),
-    "nobody-in-a-hurry": ("half a head, of a server that gives it one second",
+    "no-timeouts": ("half a head, of a server that gives it one second",
                           [b"GET / HTTP/1.1\r\nHost: "]),
-    "signal-unhandled": ("SIGTERM", []),
+    "signals-not-handled": ("SIGTERM", []),
 }
 
 

@@ -58,7 +58,7 @@ def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str =
 
 
 def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
-    fix = f"its page tells what to look at: book/src/{chapter.page}"
+    fix = f"its page explains what to look at: book/src/{chapter.page}"
     if fitting := [check.name for check in registry.of(chapter)]:
         return UserError(f"{chapter.name} is not judged by {', '.join(names)}",
                          "use one of: " + ", ".join(fitting))

@@ -34,7 +34,7 @@ def _compare(subject: Subject, check: Check) -> Verdict:
 
 
 CHECKS = (
-    Check("speed", "requests a second beside the starting point", judge,
+    Check("speed", "requests per second, compared with the starting point", judge,
           builds=(RELEASE, BASE), after="behaviour", because="a wrong answer is never fast",
           decides=False),
 )

@@ -81,39 +81,39 @@ def _explain(judged: Verdict, measure: Measure, counted: Costs) -> None:
             judged.rows["bytes"] = f"{budgets.number(size)} allocated a request"
 
 
-AT_ONCE = " when sixteen come at once"
-AN_ECHO = " to echo 200 kB that come in pieces"
+AT_ONCE = " when sixteen requests arrive at once"
+AN_ECHO = " to echo 200 kB received in pieces"
 
 CHECKS = (
     check(costs.SYSCALLS),
     check(costs.ALLOCATIONS),
     check(costs.INSTRUCTIONS),
-    check(costs.CLOSING_ALLOCATIONS, level=6, per="client that asks once and leaves"),
+    check(costs.CLOSING_ALLOCATIONS, level=6, per="client with a single request"),
     check(costs.ECHO_ALLOCATIONS, level=6,
-          when=" to echo 100 bytes, of eight clients that were in mid-head at once"),
+          when=" to echo 100 bytes, for eight clients with incomplete heads at once"),
     check(costs.PIPELINED_SYSCALLS, level=5, when=AT_ONCE),
     check(costs.PIPELINED_INSTRUCTIONS, level=5, when=AT_ONCE),
     check(costs.BODY_BYTES, level=3, when=AN_ECHO),
     check(costs.BODY_INSTRUCTIONS, level=3, when=AN_ECHO),
     check(costs.COOKIE_INSTRUCTIONS, level=6, when=" with a cookie of 4 KiB"),
-    check(costs.PIECES_INSTRUCTIONS, level=5, when=" of 60 kB that comes by the kilobyte"),
+    check(costs.PIECES_INSTRUCTIONS, level=5, when=" to parse 60 kB received in kilobytes"),
     check(costs.FILE_SYSCALLS, level=9, per="file"),
     check(costs.FILE_ALLOCATIONS, level=9, per="file"),
     check(costs.FILE_INSTRUCTIONS, level=9, per="file"),
     check(costs.LARGE_FILE_SYSCALLS, level=11, per="large file"),
     check(costs.LARGE_FILE_ALLOCATIONS, level=11, per="large file"),
     check(costs.NOT_MODIFIED_SYSCALLS, level=11, per="file that the client has"),
-    check(costs.MISSING_SYSCALLS, level=11, per="file that is not there"),
-    check(costs.REFUSAL_SYSCALLS, level=13, when=" beside the waits",
-          per="client that finds no place"),
+    check(costs.MISSING_SYSCALLS, level=11, per="missing file"),
+    check(costs.REFUSAL_SYSCALLS, level=13, when=" other than waits",
+          per="rejected client"),
 )
 LATER_CHECKS = (  # of a log and of TLS; they come after those of `sending`
     check(costs.LOGGED_SYSCALLS, level=14, when=" with a log"),
     check(costs.LOGGED_ALLOCATIONS, level=14, when=" with a log"),
     check(costs.LOGGED_ECHO_ALLOCATIONS, level=14, when=" with a log, to echo 100 bytes"),
     check(costs.LOGGED_INSTRUCTIONS, level=14, when=" with a log"),
-    check(costs.TLS_SYSCALLS, level=15, when=" by TLS"),
-    check(costs.TLS_ALLOCATIONS, level=15, when=" by TLS"),
-    check(costs.TLS_INSTRUCTIONS, level=15, when=" by TLS"),
-    check(costs.TLS_FILE_SYSCALLS, level=15, when=" by TLS", per="large file"),
+    check(costs.TLS_SYSCALLS, level=15, when=" over TLS"),
+    check(costs.TLS_ALLOCATIONS, level=15, when=" over TLS"),
+    check(costs.TLS_INSTRUCTIONS, level=15, when=" over TLS"),
+    check(costs.TLS_FILE_SYSCALLS, level=15, when=" over TLS", per="large file"),
 )

@@ -46,7 +46,7 @@ def _counted(measure: Measure) -> Check:
 
 def _ratio() -> Check:
     """The check for the clock."""
-    return Check("ratio", "how many times as fast as the starter", _compare, kinds=(LAB,),
+    return Check("ratio", "speed relative to the starter", _compare, kinds=(LAB,),
                  builds=(RELEASE,), after="validate", because="a wrong result is never fast",
                  decides=False)
 
@@ -191,10 +191,10 @@ def _compare(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 CHECKS = (
-    _validation("memory", "what every form does, under the address and undefined-behaviour "
+    _validation("memory", "tests of all variants, under the address and undefined-behaviour "
                 "sanitizers"),
-    _validation("races", "the same under the thread sanitizer"),
-    _validation("goal", "what only the form that is asked for does"),
+    _validation("races", "the same tests under the thread sanitizer"),
+    _validation("goal", "tests of the variant that is to be written"),
     *map(_counted, labs.MEASURES),
     _ratio(),
 )

@@ -25,7 +25,7 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
             answer = exchange((mirror.host, mirror.port), (get(b"/sizeof(Request)"),), TIMEOUT_S)
             size = answer.data.rpartition(b"\r\n\r\n")[2]
             if not size.isdigit():
-                raise UserError("the server did not tell the size of its Request",
+                raise UserError("the server did not print the size of its Request",
                                 "make the behaviour checks pass first")
     except UserError as error:
         return budgets.missing(check, subject.chapter, error)
@@ -33,6 +33,6 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
 
 
 CHECKS = (
-    Check("cost.layout", "bytes of its fixed part", judge, unit="bytes", per="Request",
+    Check("cost.layout", "bytes without heap memory", judge, unit="bytes", per="Request",
           level=3, builds=(MEASURE,), after="behaviour.requests"),
 )

@@ -17,13 +17,13 @@ from workbook.common.paths import shown
 PROGRAM = "poller"
 SECONDS = 30  # it needs a fraction of one
 WORDS = {  # what the program's checks are about
-    "one-call": "the changes of a turn go with the wait",
+    "one-call": "the changes of one iteration are submitted with the wait",
     "full-list": "more than 256 changes before one wait()",
-    "unwatched": "who cannot be watched is named after the wait",
-    "unwatched-all": "more of them than one call has room for",
-    "closed": "a change of who has closed meanwhile",
-    "number-used-again": "a change of a number that is somebody else's by now",
-    "removed": "nothing comes of who was removed",
+    "unwatched": "a descriptor that cannot be watched is reported after the wait",
+    "unwatched-all": "more such descriptors than fit into one call",
+    "closed": "a change of a descriptor that was closed meanwhile",
+    "number-used-again": "a change of a descriptor number that has been reused",
+    "removed": "no event for a removed descriptor",
 }
 
 
@@ -32,7 +32,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         status, summary, output = _ask(subject.builds[KQUEUE].with_name(PROGRAM))
     else:
         status, output = "skip", ""
-        summary = "it is asked on Linux, where kqueue is a library of ours"
+        summary = "it is tested on Linux, where kqueue is our own library"
     note = f"{summary}\n{output}" if status == "fail" else ""
     yield from (Verdict(check.name, status, summary, note) for check in wanted)
 
@@ -52,5 +52,5 @@ def _ask(program: Path) -> tuple[Status, str, str]:
     return "fail", summary, f"{done.stderr}again: {shown(program)}"
 
 
-CHECKS = (Check("seam.poller", "changes that wait for the next call of kevent", judge, level=6,
+CHECKS = (Check("seam.poller", "changes queued for the next call of kevent", judge, level=6,
                 builds=(KQUEUE,)),)

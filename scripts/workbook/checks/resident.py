@@ -26,7 +26,8 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 def _verdict(subject: Subject, check: Check) -> Verdict:
     if sys.platform != "linux":
-        return Verdict(check.name, "skip", "only Linux tells a process's own memory from shared")
+        return Verdict(check.name, "skip",
+                       "only Linux separates a process's own memory from shared")
     try:
         with subject.watch.doing("looking at the memory of silent clients"):
             secured = certificates.localhost().options if check.key == SECURED else ()
@@ -36,16 +37,16 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
     except (UserError, OSError) as error:
         return budgets.missing(check, subject.chapter, error)
     return budgets.verdict(check, subject.chapter, value,
-                           f", by {crowd.MANY} of them beside {crowd.FEW}")
+                           f", by {crowd.MANY} of them compared with {crowd.FEW}")
 
 
 CHECKS = (
     Check("cost.resident", "resident bytes", judge, unit="resident bytes", per="silent client",
           level=5),
     Check("cost.resident-in-a-head", "resident bytes", judge, unit="resident bytes",
-          per="client that has stopped in a head", level=5),
+          per="client with an incomplete head", level=5),
     Check("cost.resident-lingering", "resident bytes", judge, unit="resident bytes",
-          per="client that has its last answer and does not close", level=5),
+          per="lingering client", level=5),
     Check("cost.resident-tls", "resident bytes", judge, unit="resident bytes",
-          per="silent client by TLS", level=15),
+          per="silent client over TLS", level=15),
 )

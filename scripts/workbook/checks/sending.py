@@ -28,8 +28,8 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
 
 
 CHECKS = (
-    Check("cost.file-piece", "bytes asked for before the next wait", judge,
-          unit="bytes asked for before the next wait", per="large file", level=9, tool="strace",
+    Check("cost.file-piece", "bytes requested before the next wait", judge,
+          unit="bytes requested before the next wait", per="large file", level=9, tool="strace",
           after="behaviour.files"),
     Check("cost.file-segments", "segments", judge, unit="segments", per="small file",
           level=9, after="behaviour.files"),

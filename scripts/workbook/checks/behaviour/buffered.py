@@ -89,29 +89,30 @@ def halves() -> Iterator[Case]:
     answers = echoed(body, STAYS) + GET[1] + PAGE_ANSWER
     for size in (1, 100, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 30_000, 59_990):
         sent = length_around(size, body) + GET[0] + LAST[0]
-        yield row(f"half-of-{size}", (sent[:size], HAS_SEEN_IT, sent[size:]), answers, reference)
+        yield row(f"cut-after-{size}", (sent[:size], HAS_SEEN_IT, sent[size:]), answers, reference)
     sent = length_around(SMALL, body) + GET[0] + LAST[0]
-    yield row("byte-by-byte-over-4-KiB", (
+    yield row("byte-by-byte-around-4-KiB", (
         sent[:SMALL - 20], HAS_SEEN_IT, *bytewise(sent[SMALL - 20:SMALL + 20]),
         sent[SMALL + 20:]), answers, reference)
     locations = (90, 2000, SMALL, SMALL + 90, 9000)
-    for what, cuts in [("parts", locations), ("parts-of-parts", range(7, 9000, 97))]:
+    for what, cuts in [("parts", locations), ("small-parts", range(7, 9000, 97))]:
         yield row(f"many-{what}", cut(sent, cuts), answers, reference)
     sent, got = chain(GET, echo(noise(300)), LAST)
     start = len(GET[0])
     for what, at in kinds_of_positions(sent, start):
-        yield row(f"half-of-the-second-{what}",
+        yield row(f"second-request-cut-in-{what}",
                   (sent[:at], Await(GET[1]), HAS_SEEN_IT, sent[at:]), got, reference)
-    yield row("half-and-then-too-much", (long_head(60_000)[:SMALL], HAS_SEEN_IT, b"v" * 70_000),
+    yield row("cut-then-fields-over-limit", (long_head(60_000)[:SMALL], HAS_SEEN_IT, b"v" * 70_000),
               FIELDS_TOO_LARGE, "RFC 6585 §5")
-    yield row("half-and-then-too-long", (b"GET /" + b"a" * 3000, HAS_SEEN_IT, b"a" * 9000),
+    yield row("cut-then-line-over-limit", (b"GET /" + b"a" * 3000, HAS_SEEN_IT, b"a" * 9000),
               URI_TOO_LONG, "RFC 9110 §15.5.15")
     pages, answers = chain(*[GET] * 3000, LAST)
     for size in (700, SMALL, 50_000):
-        yield row(f"pages-by-{size}", (Sip(size, 0.0001), pages), answers, "tcp(7)", narrow=True)
-    yield Case("nobody-gets-anothers-half", (), (), reference, talk=Talk(
+        yield row(f"pages-read-in-{size}-byte-steps", (Sip(size, 0.0001), pages), answers, "tcp(7)",
+                  narrow=True)
+    yield Case("clients-get-only-their-own-heads", (), (), reference, talk=Talk(
         f"{IDLE} clients send half of the head of a body of their own, one after another; then, in "
-        "the other order, the rest", "each has its own body back", anothers_half))
+        "the reverse order, the remaining half", "each has its own body back", anothers_half))
 
 
 def long_head(size: int) -> bytes:
@@ -169,13 +170,13 @@ def budgets() -> Iterator[Case]:
     unread = f"what they can of {EACH_SENDS // MIB} MiB to /echo, and read nothing"
     grows = f"the server grows by less than {BOUND:g} times what it may lend"
     for threads in (1, 2):
-        yield alone(f"echoes-in-bounded-memory-by-{threads}", STATUS,
+        yield alone(f"echoes-in-bounded-memory-with-threads-{threads}", STATUS,
                     f"{eight}, and has --threads {threads}; {GREEDY} clients send {unread}; then "
-                    "others ask, and read", f"{grows}; whoever reads is served",
+                    "others ask, and read", f"{grows}; a client that reads is served",
                     echoes_in_bounded_memory, arguments=limited(BUDGET, threads))
     yield alone("long-heads-in-bounded-memory", STATUS,
                 f"{sixteen}; {LONG_HEADS} clients send {HOLD_MORE // KIB} KiB of a head; then "
-                "another asks", f"{grows}; the other is served, and the last of those who wait",
+                "another asks", f"{grows}; the other is served, and so is the last one waiting",
                 partial(heads_in_bounded_memory, number=LONG_HEADS, size=HOLD_MORE - KIB),
                 arguments=limited(MORE_BUDGET))
     yield alone("small-heads-in-bounded-memory", STATUS,
@@ -183,44 +184,45 @@ def budgets() -> Iterator[Case]:
                 f"{grows}; the other is served, and the last of those who wait",
                 partial(heads_in_bounded_memory, number=FLOOD, size=SMALL),
                 arguments=limited(MORE_BUDGET))
-    yield alone("half-heads-in-little", STATUS,
-                f"{sixteen}; {HALVES} clients send {HALF} bytes of a head, and later the rest",
+    yield alone("incomplete-heads-in-small-buffers", STATUS,
+                f"{sixteen}; {HALVES} clients send {HALF} bytes of a head, and later the remainder",
                 f"each makes the server grow by less than {ENOUGH_EACH // KIB} KiB, and is served",
                 half_heads, arguments=limited(MORE_BUDGET))
     for lent in (4, 8):
-        yield alone(f"served-beside-each-of-them-by-{lent}", STATUS,
+        yield alone(f"served-next-to-unread-echoes-with-{lent}-buffers", STATUS,
                     f"the server may lend {lent} buffers; one after another come {FEW} clients "
                     f"that send {unread}; after each, another asks, and reads",
                     "each of the others is served", served_next_to,
                     arguments=limited(lent * BUFFER))
-    yield alone("half-heads-beside-each-of-them", STATUS,
+    yield alone("incomplete-heads-next-to-unread-echoes", STATUS,
                 f"the server may lend 4 buffers; one after another come {FEW} clients that send "
-                f"{unread}; after each two of them, another sends half of a head, and then the rest",
+                f"{unread}; after each two of them, another sends a head in two halves",
                 "each of the others is served", half_heads_next_to, arguments=limited(4 * BUFFER))
-    yield alone("those-without-progress-go", STATUS,
+    yield alone("stalled-clients-evicted-first", STATUS,
                 f"{sixteen}; {STALE + 1} clients, one after another, send {unread}; the first then "
                 "reads some; more come, until some are cut off",
-                "those go first who have made no progress for longest, and the first has all of "
+                "the clients stalled for longest are evicted first, and the first has all of "
                 "its echo", those_without_progress, arguments=limited(MORE_BUDGET))
-    yield alone("idle-ones-stay", STATUS,
+    yield alone("idle-clients-are-kept", STATUS,
                 f"{eight}; {IDLE} clients have the page and are idle; {FEW} send {unread}",
-                "those who hold nothing are served on", idle_ones_stay, arguments=limited(BUDGET))
-    yield alone("rush-of-long-heads", STATUS,
+                "the idle clients are still served", idle_ones_stay, arguments=limited(BUDGET))
+    yield alone("burst-of-long-heads", STATUS,
                 f"{eight}; {RUSH} clients send two thirds of a long head while it cannot look; "
-                "then one after another the rest",
+                "then one after another the remainder",
                 "each is served, or closed without a word, or has 503, with Retry-After; some are "
                 "served", rush_of_long_heads, arguments=limited(BUDGET))
-    yield alone("place-of-one-without-progress", STATUS,
-                f"{eight}, and has place for {FEW} clients, who send {unread}; when some were cut "
+    yield alone("slot-released-after-eviction", STATUS,
+                f"{eight}, and accepts {FEW} clients, which send {unread}; when some were cut "
                 "off, another comes", "it is served", slot_released,
                 arguments=(*limited(BUDGET), "--max-clients", str(FEW)))
-    yield alone("stops-while-short", "signal(7)", f"{eight}; {FEW} clients send {unread}; SIGTERM",
+    yield alone("stops-while-buffers-are-short", "signal(7)",
+                f"{eight}; {FEW} clients send {unread}; SIGTERM",
                 "the server ends within a second, with 0", stops_while_short,
                 arguments=limited(BUDGET))
     yield alone("no-memory-for-heads", f"{STATUS}, §10.2.3",
                 f"the server may take {LITTLE // MIB} MiB more than it has; {LONG_HEADS} clients "
                 f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
-                "the end; when they have gone, another is served", no_memory_for_heads,
+                "the end; after they disconnected, another is served", no_memory_for_heads,
                 environment=NO_STOCK)
 
 

@@ -65,7 +65,7 @@ def cases() -> Iterator[Case]:
         ("truncated", "sendfile(2); RFC 9112 §8",
          f"{begun}, as another does with another file; the first file is truncated to nothing",
          "the first connection is closed, after bytes that were in the file and fewer of them; the "
-         "other has its file, and who comes then is answered", truncated),
+         "other has its file, and the next client is answered", truncated),
         ("replaced", "rename(2)", f"{begun}, then another file is renamed over it",
          "the old bytes to their end; the next request on the same connection gets the new ones",
          partial(replaced, change=_replace, then=answer("200 OK", BYTES, NEW))),
@@ -73,14 +73,14 @@ def cases() -> Iterator[Case]:
          "the old bytes to their end; the next request on the same connection gets 404",
          partial(replaced, change=os.unlink, then=NOT_FOUND)),
         ("grown", "RFC 9110 §8.6", f"{begun}, then it grows",
-         "as many bytes as the answer said; the next request on the same connection gets all of "
+         "as many bytes as announced; the next request on the same connection gets all of "
          "them", partial(replaced, change=_grow, then=answer("200 OK", BYTES, OLD + NEW))),
         ("stopped", "signal(7)", f"{begun}; SIGTERM; it reads the rest",
          "all of the file; the server ends with 0", stopped),
-        ("descriptors-come-back", "close(2)",
+        ("descriptors-released", "close(2)",
          f"{TIMES} files, of all fates: sent, asked for by HEAD, missing, a directory, given up "
          "half-way", "as many descriptors are open as before", descriptors_come_back),
-        ("descriptors-of-who-stays", "close(2)",
+        ("descriptors-of-open-clients", "close(2)",
          "a client asks for a file, for one by HEAD, for an empty one, for one with POST, for one "
          "that is not there, and stays", "after each answer as many descriptors are open as after "
          "the first", descriptors_of_open_clients),
@@ -114,9 +114,9 @@ def truncated(server: Server) -> None:
         if received.end == "timeout":
             raise Unmet(f"the connection was still open {TIMEOUT_S:g} s later, after "
                         f"{len(body):,} bytes of the file")
-        must_have(other, answer("200 OK", BYTES, OLD), "who read another file")
+        must_have(other, answer("200 OK", BYTES, OLD), "the client that read another file")
         third.perform((ASKS_SMALL, Await(SMALL_ANSWER), get(b"/large.bin")))
-        must_have(third, SMALL_ANSWER + answer("200 OK", BYTES, b""), "who came later")
+        must_have(third, SMALL_ANSWER + answer("200 OK", BYTES, b""), "the client that came later")
 
 
 def must_have(client: Client, expected: bytes, owner: str) -> None:

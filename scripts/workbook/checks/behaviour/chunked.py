@@ -72,30 +72,30 @@ def refused(what: str, body: bytes, reference: str, expect: bytes = BAD) -> Case
 
 def sizes() -> Iterator[Case]:
     for what, body, size in [
-        ("nothing", LAST_CHUNK, 0),
-        ("one", HELLO + LAST_CHUNK, 5),
-        ("two", HELLO + HELLO + LAST_CHUNK, 10),
-        ("of-one-byte-each", chunks(noise(300), 1), 300),
+        ("empty-body", LAST_CHUNK, 0),
+        ("one-chunk", HELLO + LAST_CHUNK, 5),
+        ("two-chunks", HELLO + HELLO + LAST_CHUNK, 10),
+        ("one-byte-chunks", chunks(noise(300), 1), 300),
         ("size-in-lower-case", b"a\r\n0123456789\r\n" + LAST_CHUNK, 10),
         ("size-in-upper-case", b"A\r\n0123456789\r\n" + LAST_CHUNK, 10),
         ("size-of-letters-and-digits", b"1f\r\n" + b"x" * 31 + b"\r\n" + LAST_CHUNK, 31),
         ("size-after-zeros", b"0000000000000005\r\nhello\r\n" + LAST_CHUNK, 5),
-        ("last-of-many-zeros", HELLO + b"00000000\r\n\r\n", 5),
-        ("of-line-ends", b"4\r\n\r\n\r\n\r\n" + LAST_CHUNK, 4),
-        ("of-what-looks-like-the-last", b"5\r\n0\r\n\r\n\r\n" + LAST_CHUNK, 5),
-        ("of-what-looks-like-a-request", chunks(NEXT), len(NEXT)),
+        ("last-chunk-of-many-zeros", HELLO + b"00000000\r\n\r\n", 5),
+        ("data-of-line-ends", b"4\r\n\r\n\r\n\r\n" + LAST_CHUNK, 4),
+        ("data-that-looks-like-last-chunk", b"5\r\n0\r\n\r\n\r\n" + LAST_CHUNK, 5),
+        ("data-that-looks-like-a-request", chunks(NEXT), len(NEXT)),
     ]:
         yield taken(what, body, size, SYNTAX)
     for what, digits in [
         ("without-digits", b""),
-        ("no-digit", b"g"),
+        ("invalid-digit", b"g"),
         ("minus", b"-5"),
         ("plus", b"+5"),
         ("with-prefix", b"0x5"),
         ("space-first", b" 5"),
         ("tab-first", b"\t5"),
-        ("space-behind", b"5 "),
-        ("tab-behind", b"5\t"),
+        ("then-space", b"5 "),
+        ("then-tab", b"5\t"),
         ("two-numbers", b"5 5"),
         ("comma", b"5,"),
         ("underscore", b"0_5"),
@@ -109,7 +109,7 @@ def sizes() -> Iterator[Case]:
     ]:
         yield refused(f"size-{what}", digits + b"\r\nhello\r\n" + LAST_CHUNK, SYNTAX)
     for what, digits in [
-        ("over", b"a00001"),
+        ("over-limit", b"a00001"),
         ("2^31", b"80000000"),
         ("2^32+5", b"100000005"),
         ("2^63", b"8000000000000000"),
@@ -117,7 +117,7 @@ def sizes() -> Iterator[Case]:
     ]:
         yield refused(f"size-{what}", digits + b"\r\nhello\r\n" + LAST_CHUNK,
                       "RFC 9112 §7.1, RFC 9110 §15.5.14", TOO_LARGE)
-    yield refused("sizes-over-together", HELLO + b"9ffffc\r\nhello", "RFC 9110 §15.5.14",
+    yield refused("total-size-over-limit", HELLO + b"9ffffc\r\nhello", "RFC 9110 §15.5.14",
                   TOO_LARGE)
 
 
@@ -130,11 +130,11 @@ def extensions() -> Iterator[Case]:
         ("after-a-space", b" ;a"),
         ("spaces-everywhere", b" \t ; a = b \t"),
         ("high-bytes", b";a=\"caf\xc3\xa9\""),
-        ("as-many-as-may-be", b";" + b"e" * (EXTRAS - 3)),
+        ("at-limit", b";" + b"e" * (EXTRAS - 3)),
     ]:
         yield taken(f"extension-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK, 5,
                     EXTENSIONS)
-    yield taken("extension-of-the-last", HELLO + b"0;a=b\r\n\r\n", 5, EXTENSIONS)
+    yield taken("extension-of-last-chunk", HELLO + b"0;a=b\r\n\r\n", 5, EXTENSIONS)
     for what, extension in [
         ("with-bare-lf", b";a\nb"),
         ("ends-with-bare-lf", b";a\n5\r\n"),
@@ -147,7 +147,7 @@ def extensions() -> Iterator[Case]:
     ]:
         yield refused(f"extension-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK,
                       EXTENSIONS)
-    yield refused("extensions-too-long-together", b"1;eeeeeeee\r\nx\r\n" * (EXTRAS // 8 + 1)
+    yield refused("extensions-too-long-in-total", b"1;eeeeeeee\r\nx\r\n" * (EXTRAS // 8 + 1)
                   + LAST_CHUNK, EXTENSIONS)
 
 
@@ -156,18 +156,18 @@ def trailers() -> Iterator[Case]:
         ("one", b"X: y\r\n"),
         ("several", b"X: y\r\nA:\r\nb: c d\te\r\n"),
         ("of-high-bytes", b"X: caf\xc3\xa9\r\n"),
-        ("as-many-as-may-be", b"X:" + b"v" * (EXTRAS - 6) + b"\r\n"),
-        ("that-name-a-length", b"Content-Length: 5\r\n"),
-        ("that-name-a-coding", CODING),
-        ("that-name-a-host", b"Host: elsewhere\r\n"),
-        ("that-close", b"Connection: close\r\n"),
-        ("that-expect", b"Expect: a-miracle\r\n"),
+        ("at-limit", b"X:" + b"v" * (EXTRAS - 6) + b"\r\n"),
+        ("with-content-length", b"Content-Length: 5\r\n"),
+        ("with-transfer-encoding", CODING),
+        ("with-host", b"Host: elsewhere\r\n"),
+        ("with-connection-close", b"Connection: close\r\n"),
+        ("with-expect", b"Expect: a-miracle\r\n"),
     ]:
         yield taken(f"trailers-{what}", HELLO + b"0\r\n" + lines + b"\r\n", 5,
                     "RFC 9110 §6.5, RFC 9112 §7.1.2")
     for what, lines in [
         ("without-colon", b"Nonsense\r\n"),
-        ("that-are-a-request", b"GET / HTTP/1.1\r\n"),
+        ("that-look-like-a-request", b"GET / HTTP/1.1\r\n"),
         ("without-name", b": y\r\n"),
         ("with-space-in-name", b"X : y\r\n"),
         ("folded", b"X: a\r\n b\r\n"),
@@ -202,7 +202,7 @@ def framings() -> Iterator[Case]:
         ("of-a-head", get(fields=USUAL + CODING).replace(b"GET", b"HEAD", 1) + body, PAGE_HEAD),
         ("waits-for-continue", (post(b"", fields=asks), Await(CONTINUE), body + LAST[0]),
          CONTINUE + sunk(5, STAYS) + PAGE_ANSWER),
-        ("one-behind-the-other", post(body, fields=HOST) + post(LAST_CHUNK, fields=HOST)
+        ("pipelined", post(body, fields=HOST) + post(LAST_CHUNK, fields=HOST)
          + post(body), sunk(5, STAYS) + sunk(0, STAYS) + sunk(5)),
     ]:
         yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, FRAMING)  # type: ignore[arg-type]
@@ -220,30 +220,30 @@ def whole_bodies() -> Iterator[Case]:
     sent, expect = chain((post(chunks(noise(70_000), 7000), b"/echo", HOST),
                           echoed_in_chunks(noise(70_000), STAYS)), GET,
                          (post(LAST_CHUNK, b"/echo", HOST), echoed_in_chunks(b"", STAYS)), LAST)
-    yield row("echo-and-what-is-behind-it", sent, expect, SYNTAX)
+    yield row("pipelined-echoes", sent, expect, SYNTAX)
 
 
 def broken() -> Iterator[Case]:
     """Lines that don't end with CRLF, data shorter or longer than announced, and truncated bodies.
     """
     for what, body in [
-        ("lf-behind-size", b"5\nhello\r\n" + LAST_CHUNK),
-        ("cr-behind-size", b"5\rhello\r\n" + LAST_CHUNK),
-        ("cr-cr-lf-behind-size", b"5\r\r\nhello\r\n" + LAST_CHUNK),
-        ("lf-cr-behind-size", b"5\n\rhello\r\n" + LAST_CHUNK),
-        ("lf-behind-data", b"5\r\nhello\n" + LAST_CHUNK),
-        ("cr-behind-data", b"5\r\nhello\r" + LAST_CHUNK),
-        ("x-lf-behind-data", b"5\r\nhellox\n" + LAST_CHUNK),
-        ("cr-x-behind-data", b"5\r\nhello\rx" + LAST_CHUNK),
-        ("nothing-behind-data", b"5\r\nhello" + LAST_CHUNK),
+        ("lf-after-size", b"5\nhello\r\n" + LAST_CHUNK),
+        ("cr-after-size", b"5\rhello\r\n" + LAST_CHUNK),
+        ("cr-cr-lf-after-size", b"5\r\r\nhello\r\n" + LAST_CHUNK),
+        ("lf-cr-after-size", b"5\n\rhello\r\n" + LAST_CHUNK),
+        ("lf-after-data", b"5\r\nhello\n" + LAST_CHUNK),
+        ("cr-after-data", b"5\r\nhello\r" + LAST_CHUNK),
+        ("x-lf-after-data", b"5\r\nhellox\n" + LAST_CHUNK),
+        ("cr-x-after-data", b"5\r\nhello\rx" + LAST_CHUNK),
+        ("nothing-after-data", b"5\r\nhello" + LAST_CHUNK),
         ("data-too-long", b"5\r\nhello!\r\n" + LAST_CHUNK),
         ("data-too-short", b"5\r\nhell\r\n" + LAST_CHUNK),
-        ("space-behind-data", b"5\r\nhello \r\n" + LAST_CHUNK),
+        ("space-after-data", b"5\r\nhello \r\n" + LAST_CHUNK),
         ("empty-line-before-size", b"\r\n" + HELLO + LAST_CHUNK),
-        ("lf-behind-last-size", b"0\n\r\n"),
+        ("lf-after-last-size", b"0\n\r\n"),
         ("lf-at-the-end", b"0\r\n\n"),
         ("cr-x-at-the-end", b"0\r\n\rx"),
-        ("a-body-of-no-chunks", b"hello"),
+        ("body-without-chunks", b"hello"),
     ]:
         yield refused(what, body, "RFC 9112 §2.2, §7.1")
     stops = "RFC 9112 §8"
@@ -251,14 +251,14 @@ def broken() -> Iterator[Case]:
                        ("data-end", b"5\r\nhello\r"), ("chunks", HELLO), ("last", b"0\r\n"),
                        ("trailers", b"0\r\nX: y\r\n"), ("end", b"0\r\n\r")]:
         yield row(f"half-close-in-{what}", (post(sent), HalfClose()), NO_ANSWER, stops)
-    yield row("wrong-size-first-in-an-echo", post(b"z\r\n", b"/echo") + NEXT, BAD,
+    yield row("malformed-first-size-of-an-echo", post(b"z\r\n", b"/echo") + NEXT, BAD,
               "RFC 9112 §7.1; RFC 9110 §15.5.1")
     yield row("half-close-in-an-echo", (post(HELLO, b"/echo"), HalfClose()),
               echoed_in_chunks(b"hello", ended=False), stops)
     for what, wrong in [("size", b"z\r\n"), ("end", b"5\r\nhelloz"), ("trailer", b"0\r\nz\r\n"),
                         ("total", b"a00000\r\n")]:
         data = b"hellohello" if what == "end" else b"hello"
-        yield row(f"wrong-{what}-in-an-echo", post(HELLO + wrong, b"/echo") + NEXT,
+        yield row(f"malformed-{what}-in-an-echo", post(HELLO + wrong, b"/echo") + NEXT,
                   echoed_in_chunks(data, ended=False), "RFC 9112 §7, §8")
 
 
@@ -280,4 +280,4 @@ def _pieces(sent: bytes, size: int) -> Iterable[Step]:
     return tuple(step for i in range(0, len(sent), size) for step in (sent[i:i + size], TINY))
 
 
-CHECKS = (group("chunked", "bodies that come in chunks", cases, level=12),)
+CHECKS = (group("chunked", "chunked bodies", cases, level=12),)

@@ -21,30 +21,30 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
     ("br", ALL, "br", ("br",), "RFC 7932 §13"),
     ("zstd", ALL, "zstd", ("zstd",), "RFC 8878 §7.2"),
     ("x-gzip", ALL, "x-gzip", ("gzip", PLAIN), "RFC 9110 §8.4.1.3"),
-    ("in-capitals", ALL, "GZIP", ("gzip",), "RFC 9110 §8.4.1"),
+    ("upper-case", ALL, "GZIP", ("gzip",), "RFC 9110 §8.4.1"),
     ("one-of-several", ALL, "deflate, gzip, br, zstd", CODED, "RFC 9110 §12.5.3"),
     ("any", ALL, "*", CODED, "RFC 9110 §12.5.3"),
     ("best-first", ALL, "gzip;q=0.5, br;q=0.9, zstd;q=0.7", ("br",), "RFC 9110 §12.4.2"),
     ("best-last", ALL, "br;q=0.2, zstd;q=0.3, gzip", ("gzip",), "RFC 9110 §12.4.2"),
     ("best-by-a-thousandth", ALL, "br;q=0.998, gzip;q=0.999", ("gzip",), "RFC 9110 §12.4.2"),
-    ("hardly", ALL, "gzip;q=0.001", ("gzip",), "RFC 9110 §12.4.2"),
+    ("lowest-weight", ALL, "gzip;q=0.001", ("gzip",), "RFC 9110 §12.4.2"),
     ("spaces-around", ALL, "\tbr ; q=0 ,\tgzip ; q=1.000 ", ("gzip",), "RFC 9110 §5.6.1, §12.4.2"),
     ("empty-elements", ALL, ",, gzip,", ("gzip",), "RFC 9110 §5.6.1.2"),
-    ("none-but-one", ALL, "*;q=0, gzip", ("gzip",), "RFC 9110 §12.5.3"),
-    ("any-but-one", ALL, "br;q=0, *", ("zstd", "gzip"), "RFC 9110 §12.5.3"),
-    ("refused", ALL, "gzip;q=0", (PLAIN,), "RFC 9110 §12.4.2"),
-    ("refused-in-thousandths", ALL, "gzip;q=0.000", (PLAIN,), "RFC 9110 §12.4.2"),
-    ("all-refused", ALL, "*;q=0", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("plain-is-better", ALL, "gzip;q=0.5, identity", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("plain-is-asked-for", ALL, "identity", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("nothing-accepted", ALL, "", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("unknown", ALL, "deflate", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("a-longer-name", ALL, "gzipped, xbr", (PLAIN,), "RFC 9110 §5.6.2"),
-    ("no-weight", ALL, "br;q=x, gzip;q=0.5", ("gzip",), "RFC 9110 §12.4.2"),
-    ("only-gzip-is-there", "gzip.css", "br, zstd, gzip;q=0.1", ("gzip",), "RFC 9110 §12.5.3"),
-    ("only-another-is-there", "br.js", "gzip", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("no-form-is-there", "plain.txt", "br, zstd, gzip", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("next-best-is-there", "two.json", "br, gzip;q=0.2, zstd;q=0.4", ("zstd",),
+    ("all-refused-except-one", ALL, "*;q=0, gzip", ("gzip",), "RFC 9110 §12.5.3"),
+    ("all-accepted-except-one", ALL, "br;q=0, *", ("zstd", "gzip"), "RFC 9110 §12.5.3"),
+    ("weight-zero", ALL, "gzip;q=0", (PLAIN,), "RFC 9110 §12.4.2"),
+    ("weight-zero-in-thousandths", ALL, "gzip;q=0.000", (PLAIN,), "RFC 9110 §12.4.2"),
+    ("all-weight-zero", ALL, "*;q=0", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("identity-preferred", ALL, "gzip;q=0.5, identity", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("identity-only", ALL, "identity", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("empty-field", ALL, "", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("unknown-coding", ALL, "deflate", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("longer-coding-names", ALL, "gzipped, xbr", (PLAIN,), "RFC 9110 §5.6.2"),
+    ("invalid-weight", ALL, "br;q=x, gzip;q=0.5", ("gzip",), "RFC 9110 §12.4.2"),
+    ("only-gzip-exists", "gzip.css", "br, zstd, gzip;q=0.1", ("gzip",), "RFC 9110 §12.5.3"),
+    ("only-another-exists", "br.js", "gzip", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("no-coded-form-exists", "plain.txt", "br, zstd, gzip", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("next-best-exists", "two.json", "br, gzip;q=0.2, zstd;q=0.4", ("zstd",),
      "RFC 9110 §12.5.3"),
 )
 
@@ -55,25 +55,30 @@ def cases() -> Iterator[Case]:
         yield talk(what, f"GET and HEAD /{name} with Accept-Encoding: {accepted}",
                    f"the form {forms}, with its Content-Encoding", reference,
                    partial(forms_are, name=name, fields=f"Accept-Encoding: {accepted}", right=right))
-    yield talk("nothing-said", f"GET and HEAD /{ALL} without Accept-Encoding", "the form plain",
+    yield talk("no-accept-encoding", f"GET and HEAD /{ALL} without Accept-Encoding",
+               "the form plain",
                "RFC 9110 §12.5.3", partial(forms_are, name=ALL, fields="", right=(PLAIN,)))
-    yield talk("two-lines", f"GET /{ALL} with Accept-Encoding: br;q=0.1 and, in another line, gzip",
+    yield talk("two-field-lines",
+               f"GET /{ALL} with Accept-Encoding: br;q=0.1 and, in another line, gzip",
                "the form gzip", "RFC 9110 §5.3",
                partial(forms_are, name=ALL, right=("gzip",),
                        fields="Accept-Encoding: br;q=0.1\r\nAccept-Encoding: gzip"))
     yield talk("vary", f"GET /{ALL} plain, and in every coding", "Vary: Accept-Encoding each time",
                "RFC 9110 §12.5.5", partial(vary))
-    yield talk("tag-of-each", f"GET /{ALL} plain, and in every coding", "four different ETags",
+    yield talk("etag-of-each-coding", f"GET /{ALL} plain, and in every coding",
+               "four different ETags",
                "RFC 9110 §8.8.3.3", partial(tags_differ))
-    yield talk("type-of-each", f"GET /{ALL} in every coding", "the media type of what is coded",
+    yield talk("type-of-each-coding", f"GET /{ALL} in every coding",
+               "the media type of what is coded",
                "RFC 9110 §8.4", partial(types))
-    yield talk("known-in-this-form", f"/{ALL} in gzip, with that form's ETag", "304 with Vary",
+    yield talk("not-modified-in-same-coding", f"/{ALL} in gzip, with that form's ETag",
+               "304 with Vary",
                "RFC 9110 §15.4.5", partial(known))
-    yield talk("known-in-another-form", f"/{ALL} in gzip, with the plain form's ETag",
+    yield talk("modified-in-another-coding", f"/{ALL} in gzip, with the plain form's ETag",
                "200, the form gzip", "RFC 9110 §8.8.3.3", partial(known_otherwise))
-    yield talk("part-of-a-form", f"bytes 10 to 19 of /{ALL} in gzip",
+    yield talk("range-of-a-coding", f"bytes 10 to 19 of /{ALL} in gzip",
                "206, these bytes of what is coded", "RFC 9110 §14.1.2, §8.4", partial(part_of_form))
-    yield talk("form-by-its-name", f"GET /{ALL}.gz", "these bytes, not coded",
+    yield talk("coded-file-by-name", f"GET /{ALL}.gz", "these bytes, not coded",
                "RFC 9110 §8.4", partial(by_name))
 
 
@@ -119,7 +124,7 @@ def vary(address: Address) -> None:
 def must_vary(answer: Answer, coding: str) -> None:
     names = [name.strip().lower() for name in answer.fields.get("vary", "").split(",")]
     if "accept-encoding" not in names:
-        raise Unmet(f"the {answer.status} with the form {coding or 'plain'} does not say Vary: "
+        raise Unmet(f"the {answer.status} with the form {coding or 'plain'} does not have Vary: "
                     "Accept-Encoding")
 
 
@@ -162,7 +167,7 @@ def by_name(address: Address) -> None:
     must_be(answer, 200)
     must_have(answer, form(ALL, "gzip"))
     if coding_of(answer):
-        raise Unmet(f"the file is said to be coded: {coding_of(answer)}")
+        raise Unmet(f"the file is announced as coded: {coding_of(answer)}")
 
 
-CHECKS = (group("codings", "coded forms of files", cases, level=10),)
+CHECKS = (group("codings", "content codings of files", cases, level=10),)

@@ -33,7 +33,7 @@ def cases() -> Iterator[Case]:
         ("half-close-after-get", (get(), HalfClose()), PAGE_ANSWER, tear_down),
         ("half-close-after-post", (post(noise(5000)), HalfClose()), echoed(noise(5000)),
          tear_down),
-        ("half-close-before-anything", (HalfClose(),), NO_ANSWER, message),
+        ("half-close-before-any-byte", (HalfClose(),), NO_ANSWER, message),
         ("half-close-in-request-line", (b"GET / HT", HalfClose()), NO_ANSWER, message),
         ("half-close-after-request-line", (b"GET / HTTP/1.1\r\n", HalfClose()), NO_ANSWER,
          message),
@@ -47,9 +47,9 @@ def cases() -> Iterator[Case]:
          tear_down),
         ("next-request-after-close", (get() + NEXT, Pause(0.02)), PAGE_ANSWER, "RFC 9112 §9.6"),
         ("junk-after-request", (get() + noise(65_536), Pause(0.02)), PAGE_ANSWER, tear_down),
-        ("junk-in-its-own-piece", (get(), Await(PAGE), b"junk", Pause(0.01)), PAGE_ANSWER,
+        ("junk-after-answer", (get(), Await(PAGE), b"junk", Pause(0.01)), PAGE_ANSWER,
          tear_down),
-        ("much-junk-after-request", (get() + noise(MIB), Pause(0.02)), PAGE_ANSWER, tear_down),
+        ("large-junk-after-request", (get() + noise(MIB), Pause(0.02)), PAGE_ANSWER, tear_down),
         ("junk-after-refusal", (get(fields=b"") + noise(65_536), Pause(0.02)), BAD, tear_down),
         ("junk-after-endless-line", (b"A" * 300_000, Pause(0.02)), URI_TOO_LONG, tear_down),
         ("body-after-refusal", (post(noise(MIB), fields=b""), Pause(0.02)), BAD, tear_down),
@@ -59,7 +59,7 @@ def cases() -> Iterator[Case]:
               "RFC 9112 §9.3", until=4)
     ok = b"HTTP/1.1 200 OK"
     for what, last_steps in [
-        ("before-anything", (Vanish(),)),
+        ("before-any-byte", (Vanish(),)),
         ("in-request-line", (b"GET / HT", Vanish())),
         ("in-fields", (get()[:-2], Vanish())),
         ("in-body", (post(noise(1000), length=b"2000"), Vanish())),
@@ -71,12 +71,12 @@ def cases() -> Iterator[Case]:
         ("waiting-for-continue", (post(b"", fields=USUAL + b"Expect: 100-continue\r\n",
                                        length=b"5"), Await(CONTINUE), Vanish())),
     ]:
-        yield row(f"another-vanishes-{what}", get(), PAGE_ANSWER, "tcp(7)",
+        yield row(f"another-resets-{what}", get(), PAGE_ANSWER, "tcp(7)",
                   neighbours=(last_steps,) * 3)
-    yield row("another-closes-without-a-word", get(), PAGE_ANSWER, "tcp(7)",
+    yield row("another-closes-without-a-request", get(), PAGE_ANSWER, "tcp(7)",
               neighbours=((HalfClose(),),) * 8)
     yield row("forty-at-once", post(noise(3000)), echoed(noise(3000)), "listen(2)",
               copies=40, enough=40)
 
 
-CHECKS = (group("connections", "clients that stop, say too much or vanish", cases),)
+CHECKS = (group("connections", "clients that stop, send too much or disconnect", cases),)

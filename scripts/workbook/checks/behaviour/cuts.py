@@ -45,8 +45,8 @@ def cases() -> Iterator[Case]:
     thirds = [(sent[:a], TINY, sent[a:a + 3], TINY, sent[a + 3:])
               for a in range(sent.index(b"\r\n\r\n") - 3, sent.index(b"\r\n\r\n") + 5)]
     for number, steps in enumerate(thirds):
-        yield row(f"post-twice-around-the-end-{number}", steps, echoed(noise(size)),
+        yield row(f"post-cut-twice-around-head-end-{number}", steps, echoed(noise(size)),
                   "RFC 9112 §2.1")
 
 
-CHECKS = (group("cuts", "requests cut at any byte", cases),)
+CHECKS = (group("cuts", "requests split at any byte", cases),)

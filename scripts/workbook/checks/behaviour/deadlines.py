@@ -66,7 +66,7 @@ def cases() -> Iterator[Case]:
     body = noise(1000)
     late = "it is cut off when its time is over, at the next sweep, and not before"
     for what, limits, does, begins, drip in [
-        ("silent-from-the-start", Limits(idle=SHORT_S), "connects and is silent", (), b""),
+        ("silent-after-connect", Limits(idle=SHORT_S), "connects and is silent", (), b""),
         ("silent-after-an-answer", Limits(idle=SHORT_S), "has its page and is silent",
          (GET[0], Await(GET[1])), b""),
         ("head-byte-by-byte", Limits(head=SHORT_S), "sends a head, a byte four times a second",
@@ -79,18 +79,19 @@ def cases() -> Iterator[Case]:
     yield limited("lingers-byte-by-byte", Limits(linger=SHORT_S), "a client sends a bad request, "
                   "reads 400 and the end, and goes on sending a byte four times a second", late,
                   lingers)
-    yield limited("does-not-read", Limits(progress=SHORT_S), "a client does not read its answer, "
+    yield limited("never-reads", Limits(progress=SHORT_S), "a client does not read its answer, "
                   f"of 1 MiB, for {LEAVES_S:g} s", "it is cut off, and has a part of the answer",
                   does_not_read)
     yield limited("body-byte-by-byte", Limits(progress=ENOUGH_S), "a client sends a body, a byte "
                   f"four times a second, for {STAYS_S:g} s", SERVED,
                   partial(stays, steps=bit_by_bit(body), expect=echoed(body)),
                   until=RATE_LEVEL - 1)
-    yield limited("always-in-its-next-head", Limits(head=ENOUGH_S), "a client has begun its next "
+    yield limited("next-head-always-started", Limits(head=ENOUGH_S), "a client has begun its next "
                   f"request whenever it is answered, for {STAYS_S:g} s", SERVED,
                   partial(stays, steps=_always_in_a_head(ITERATIONS),
                           expect=GET[1] * ITERATIONS + PAGE_ANSWER))
-    yield limited("answer-bit-by-bit", Limits(progress=ENOUGH_S), "a client reads an answer of 10 "
+    yield limited("answer-read-in-pieces", Limits(progress=ENOUGH_S),
+                  "a client reads an answer of 10 "
                   f"MiB, {BIT // 1000} kB four times a second, for {STAYS_S:g} s", SERVED,
                   reads_bit_by_bit)
     yield alone("in-the-help", "getopt_long(3)", "the server is started with --help",
@@ -198,4 +199,4 @@ def _must_be_whole(received: Received, expect: bytes) -> None:
                     f"bytes had come, and the connection was {received.end}")
 
 
-CHECKS = (group("deadlines", "clients that outstay their welcome", cases, level=5),)
+CHECKS = (group("deadlines", "time limits for slow and idle clients", cases, level=5),)

@@ -40,26 +40,26 @@ QUIET_S = 0.5
 
 
 def cases() -> Iterator[Case]:
-    for what, pausing_clients, level in [("given-back", OF_ALL, 1),
-                                         ("given-back-after-a-reset", OF_KEPT, 5)]:
+    for what, pausing_clients, level in [("released-after-close", OF_ALL, 1),
+                                         ("released-after-reset", OF_KEPT, 5)]:
         yield alone(what, "close(2)",
                     f"the server may have {FEW_DESCRIPTORS} descriptors; one after another come "
                     + "; ".join(f"{MORE_CLIENTS} clients each of which {pausing_client.does}"
                                 for pausing_client in pausing_clients),
-                    "whoever comes after them is served", partial(
+                    "the next client is served", partial(
                         in_sequence, pausing_clients=pausing_clients),
                     FEW_DESCRIPTORS, level=level)
     yield alone("fewer-than-clients", "accept(2), EMFILE",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients ask for the "
-                "page and stay; when nobody else is answered, those who were leave",
+                "page and stay; when no more are answered, those that were disconnect",
                 "while it can only wait it uses no processor; when the first clients have left, "
-                "those who waited are answered", fewer_descriptors_than_clients, FEW_DESCRIPTORS,
+                "the waiting ones are answered", fewer_descriptors_than_clients, FEW_DESCRIPTORS,
                 level=5)
-    yield alone("more-later", "accept(2), EMFILE; prlimit(2)",
+    yield alone("limit-raised-later", "accept(2), EMFILE; prlimit(2)",
                 "the server may have no descriptor more; a client asks for the page; then the server "
-                "may have more again, and nobody leaves", "it waits, and then it is answered",
+                "may have more again; none disconnects", "it waits, and then it is answered",
                 more_later, level=5)
-    yield alone("cannot-be-watched", "epoll_ctl(2), ENOSPC",
+    yield alone("epoll-ctl-fails", "epoll_ctl(2), ENOSPC",
                 "every epoll_ctl fails with ENOSPC, and a client asks for the page; then none fails, "
                 "and another does", "the end for the one, the page for the other",
                 cannot_be_watched, level=5)
@@ -155,4 +155,4 @@ def _is_traced(pid: int) -> bool:
                for status in Path(f"/proc/{pid}/task").glob("*/status"))
 
 
-CHECKS = (group("descriptors", "descriptors, that they come back and run out", cases),)
+CHECKS = (group("descriptors", "descriptors: released after use, and exhausted", cases),)

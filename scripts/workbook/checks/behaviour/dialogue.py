@@ -65,9 +65,9 @@ def ask_all(address: Address, requests: list[str], methods: list[str]) -> list[A
         answer, remainder = _first_of(remainder, method)
         answers.append(answer)
     if remainder:
-        raise Unmet(f"{len(remainder)} bytes came behind the last answer: {remainder[:60]!r}")
+        raise Unmet(f"{len(remainder)} bytes came after the last answer: {remainder[:60]!r}")
     if received.end != "closed":
-        raise Unmet(f"the connection was not closed behind the answer, but: {received.end}")
+        raise Unmet(f"the connection was not closed after the answer, but: {received.end}")
     return answers
 
 
@@ -89,7 +89,7 @@ def _first_of(data: bytes, method: str) -> tuple[Answer, bytes]:
     end = head.end() + size
     if len(data) < end:
         raise Unmet(
-            f"the answer says Content-Length: {size}, and {len(data) - head.end()} bytes came")
+            f"the answer has Content-Length: {size}, and {len(data) - head.end()} bytes came")
     return Answer(status, fields, data[head.end():end]), data[end:]
 
 

@@ -61,10 +61,10 @@ def _problem(program: Path) -> str:
 
 
 def cases() -> Iterator[Case]:
-    yield alone("bytes-come-back", "RFC 862",
+    yield alone("bytes-are-echoed", "RFC 862",
                 "a client sends 5 bytes, then 100 kB of any, and reads",
                 "the same bytes", bytes_are_echoed)
-    yield alone("two-in-turn", "epoll(7)",
+    yield alone("two-clients-alternating", "epoll(7)",
                 "two clients are connected, and send a byte each in turn",
                 "each gets its own bytes, while the other stays", two_in_sequence)
     yield alone("late-reader", "send(2), EAGAIN",
@@ -82,16 +82,16 @@ def cases() -> Iterator[Case]:
                 "MiB, uses no processor while it can do nothing, and serves another client",
                 never_reads)
     yield alone("half-close", "shutdown(2)",
-                "a client sends 1 MiB, says that it has sent all, and then reads slowly",
+                "a client sends 1 MiB, half-closes, and then reads slowly",
                 "all bytes, then the end", half_close)
-    yield alone("resets", "signal(7), SIGPIPE",
+    yield alone("clients-that-reset", "signal(7), SIGPIPE",
                 "clients reset their connections: at once, after up to 1 MiB of which they read "
                 "nothing, and after saying that they have sent all; then another one comes",
-                "the other is served, and those who have gone cost nothing", resets)
-    yield alone("a-hundred", "epoll(7)",
+                "the other is served, and the disconnected ones cost nothing", resets)
+    yield alone("a-hundred-clients", "epoll(7)",
                 f"{CLIENTS} clients are connected at once, and each sends something else",
                 "each gets its own bytes, all from one thread", a_hundred)
-    yield alone("nothing-to-do", "epoll_wait(2)",
+    yield alone("idle-clients", "epoll_wait(2)",
                 "of twenty clients that had their bytes back, half go and half stay silent",
                 "the server uses no processor", nothing_to_do)
     for name in ("SIGTERM", "SIGINT"):

@@ -127,7 +127,7 @@ def bodies_without_memory(server: Server) -> None:
         for client in many:
             client.perform((TEN_BYTES, Await(b"x" * 10)))
             if client.ended:
-                raise Unmet("one of those who had sent ten bytes did not get them back")
+                raise Unmet("one of those that had sent ten bytes did not get them back")
         with connected(server, 2) as (large, other):
             large.perform((post(bytes(MAX_BODY), b"/sink"),))
             if large.finish().data != sunk(MAX_BODY):
@@ -162,4 +162,4 @@ def is_refused(client: Client) -> bool:
     return bool(received)
 
 
-CHECKS = (group("exhaustion", "bodies that there is no memory for", cases),)
+CHECKS = (group("exhaustion", "bodies when memory runs out", cases),)

@@ -99,7 +99,7 @@ def cases() -> Iterator[Case]:
     yield from bounds()
     for module in (codings, files, paths, ranges, validators):
         name = module.__name__.rpartition(".")[2].replace("_", "-")
-        yield alone(f"kept-{name}", "RFC 9110 §9.3.1",
+        yield alone(f"cached-{name}", "RFC 9110 §9.3.1",
                     f"all that is asked of {name}, of a folder whose files have been the same for "
                     "a while; then all of it again", "the right answers, both times",
                     partial(repeated, group=module), arguments=ALONE,
@@ -115,15 +115,15 @@ def _in_folder(root: Path, make: Callable[[Path], Path]) -> None:
 
 def options() -> Iterator[Case]:
     for what, value in [("negative", "-1"), ("with-a-unit", "64M"), ("empty", ""),
-                        ("no-number", "much"), ("beyond-all-numbers", "9" * 30)]:
+                        ("not-a-number", "much"), ("out-of-range", "9" * 30)]:
         yield alone(f"bound-{what}", "getopt(3)", f"the server is started with --cache {value!r}",
-                    "it names --cache on stderr, says nothing on stdout, and ends with 1",
+                    "it names --cache on stderr, prints nothing on stdout, and ends with 1",
                     partial(refused, value=value), site=make)
-    yield alone("bound-of-nothing", "open(2)", "the server keeps nothing (--cache 0); a file is asked "
+    yield alone("bound-of-zero", "open(2)", "the server keeps nothing (--cache 0); a file is asked "
                 "for, replaced, and asked for at once", "the old bytes, then the new ones; it is not "
                 "open in between", nothing_kept, arguments=("--threads", "1", "--cache", "0"),
                 site=make)
-    yield alone("bound-of-a-byte", "open(2)", "the same with --cache 1", "the same", nothing_kept,
+    yield alone("bound-of-one-byte", "open(2)", "the same with --cache 1", "the same", nothing_kept,
                 arguments=("--threads", "1", "--cache", "1"), site=make)
 
 
@@ -144,14 +144,16 @@ def changes() -> Iterator[Case]:
             ("grown", "it grows", _grow, 200),
             ("touched", "its time is set", partial(os.utime, times=(10**9, 10**9)), 200),
             ("removed", "it is removed", os.unlink, 404),
-            ("a-directory", "it is replaced by a directory", _make_directory, 301),
-            ("a-fifo", "it is replaced by a FIFO", _make_fifo, 404),
+            ("becomes-a-directory", "it is replaced by a directory", _make_directory, 301),
+            ("becomes-a-fifo", "it is replaced by a FIFO", _make_fifo, 404),
         ]:
             yield _change(f"{size}-{what}", f"/{name}", done, change, status)  # type: ignore[arg-type]
-    yield _change("appears", "/new.bin", "it is made", lambda file: _write(file, NEW * SMALL), 200)
-    yield _change("below-a-moved-link", "/now/it.bin", "a link in its name leads elsewhere, to a file "
+    yield _change("missing-file-created", "/new.bin", "it is made",
+                  lambda file: _write(file, NEW * SMALL), 200)
+    yield _change("directory-link-changed", "/now/it.bin",
+                  "a link in its name leads elsewhere, to a file "
                   "of the same size and time", lambda file: _link(file.parent), 200)
-    yield _change("form-appears", "/page.html", "a form in gzip is put beside it",
+    yield _change("coded-form-created", "/page.html", "a form in gzip is created next to it",
                   lambda file: _write(file.with_name("page.html.gz"), NEW * 100), 200,
                   "Accept-Encoding: gzip\r\n")
 
@@ -247,16 +249,17 @@ def _link(link: Path) -> None:
 
 def young() -> Iterator[Case]:
     for size, name in (("small", "it.bin"), ("large", "large.bin")):
-        yield alone(f"young-{size}", "inode(7), st_mtim and st_ctim",
+        yield alone(f"recently-modified-{size}", "inode(7), st_mtim and st_ctim",
                     f"for {SETTLED_S / 2:g} s /{name} is written anew, in place, in the same size, "
                     "and asked for at once", "each time what was written last",
                     partial(written_anew, name=name), arguments=ALONE, site=make)
-    yield alone("young-by-a-set-time", "utimensat(2); inode(7), st_ctim",
+    yield alone("recently-modified-with-old-mtime", "utimensat(2); inode(7), st_ctim",
                 "the same with /it.bin, whose time is set back each time",
                 "each time what was written last", partial(
                     written_anew, name="it.bin", set_back=True),
                 arguments=ALONE, site=make)
-    yield alone("young-is-not-open", "close(2)", "a large file is asked for that was made just now",
+    yield alone("recently-modified-is-not-kept-open", "close(2)",
+                "a large file is asked for that was made just now",
                 "afterwards it is not open", young_is_not_open, arguments=ALONE, site=make)
 
 
@@ -286,7 +289,7 @@ def open_files(server: Server) -> list[str]:
     """Returns the server's open files below its root."""
     folder = Path(f"/proc/{server.pid}/fd")
     if not folder.exists():
-        raise Unable("only Linux tells what a process has open")
+        raise Unable("only Linux shows which files a process has open")
     found = [os.readlink(link) for link in folder.iterdir() if link.is_symlink()]
     return [name for name in found if name.startswith(f"{root_of(server).resolve()}/")]
 
@@ -299,17 +302,18 @@ def being_sent() -> Iterator[Case]:
                     f"{status} for the other; the old bytes to their end for the first",
                     partial(old_to_the_end, change=change, status=status), arguments=ALONE,  # type: ignore[arg-type]
                     site=make)
-    yield alone("memory-while-sent", "free(3)",
+    yield alone("replaced-while-sent-from-memory", "free(3)",
                 f"a client asks forty times for a file of {EACH:,} bytes and reads nothing; it is "
                 f"replaced; {STALE_S:g} s later another asks; the first reads",
                 "whole answers, of one version each, the first of the old one", old_from_memory,
                 arguments=ALONE, site=make)
-    yield alone("two-at-once", "sendfile(2)", f"{begun}, and another does; both read on",
+    yield alone("two-readers-at-once", "sendfile(2)", f"{begun}, and another does; both read on",
                 "all of it for both", two_at_once, arguments=ALONE, site=make)
-    yield alone("given-up", "close(2)", f"{begun}, and vanishes; another asks",
+    yield alone("client-resets-while-sent", "close(2)", f"{begun}, and vanishes; another asks",
                 "all of it for the other", given_up, arguments=ALONE, site=make)
-    yield alone("cut-off", "sendfile(2)", f"{begun}; it is truncated; the client reads on, others ask",
-                "the end for the first, before the length that was said; the others are answered",
+    yield alone("truncated-while-sent", "sendfile(2)",
+                f"{begun}; it is truncated; the client reads on, others ask",
+                "the end for the first, before the announced length; the others are answered",
                 cut_off, arguments=ALONE, site=make)
 
 
@@ -328,7 +332,7 @@ def old_to_the_end(server: Server, change: Change, status: int) -> None:
         change(root_of(server) / "large.bin")
         time.sleep(STALE_S)
         must_be(_ask(server, "/large.bin"), status)
-        must_have(client, answer("200 OK", BYTES, OLD * LARGE), "who had begun")
+        must_have(client, answer("200 OK", BYTES, OLD * LARGE), "the client that had begun")
 
 
 def old_from_memory(server: Server) -> None:
@@ -392,15 +396,15 @@ def bounds() -> Iterator[Case]:
                 "the server may have 64 descriptors; 100 large files are asked for, one after the "
                 "other", "all are answered; no more than 16 of them are open", few_descriptors,
                 few_descriptors=64, arguments=ALONE, site=make_many_large)
-    yield alone("few-descriptors-of-any-bound", "getrlimit(2), RLIMIT_NOFILE",
+    yield alone("few-descriptors-with-huge-bound", "getrlimit(2), RLIMIT_NOFILE",
                 f"the same with --cache {2**64 - 1}", "the same", few_descriptors,
                 few_descriptors=64, arguments=("--threads", "1", "--cache", str(2**64 - 1)),
                 site=make_many_large)
-    yield alone("descriptors-give-way", "accept(2), EMFILE",
-                "the server may have 64 descriptors and has large files open; 70 clients come who ask for none",
+    yield alone("eviction-frees-descriptors-for-clients", "accept(2), EMFILE",
+                "the server may have 64 descriptors and has large files open; 70 clients come that ask for none",
                 "clients have all the descriptors that it has not from the beginning on",
                 descriptors_are_released, few_descriptors=64, arguments=ALONE, site=make_many_large)
-    yield alone("files-give-way", "open(2), EMFILE",
+    yield alone("eviction-frees-descriptors-for-files", "open(2), EMFILE",
                 "the same; so many come that one descriptor is left; three of them ask for other files",
                 "the files", files_are_released, few_descriptors=64, arguments=ALONE,
                 site=make_many_large)
@@ -413,16 +417,17 @@ def bounds() -> Iterator[Case]:
                 f"with --cache {MIB}, {NAMES:,} files are asked for that are not there",
                 f"the server’s own memory grows by no more than that and {MARGIN // MIB} MiB",
                 names_are_bounded, arguments=("--threads", "1", "--cache", str(MIB)), site=make)
-    yield alone("memory-gives-way", "operator new, std::set_new_handler; RFC 9110 §15.6.4",
+    yield alone("eviction-frees-memory", "operator new, std::set_new_handler; RFC 9110 §15.6.4",
                 f"{MANY} files of {EACH:,} bytes are kept; from then on the server may take as good as "
                 f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
                 "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)
-    yield alone("visited-stays", "SIEVE (NSDI 2024)",
+    yield alone("visited-file-is-kept", "SIEVE (NSDI 2024)",
                 "there is room for fifteen large files; one is asked for again after every twenty "
                 "others that are asked for once", "it is open at the end, without having been opened "
                 "again", visited_stays, arguments=("--threads", "1", "--cache", str(MIB)),
                 site=make_many_large)
-    yield alone("nobody-asks", "unlink(2)", "a large file is asked for, and removed; nobody asks for it "
+    yield alone("unused-file-is-closed", "unlink(2)",
+                "a large file is asked for, and removed; no client asks for it "
                 "again", f"within {COLD_S:g} s it is not open any more", without_requests,
                 arguments=ALONE, site=make)
 
@@ -571,4 +576,4 @@ def repeated(server: Server, group: object) -> None:
                     raise Unmet(f"{case.name}: {failure.problem}")
 
 
-CHECKS = (group("file-cache", "files that are asked for again and again", cases, level=11),)
+CHECKS = (group("file-cache", "cached files", cases, level=11),)

@@ -120,15 +120,15 @@ def methods() -> Iterator[Case]:
                   (not_allowed(), refusal("501 Not Implemented")) if method == b"PATCH"
                   else not_allowed(), "RFC 9110 §15.5.6, §10.2.1")
     refused = post(b"hello", b"/a.txt", HOST), not_allowed(STAYS)
-    yield kept("body-for-a-file-is-no-request", (post(NEXT, b"/a.txt", HOST), not_allowed(STAYS)),
+    yield kept("body-is-not-a-request", (post(NEXT, b"/a.txt", HOST), not_allowed(STAYS)),
                reference="RFC 9112 §9.3")
-    yield kept("refused-and-on", refused, SMALL, refused, LOST, reference="RFC 9110 §15.5.6")
-    yield row("head-of-nothing", b"HEAD /nowhere.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
+    yield kept("refused-then-served", refused, SMALL, refused, LOST, reference="RFC 9110 §15.5.6")
+    yield row("head-of-missing-file", b"HEAD /nowhere.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
               NOT_FOUND.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", "RFC 9110 §9.3.2")
     yield row("body-of-a-get-for-a-file",
               get(b"/a.txt", USUAL + b"Content-Length: 5\r\n") + b"hello", LAST[1],
               "RFC 9110 §9.3.1")
-    yield row("range-is-not-asked-for-yet", get(b"/a.txt", USUAL + b"Range: bytes=0-1\r\n"),
+    yield row("range-ignored", get(b"/a.txt", USUAL + b"Range: bytes=0-1\r\n"),
               LAST[1], "RFC 9110 §14.2", until=9)
 
 
@@ -141,14 +141,14 @@ def connections() -> Iterator[Case]:
     yield kept("large-then-small", got(site.LARGE), SMALL, got(site.LARGE), got(1))
     old = b"HTTP/1.0"
     yield row("1.0-closes", get(b"/a.txt", b"", old), LAST[1], "RFC 9112 §9.3")
-    yield kept("1.0-stays", (get(b"/1500.bin", b"Connection: keep-alive\r\n", old),
+    yield kept("1.0-keep-alive", (get(b"/1500.bin", b"Connection: keep-alive\r\n", old),
                              file("1500.bin", STAYS_IN_1_0)))
     yield at_once("pipelined-files", *[SMALL] * 20)
     yield at_once("pipelined-heads-and-files", SMALL_HEAD, SMALL, asked(site.LARGE), got(1500),
                   SMALL_HEAD)
     yield at_once("pipelined-large-and-small", got(131_072), SMALL, got(site.LARGE), got(0), SMALL)
     yield at_once("pipelined-empty-files", *[got(0)] * 5)
-    yield at_once("pipelined-with-all-else", SMALL, (post(b"hello", fields=HOST),
+    yield at_once("pipelined-with-other-routes", SMALL, (post(b"hello", fields=HOST),
                   echoed(b"hello", STAYS)), LOST, got(16_384), (post(b"hey", b"/sink", HOST),
                   sunk(3, STAYS)), (post(b"x", b"/a.txt", HOST), not_allowed(STAYS)), INDEX)
     large, small = got(MIB + 1), SMALL
@@ -165,20 +165,20 @@ def readers() -> Iterator[Case]:
     whole = get(LARGE.encode())
     yield row("slow-reader", (Sip(65_536, 0.002), whole), file(LARGE[1:]),
               "tcp(7); sendfile(2)", timeout_s=TIMEOUT_S)
-    yield row("reader-that-rests", (*got(MIB + 1)[:1], Pause(0.3), LAST[0]),
+    yield row("pausing-reader", (*got(MIB + 1)[:1], Pause(0.3), LAST[0]),
               got(MIB + 1)[1] + LAST[1], "tcp(7); sendfile(2)", narrow=True, timeout_s=TIMEOUT_S)
     yield row("half-closed-reader", (get(LARGE.encode(), HOST), HalfClose()),
               file(LARGE[1:], STAYS), "RFC 9112 §9.6")
     yield row("readers-at-once", get(b"/131072.bin"), file("131072.bin"), "sendfile(2)",
               copies=CROWD, enough=CROWD, timeout_s=TIMEOUT_S)
     resting = (get(LARGE.encode(), HOST), Await(b"200 OK"))
-    yield row("beside-readers-that-rest", LAST[0], LAST[1], "sendfile(2), EAGAIN",
+    yield row("while-readers-pause", LAST[0], LAST[1], "sendfile(2), EAGAIN",
               neighbours=(resting,) * 8)
     disconnected = (*resting, Vanish())
-    yield row("after-readers-that-vanish", LAST[0], LAST[1], "sendfile(2), EPIPE",
+    yield row("after-readers-that-reset", LAST[0], LAST[1], "sendfile(2), EPIPE",
               neighbours=(disconnected,) * 8)
-    yield row("beside-who-asks-for-a-fifo", LAST[0], LAST[1], "fifo(7)",
+    yield row("while-others-request-a-fifo", LAST[0], LAST[1], "fifo(7)",
               neighbours=((get(b"/fifo", HOST),),) * 8)
 
 
-CHECKS = (group("files", "files as answers", cases, level=9),)
+CHECKS = (group("files", "serving files", cases, level=9),)

@@ -40,7 +40,7 @@ def cases() -> Iterator[Case]:
 def request_lines() -> Iterator[Case]:
     for what, line in [
         ("no-version", b"GET /"),
-        ("no-version-but-space", b"GET / "),
+        ("no-version-trailing-space", b"GET / "),
         ("no-target", b"GET HTTP/1.1"),
         ("empty-target", b"GET  HTTP/1.1"),
         ("only-method", b"GET"),
@@ -57,8 +57,8 @@ def request_lines() -> Iterator[Case]:
         ("space-in-target", b"GET /a b HTTP/1.1"),
         ("fragment", b"GET /#top HTTP/1.1"),
         ("absolute-form-without-host", b"GET http:// HTTP/1.1"),
-        ("absolute-form-without-host-but-path", b"GET http:///echo HTTP/1.1"),
-        ("absolute-form-without-host-but-query", b"GET http://?x HTTP/1.1"),
+        ("absolute-form-path-without-host", b"GET http:///echo HTTP/1.1"),
+        ("absolute-form-query-without-host", b"GET http://?x HTTP/1.1"),
         ("absolute-form-with-one-slash", b"GET http:/localhost/ HTTP/1.1"),
         ("absolute-form-of-another-scheme", b"GET httq://localhost/ HTTP/1.1"),
         ("absolute-form-of-https", b"GET https://localhost/ HTTP/1.1"),
@@ -108,13 +108,13 @@ def versions() -> Iterator[Case]:
         ("version-1.2", b"GET / HTTP/1.2"),
         ("version-2.0", b"GET / HTTP/2.0"),
         ("version-3.0", b"GET / HTTP/3.0"),
-        ("version-9.9-of-unknown-method", b"BREW / HTTP/9.9"),
+        ("version-9.9-with-unknown-method", b"BREW / HTTP/9.9"),
         ("version-2.0-preface", b"PRI * HTTP/2.0"),
     ]:
         yield row(what, line + b"\r\n" + USUAL + b"\r\n", VERSION, "RFC 9110 §15.6.6")
     for what, line, status in [
-        ("head-of-an-unknown-version", b"HEAD / HTTP/2.0", "505 HTTP Version Not Supported"),
-        ("head-with-a-bad-target", b"HEAD nowhere HTTP/1.1", "400 Bad Request"),
+        ("head-with-unknown-version", b"HEAD / HTTP/2.0", "505 HTTP Version Not Supported"),
+        ("head-with-bad-target", b"HEAD nowhere HTTP/1.1", "400 Bad Request"),
     ]:
         yield row(what, line + b"\r\n" + USUAL + b"\r\n",
                   answer(status, TEXT, status.encode() + b"\n", send_body=False),
@@ -138,8 +138,8 @@ def line_ends() -> Iterator[Case]:
         ("lf-cr-after-request-line", b"GET / HTTP/1.1\n\r" + USUAL + b"\r\n", BAD),
         ("cr-cr-lf-after-request-line", b"GET / HTTP/1.1\r\r\n" + USUAL + b"\r\n", BAD),
         ("lf-everywhere", get().replace(b"\r\n", b"\n") + b"\r\n\r\n", BAD),
-        ("lf-everywhere-and-waits", get().replace(b"\r\n", b"\n"), BAD),
-        ("lf-after-fields-and-waits", b"GET / HTTP/1.1\r\nHost: localhost\n\n", BAD),
+        ("lf-everywhere-then-waits", get().replace(b"\r\n", b"\n"), BAD),
+        ("lf-after-fields-then-waits", b"GET / HTTP/1.1\r\nHost: localhost\n\n", BAD),
         ("cr-everywhere", get().replace(b"\r\n", b"\r") + b"\r\n\r\n", BAD),
         ("lf-after-field", get(fields=b"Host: localhost\nX: y\r\n"), BAD),
         ("cr-after-field", get(fields=b"Host: localhost\rX: y\r\n"), BAD),
@@ -177,7 +177,7 @@ def malformed_fields() -> Iterator[Case]:
         ("value-ending-with-nul", b"X: a\0\r\n", "RFC 9110 §5.5"),
         ("folded-by-space", b"X: a\r\n b\r\n", "RFC 9112 §5.2"),
         ("folded-by-tab", b"X: a\r\n\tb\r\n", "RFC 9112 §5.2"),
-        ("folded-to-nothing", b"X: a\r\n \r\n", "RFC 9112 §5.2"),
+        ("folded-to-empty-line", b"X: a\r\n \r\n", "RFC 9112 §5.2"),
     ]:
         yield row(what, get(fields=USUAL + fields), BAD, reference)
         yield row(what + "-as-first", get(fields=fields + USUAL), BAD, reference)
@@ -206,7 +206,7 @@ def hosts() -> Iterator[Case]:
         yield row(what, get(fields=fields), BAD, "RFC 9112 §3.2")
     for what, host in [
         ("two-hosts-joined", b"a,b"),
-        ("no-host-but-a-port", b":80"),
+        ("port-without-host", b":80"),
         ("port-out-of-range", b"x:65536"),
         ("port-far-out-of-range", b"x:99999"),
         ("port-of-many-digits", b"x:18446744073709551696"),
@@ -217,8 +217,8 @@ def hosts() -> Iterator[Case]:
         ("v6-not-closed", b"[::1"),
         ("v6-not-opened", b"::1]"),
         ("v6-without-brackets", b"::1"),
-        ("v6-of-nothing", b"[]"),
-        ("v6-of-other-letters", b"[::g]"),
+        ("v6-empty", b"[]"),
+        ("v6-with-invalid-letter", b"[::g]"),
         ("v6-in-two-brackets", b"[[::1]]"),
         ("v6-then-a-name", b"[::1]x"),
         ("v6-with-a-port-out-of-range", b"[::1]:65536"),
@@ -246,7 +246,7 @@ def expectations() -> Iterator[Case]:
         ("expect-with-body-at-once", post(b"hello", fields=asks), (full, CONTINUE + full)),
         ("expect-in-1.0-is-ignored",
          (head.replace(b"HTTP/1.1", b"HTTP/1.0"), Pause(0.02), b"hello"), full),
-        ("expect-something-else", get(fields=USUAL + b"Expect: a-miracle\r\n"), EXPECTATION),
+        ("expect-unknown", get(fields=USUAL + b"Expect: a-miracle\r\n"), EXPECTATION),
         ("expect-twice", post(b"hello", fields=asks + b"Expect: 100-continue\r\n"), EXPECTATION),
         ("expect-twice-first-is-other",
          post(b"hello", fields=USUAL + b"Expect: x\r\nExpect: 100-continue\r\n"), EXPECTATION),
@@ -256,7 +256,7 @@ def expectations() -> Iterator[Case]:
          EXPECTATION),
         ("expect-empty", get(fields=USUAL + b"Expect:\r\n"), EXPECTATION),
         ("expect-refused-before-continue", post(b"", fields=asks, length=b"5x"), BAD),
-        ("expect-too-much", post(b"", fields=asks, length=b"10485761"), TOO_LARGE),
+        ("expect-with-length-over-limit", post(b"", fields=asks, length=b"10485761"), TOO_LARGE),
     ]:
         yield row(what, sent, expect, reference)  # type: ignore[arg-type]
 

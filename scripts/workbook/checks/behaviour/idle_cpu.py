@@ -23,18 +23,19 @@ def cases() -> Iterator[Case]:
         ("connected", "connects and is silent", (), 1),
         ("in-a-head", "sends a part of a head", (get()[:20],), 1),
         ("in-a-body", "sends a part of a body", (post(noise(5000), length=b"5001"),), 1),
-        ("answer-unread", "does not read its answer, of 1 MiB", unread, 1),
-        ("answer-unread-and-no-more-said", "does not read its answer, of 1 MiB, and has said that "
-         "it will send no more", (*unread, HalfClose()), 1),
-        ("refused", "has read that it was refused, and does not close",
+        ("unread-answer", "does not read its answer, of 1 MiB", unread, 1),
+        ("unread-answer-after-half-close",
+         "does not read its answer, of 1 MiB, and has half-closed "
+         "its connection", (*unread, HalfClose()), 1),
+        ("refused-without-closing", "has read that it was refused, and does not close",
          (get(fields=b""), Await(BAD)), 1),
-        ("answered", "has read its last answer, and does not close",
+        ("answered-without-closing", "has read its last answer, and does not close",
          (get(), Await(PAGE_ANSWER)), 1),
-        ("answered-and-no-more-said", "has said that it will send no more and read its answer, and "
+        ("answered-after-half-close", "has half-closed its connection and read its answer, and "
          "does not close", (get(), HalfClose(), Await(PAGE_ANSWER)), 1),
         ("between-requests", "has had an answer", (GET[0], Await(GET[1])), 5),
     ]:
-        yield alone(what, "time(7)", f"a client {does}; then nobody does anything",
+        yield alone(what, "time(7)", f"a client {does}; then nothing happens",
                     "the server uses no processor", partial(rests, steps=steps), level=level)
 
 
@@ -69,4 +70,4 @@ def unsent(port: int) -> int:
     return 0
 
 
-CHECKS = (group("idle-cpu", "processor time while nothing moves", cases),)
+CHECKS = (group("idle-cpu", "processor time of an idle server", cases),)

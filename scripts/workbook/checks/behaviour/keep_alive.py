@@ -80,7 +80,8 @@ def cases() -> Iterator[Case]:
         ("body-is-not-a-request", echo(NEXT), (post(NEXT, b"/nowhere", HOST), not_found()), GET),
         ("longer-then-shorter", (get(b"/?" + b"q" * 3000, HOST + b"X: " + b"v" * 3000 + b"\r\n"),
                                  page()), GET, echo(b"x")),
-        ("empty-line-between", GET, (b"\r\n" + GET[0], GET[1]), (b"\r\n" + LOST[0], LOST[1])),
+        ("empty-line-between-requests", GET, (b"\r\n" + GET[0], GET[1]),
+         (b"\r\n" + LOST[0], LOST[1])),
     ]:
         yield kept(what, *exchanges)  # type: ignore[arg-type]
     yield row("after-a-long-pause", (GET[0], LONG, GET[0], LONG, LAST[0]),
@@ -113,22 +114,22 @@ def output() -> Iterator[Case]:
          b"Connection: keep-alive\r\nConnection: close\r\n"),
         ("close-after-tabs", b"Connection:\t\tclose\t\r\n"),
     ]:
-        yield row(f"says-{what}", (get(fields=HOST + fields) + NEXT, Pause(0.01)),
+        yield row(f"connection-{what}", (get(fields=HOST + fields) + NEXT, Pause(0.01)),
                   PAGE_ANSWER, reference)
     for what, fields in [
         ("keep-alive", b"Connection: keep-alive\r\n"),
-        ("nothing-in-the-field", b"Connection:\r\n"),
+        ("empty", b"Connection:\r\n"),
         ("only-commas", b"Connection: , ,\r\n"),
-        ("closed", b"Connection: closed\r\n"),
-        ("not-close", b"Connection: xclose, close-x, clos\r\n"),
+        ("closed-is-not-close", b"Connection: closed\r\n"),
+        ("similar-to-close", b"Connection: xclose, close-x, clos\r\n"),
         ("close-with-a-space-within", b"Connection: clo se\r\n"),
         ("close-with-a-parameter", b"Connection: close;x=1\r\n"),
         ("close-in-quotes", b"Connection: \"close\"\r\n"),
         ("close-in-another-field", b"X-Connection: close\r\nConnection-X: close\r\n"),
-        ("close-to-a-proxy", b"Proxy-Connection: close\r\n"),
+        ("close-in-proxy-connection", b"Proxy-Connection: close\r\n"),
         ("upgrade", b"Connection: Upgrade\r\nUpgrade: websocket\r\n"),
     ]:
-        yield kept(f"says-{what}", (get(fields=HOST + fields), page()),
+        yield kept(f"connection-{what}", (get(fields=HOST + fields), page()),
                    reference=reference)
 
 
@@ -146,17 +147,17 @@ def versions() -> Iterator[Case]:
         ("keep-alive-in-the-second-field", b"Connection: x\r\nConnection: keep-alive\r\n"),
     ]:
         stays = old(fields), page(STAYS_IN_1_0)
-        yield row(f"1.0-says-{what}", in_sequence(stays, stays, ends),
+        yield row(f"1.0-connection-{what}", in_sequence(stays, stays, ends),
                   chain(stays, stays, ends)[1], PERSISTENCE)
     for what, fields in [
-        ("nothing", b""),
+        ("absent", b""),
         ("close", b"Connection: close\r\n"),
         ("keep-alive-and-close", b"Connection: keep-alive, close\r\n"),
         ("close-and-keep-alive", b"Connection: close\r\nConnection: keep-alive\r\n"),
-        ("keep-alive-to-a-proxy", b"Proxy-Connection: keep-alive\r\n"),
-        ("keep-alive-as-a-field", b"Keep-Alive: timeout=5\r\n"),
+        ("keep-alive-in-proxy-connection", b"Proxy-Connection: keep-alive\r\n"),
+        ("absent-despite-keep-alive-field", b"Keep-Alive: timeout=5\r\n"),
     ]:
-        yield row(f"1.0-says-{what}", (old(fields) + NEXT, Pause(0.01)), PAGE_ANSWER,
+        yield row(f"1.0-connection-{what}", (old(fields) + NEXT, Pause(0.01)), PAGE_ANSWER,
                   PERSISTENCE)
     asks = b"Connection: keep-alive\r\n"
     yield kept("1.0-then-1.1", (old(asks), page(STAYS_IN_1_0)), GET)
@@ -172,15 +173,15 @@ def kept_limits() -> Iterator[Case]:
     line = b"GET /?" + b"q" * (MAX_LINE - 15) + b" HTTP/1.1\r\n"
     value = b"X: " + b"v" * (MAX_FIELDS - len(HOST) - 5) + b"\r\n"
     longest = line + HOST + value + b"\r\n", page()
-    yield kept("longest-head-again-and-again", longest, GET, longest, longest,
+    yield kept("longest-head-repeated", longest, GET, longest, longest,
                reference="RFC 6585 §5")
     for what, sent, expect in [
-        ("line-over", b"GET /?q" + line[6:] + HOST + b"\r\n", URI_TOO_LONG),
-        ("fields-over", get(fields=HOST + value.replace(b"X: ", b"X: v")), FIELDS_TOO_LARGE),
+        ("line-over-limit", b"GET /?q" + line[6:] + HOST + b"\r\n", URI_TOO_LONG),
+        ("fields-over-limit", get(fields=HOST + value.replace(b"X: ", b"X: v")), FIELDS_TOO_LARGE),
         ("line-endless", b"G" * 9000, URI_TOO_LONG),
         ("fields-endless", get(fields=HOST + b"X: y\r\n" * 12_000), FIELDS_TOO_LARGE),
     ]:
-        yield row(f"{what}-in-the-second", in_sequence(GET, (sent, b"")),
+        yield row(f"{what}-in-second-request", in_sequence(GET, (sent, b"")),
                   GET[1] + expect, "RFC 6585 §5")
     yield kept("body-of-10-MiB-then-another", sink(noise(MAX_BODY)), echo(b"hello"),
                sink(noise(MAX_BODY)), reference="RFC 9110 §8.6")
@@ -201,11 +202,11 @@ def kept_expectations() -> Iterator[Case]:
          GET[1] + CONTINUE + full + PAGE_ANSWER),
         ("continue-for-an-empty-body", (post(b"", fields=ASKS), TINY, LAST[0]),
          (echoed(b"", STAYS) + PAGE_ANSWER, CONTINUE + echoed(b"", STAYS) + PAGE_ANSWER)),
-        ("no-continue-for-the-next", (waits, Await(CONTINUE), b"hello",
+        ("no-continue-for-next-request", (waits, Await(CONTINUE), b"hello",
                                       Await(CONTINUE + full), post(b"", fields=HOST, length=b"5"),
                                       Pause(0.02), b"hello", LAST[0]),
          CONTINUE + full * 2 + PAGE_ANSWER),
-        ("expectation-refused-in-the-second",
+        ("expectation-refused-in-second-request",
          in_sequence(GET, (get(fields=HOST + b"Expect: a-miracle\r\n") + NEXT, b"")),
          GET[1] + EXPECTATION),
     ]:
@@ -224,13 +225,13 @@ def forgotten() -> Iterator[Case]:
                                page(STAYS_IN_1_0)),
          get(fields=b"", version=b"HTTP/1.0"), PAGE_ANSWER),
         ("method", HEAD, get(), PAGE_ANSWER),
-        ("method-in-a-refusal", HEAD, b"GET /\r\n\r\n", BAD),
+        ("method-in-refusal", HEAD, b"GET /\r\n\r\n", BAD),
         ("path", LOST, get(), PAGE_ANSWER),
         ("query", (get(b"/?x=1", HOST), page()), get(b"/nowhere"),
          answer("404 Not Found", TEXT, b"404 Not Found\n")),
         ("absolute-form", (get(b"http://localhost/", HOST), page()), post(b"x"), echoed(b"x")),
     ]:
-        yield row(f"forgets-the-{what}", in_sequence(first, (second, b"")),
+        yield row(f"{what}-not-inherited", in_sequence(first, (second, b"")),
                   first[1] + expect, PERSISTENCE)
 
 
@@ -243,10 +244,10 @@ def refused() -> Iterator[Case]:
         ("missing-host", get(fields=b""), BAD),
         ("two-empty-lines", b"\r\n\r\n" + GET[0], BAD),
         ("bare-line-feed", b"\n" + GET[0], BAD),
-        ("body-longer-than-said", b"hello" + GET[0], NOT_IMPLEMENTED),
+        ("body-longer-than-content-length", b"hello" + GET[0], NOT_IMPLEMENTED),
         ("unknown-method", b"BREW / HTTP/1.1\r\n" + HOST + b"\r\n", NOT_IMPLEMENTED),
         ("unknown-version", get(fields=HOST, version=b"HTTP/2.0"), VERSION),
-        ("too-large-a-body", TOO_MUCH, TOO_LARGE),
+        ("too-large-body", TOO_MUCH, TOO_LARGE),
         ("chunked-body", b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
          b"5\r\nhello\r\n0\r\n\r\n", LENGTH_REQUIRED),
         ("unknown-coding", b"POST /echo HTTP/1.1\r\n" + HOST
@@ -256,9 +257,9 @@ def refused() -> Iterator[Case]:
     ]:
         yield row(f"nothing-after-{what}", (sent + inner, Pause(0.01)), expect,
                   "RFC 9112 §9.6, §11.2")
-        yield row(f"nothing-after-{what}-in-the-second",
+        yield row(f"nothing-after-{what}-in-second-request",
                   (GET[0], Await(GET[1]), sent, Pause(0.005), inner), GET[1] + expect,
                   "RFC 9112 §9.6, §11.2")
 
 
-CHECKS = (group("keep-alive", "connections that stay open", cases, level=5),)
+CHECKS = (group("keep-alive", "persistent connections", cases, level=5),)

@@ -36,9 +36,9 @@ def cases() -> Iterator[Case]:
     reference = "RFC 9110 §15.5.14"
     over = str(MAX_BODY + 1).encode()
     for what, length in [
-        ("length-over", over),
-        ("length-over-with-leading-zeros", b"000" + over),
-        ("length-far-over", b"99999999999"),
+        ("length-over-limit", over),
+        ("length-over-limit-with-leading-zeros", b"000" + over),
+        ("length-far-over-limit", b"99999999999"),
         ("length-2^31", str(1 << 31).encode()),
         ("length-2^32+5", str((1 << 32) + 5).encode()),
         ("length-2^63", str(1 << 63).encode()),
@@ -49,10 +49,10 @@ def cases() -> Iterator[Case]:
         yield row(what, post(b"", length=length) + b"hello", TOO_LARGE, reference)
     yield row("length-of-1000-zeros", post(b"hello", length=b"0" * 1000 + b"5"),
               echoed(b"hello"), "RFC 9110 §8.6")
-    yield row("length-over-of-a-get",
+    yield row("length-over-limit-of-a-get",
               get(fields=USUAL + b"Content-Length: " + over + b"\r\n"), TOO_LARGE, reference)
     yield row("body-of-10-MiB", post(noise(MAX_BODY), b"/sink"), sunk(MAX_BODY), reference)
-    yield row("body-over-already-sent",
+    yield row("body-over-limit-already-sent",
               (post(b"", length=over) + noise(65_536), Pause(0.02)), TOO_LARGE, reference)
     many = b"X-Large-Header: " + b"h" * 60_000 + b"\r\n"
     yield row("large-fields-and-large-body", post(noise(MIB), b"/sink", USUAL + many),
@@ -67,17 +67,19 @@ def line_limits() -> Iterator[Case]:
     remainder = b"\r\n" + USUAL + b"\r\n"
     reference = "RFC 9112 §3, RFC 9110 §15.5.15"
     for what, sent, expect in [
-        ("request-line-at", line(MAX_LINE) + remainder, PAGE_ANSWER),
-        ("request-line-at-of-unknown-path", line(MAX_LINE, b"GET /p") + remainder, NOT_FOUND),
-        ("request-line-at-after-empty-line", b"\r\n" + line(MAX_LINE) + remainder, PAGE_ANSWER),
-        ("request-line-at-cut-before-crlf", (line(MAX_LINE), TINY, remainder), PAGE_ANSWER),
-        ("request-line-at-cut-in-crlf", (line(MAX_LINE) + \
+        ("request-line-at-limit", line(MAX_LINE) + remainder, PAGE_ANSWER),
+        ("request-line-at-limit-of-unknown-path", line(MAX_LINE, b"GET /p") + remainder, NOT_FOUND),
+        ("request-line-at-limit-after-empty-line", b"\r\n" + line(MAX_LINE) + remainder,
+         PAGE_ANSWER),
+        ("request-line-at-limit-cut-before-crlf", (line(MAX_LINE), TINY, remainder), PAGE_ANSWER),
+        ("request-line-at-limit-cut-in-crlf", (line(MAX_LINE) + \
          remainder[:1], TINY, remainder[1:]), PAGE_ANSWER),
-        ("request-line-over", line(MAX_LINE + 1) + remainder, URI_TOO_LONG),
-        ("request-line-over-after-empty-line", b"\r\n" + line(MAX_LINE + 1) + remainder, URI_TOO_LONG),
-        ("request-line-over-cut", (line(MAX_LINE + 1)[:-20], TINY,
+        ("request-line-over-limit", line(MAX_LINE + 1) + remainder, URI_TOO_LONG),
+        ("request-line-over-limit-after-empty-line", b"\r\n" + line(MAX_LINE + 1) + remainder,
+         URI_TOO_LONG),
+        ("request-line-over-limit-cut", (line(MAX_LINE + 1)[:-20], TINY,
                                    line(MAX_LINE + 1)[-20:] + remainder), URI_TOO_LONG),
-        ("request-line-over-with-bad-version", line(MAX_LINE + 1)[:-1] + b"x" + remainder,
+        ("request-line-over-limit-with-bad-version", line(MAX_LINE + 1)[:-1] + b"x" + remainder,
          URI_TOO_LONG),
         ("request-line-endless", b"GET /" + b"a" * 9000, URI_TOO_LONG),
         ("request-line-endless-method", b"A" * 9000, URI_TOO_LONG),
@@ -101,26 +103,29 @@ def field_limits() -> Iterator[Case]:
     long_line = b"GET /?" + b"q" * (MAX_LINE - 15) + b" HTTP/1.1\r\n"
     name = b"N" * (MAX_FIELDS - len(USUAL) - 5) + b": v\r\n"
     for what, sent, expect in [
-        ("fields-at", head, PAGE_ANSWER),
-        ("fields-at-after-a-line-at", long_line + section(MAX_FIELDS) + b"\r\n", PAGE_ANSWER),
-        ("fields-at-of-one-name", start + USUAL + name + b"\r\n", PAGE_ANSWER),
-        ("fields-at-of-many-lines", start + many(MAX_FIELDS, b": v\r\n") + b"\r\n", PAGE_ANSWER),
-        ("fields-at-of-shortest-lines", start + many(MAX_FIELDS, b":\r\n") + b"\r\n",
+        ("fields-at-limit", head, PAGE_ANSWER),
+        ("fields-at-limit-after-line-at-limit", long_line + section(MAX_FIELDS) + b"\r\n",
          PAGE_ANSWER),
-        ("fields-at-with-a-body", b"POST /sink HTTP/1.1\r\nContent-Length: 70000\r\n"
+        ("fields-at-limit-with-long-name", start + USUAL + name + b"\r\n", PAGE_ANSWER),
+        ("fields-at-limit-in-many-lines", start + many(MAX_FIELDS, b": v\r\n") + b"\r\n",
+         PAGE_ANSWER),
+        ("fields-at-limit-in-shortest-lines", start + many(MAX_FIELDS, b":\r\n") + b"\r\n",
+         PAGE_ANSWER),
+        ("fields-at-limit-with-a-body", b"POST /sink HTTP/1.1\r\nContent-Length: 70000\r\n"
          + section(MAX_FIELDS - len(b"Content-Length: 70000\r\n")) + b"\r\n" + noise(70_000),
          sunk(70_000)),
-        *((f"fields-at-cut-{cut}-before-the-end", (head[:-cut], TINY, head[-cut:]), PAGE_ANSWER)
+        *((f"fields-at-limit-cut-{cut}-before-the-end", (head[:-cut], TINY, head[-cut:]),
+           PAGE_ANSWER)
           for cut in range(1, 6)),
         *((f"fields-of-{size // 1024}-KiB-after-{what}",
            (b"GET " + target + b" HTTP/1.1\r\n", TINY, section(size) + b"\r\n"), PAGE_ANSWER)
           for size in (4096, 8192, 16_384, 32_768, 65_536)
           for what, target in [("an-absolute-target", b"http://localhost"),
                                ("an-absolute-target-and-query", b"http://localhost?x=1")]),
-        ("fields-over", start + section(MAX_FIELDS + 1) + b"\r\n", FIELDS_TOO_LARGE),
-        ("fields-over-of-many-lines", start + many(MAX_FIELDS + 1, b": v\r\n") + b"\r\n",
+        ("fields-over-limit", start + section(MAX_FIELDS + 1) + b"\r\n", FIELDS_TOO_LARGE),
+        ("fields-over-limit-in-many-lines", start + many(MAX_FIELDS + 1, b": v\r\n") + b"\r\n",
          FIELDS_TOO_LARGE),
-        ("fields-over-cut", (start + section(MAX_FIELDS + 1)[:-9], TINY,
+        ("fields-over-limit-cut", (start + section(MAX_FIELDS + 1)[:-9], TINY,
                              section(MAX_FIELDS + 1)[-9:] + b"\r\n"), FIELDS_TOO_LARGE),
         ("fields-endless-value", start + HOST + b"X: " + b"v" * 70_000, FIELDS_TOO_LARGE),
         ("fields-endless-lines", start + HOST + b"X: y\r\n" * 12_000, FIELDS_TOO_LARGE),

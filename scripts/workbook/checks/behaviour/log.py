@@ -66,18 +66,18 @@ def what_it_reports() -> Iterator[Case]:
         yield alone(f"requests-{form}", "the chapter's page",
                     "requests of all kinds, one after another: GET, HEAD, POST, an echo in chunks, "
                     "404, HTTP/1.0, with Referer and User-Agent and without",
-                    "a line for each of them, which tells all of it", partial(requests, form=form))
+                    "a complete line for each of them", partial(requests, form=form))
         yield alone(f"refusals-{form}", "the chapter's page",
                     "requests that are refused with 400, 413, 414, 417, 431, 501 and 505",
                     "a line for each of them, with the request line as far as it came",
                     partial(refusals, form=form))
-        yield alone(f"cut-off-{form}", "the chapter's page",
+        yield alone(f"disconnected-{form}", "the chapter's page",
                     "clients that leave in a head, in a body, in an echo, and without a word",
                     "a line for the first three, with the status of the answer that had begun",
                     partial(cut_off, form=form))
     yield alone("ipv6", "RFC 4291 §2.2, §2.5.5.2", "the server listens on ::; a client comes by "
                 "IPv6, another by IPv4", "the address of each as it is usually written", ipv6)
-    yield alone("turned-away", "RFC 9110 §15.6.4", "one client may come, and two do",
+    yield alone("one-client-too-many", "RFC 9110 §15.6.4", "one client may come, and two do",
                 "a line with 503 for the second", rejected, level=14)
 
 
@@ -88,7 +88,8 @@ def any_input() -> Iterator[Case]:
                     "garbage with control characters instead of a request",
                     "one line for each, from which the bytes can be had back",
                     partial(injection, form=form))
-    yield alone("long", "the chapter's page", f"a target of {MAX_LINE - 20} quotes, and fields of "
+    yield alone("long-line", "the chapter's page",
+                f"a target of {MAX_LINE - 20} quotes, and fields of "
                 "thousands", f"{MAX_LOGGED_LINE} bytes of the line, {MAX_LOGGED_FIELD} of each field",
                 long)
 
@@ -98,15 +99,17 @@ def order_and_amount() -> Iterator[Case]:
                 "their lines are in their order", pipelined)
     yield alone("burst", "RFC 9112 §9.3.2", "a client sends 128 KiB of the shortest requests at "
                 "once, again and again", "a line for each of them", burst)
-    yield alone("bodies-among-others", "the chapter's page",
+    yield alone("body-while-others-are-served", "the chapter's page",
                 "while the body of one request comes, others are asked on other connections",
-                "its line tells its own head, when it has its answer", bodies_among_others)
-    yield alone("never-torn", "write(2)", f"{CLIENTS} clients ask {MANY} times in all, with lines "
+                "its line shows its own head, when it has its answer", bodies_among_others)
+    yield alone("lines-are-complete", "write(2)",
+                f"{CLIENTS} clients ask {MANY} times in all, with lines "
                 "of very different length", "each line whole, those of each client in their order",
                 never_torn)
-    yield alone("within-a-second", "the chapter's page", "one request, and nothing after it",
+    yield alone("written-within-a-second", "the chapter's page",
+                "one request, and nothing after it",
                 "its line is in the file a second later", within_a_second)
-    yield alone("at-the-end", "signal(7)", "requests, and SIGTERM at once after their answers",
+    yield alone("flushed-on-stop", "signal(7)", "requests, and SIGTERM at once after their answers",
                 "all lines are in the file", at_the_end)
 
 
@@ -114,57 +117,60 @@ def other_files() -> Iterator[Case]:
     yield alone("renamed", "logrotate(8), SIGHUP", "the file is renamed and the server gets "
                 "SIGHUP, several times, while clients ask",
                 "all lines are in one file or another, whole", renamed)
-    yield alone("hangup-without-traffic", "logrotate(8), SIGHUP",
+    yield alone("sighup-without-traffic", "logrotate(8), SIGHUP",
                 "the file is renamed and the server gets SIGHUP, with no client there",
                 "there is a new file", hangup_without_traffic)
     yield alone("rotated", "the chapter's page", f"--log-size {LIMIT}, and clients that ask for "
                 "three times as much", "all lines are in the file and in .1, .2 and .3; none is "
                 "larger", rotated)
-    yield alone("three-are-kept", "the chapter's page", "--log-size 2000, and many requests",
+    yield alone("three-old-files-kept", "the chapter's page", "--log-size 2000, and many requests",
                 "four files, the last lines in them", three_are_kept)
-    yield alone("rotation-in-vain", "rename(2)",
+    yield alone("rotation-fails", "rename(2)",
                 f"--log-size {LIMIT}, and .1, .2 and .3 are folders",
-                "all lines are in the file, and the error log says why", rotation_in_vain)
+                "all lines are in the file, and the error log gives the reason", rotation_in_vain)
 
 
 def no_space() -> Iterator[Case]:
-    yield alone("full", "full(4)", "the log is /dev/full; many requests", "all are answered; it is "
-                "told how many lines were lost", full)
-    yield alone("full-for-a-while", "write(2), EFBIG",
+    yield alone("disk-full", "full(4)", "the log is /dev/full; many requests",
+                "all are answered; the error "
+                "log reports how many lines were lost", full)
+    yield alone("disk-full-for-a-while", "write(2), EFBIG",
                 "the file may not grow, in the middle of a line; later it may",
                 "lines that are whole, and the number of those that are not there",
                 full_for_a_while)
-    yield alone("pipe-unread", "pipe(7), fifo(7)", "the log is a fifo that somebody has open and "
+    yield alone("unread-pipe", "pipe(7), fifo(7)", "the log is a fifo that a process has open and "
                 "does not read; more requests than it has room for",
                 "all are answered; what can be read and what was lost is all", pipe_unread)
-    yield alone("standard-output-unread", "pipe(7)", "the log is standard output, a pipe that "
-                "nobody reads", "the same", standard_output_unread)
+    yield alone("unread-standard-output", "pipe(7)", "the log is standard output, a pipe that "
+                "no process reads", "the same", standard_output_unread)
 
 
 def options() -> Iterator[Case]:
     for what, arguments, words in [
-        ("access-log-nowhere", ("--access-log", "/nowhere/access.log"), "/nowhere/access.log"),
+        ("access-log-in-missing-folder", ("--access-log", "/nowhere/access.log"),
+         "/nowhere/access.log"),
         ("access-log-is-a-folder", ("--access-log", "/"), "--access-log"),
-        ("access-log-without-a-name", ("--access-log", ""), "--access-log"),
-        ("error-log-nowhere", ("--error-log", "/nowhere/error.log"), "/nowhere/error.log"),
+        ("access-log-with-empty-name", ("--access-log", ""), "--access-log"),
+        ("error-log-in-missing-folder", ("--error-log", "/nowhere/error.log"),
+         "/nowhere/error.log"),
         ("bad-format", ("--log-format", "xml"), "--log-format xml"),
         ("bad-level", ("--log-level", "loud"), "--log-level loud"),
         ("bad-size", ("--log-size", "1k"), "--log-size 1k"),
     ]:
         yield alone(what, "the chapter's page",
                     f"the server is started with {' '.join(arguments)}, on a port that "
-                    "is taken", "it says which option is wrong, and ends with 1",
+                    "is taken", "it names the wrong option, and ends with 1",
                     partial(in_vain, arguments=arguments, words=(arguments[0], words)))
     yield alone("one-file-for-both", "the chapter's page", "the server is started with the same "
                 "file for --access-log and --error-log: by its name, by another spelling, by a "
                 "link, and before it is there", "it names both options, and ends with 1; with "
                 "/dev/null for both it starts", one_file_for_both)
-    yield alone("off", "the chapter's page", "a request to a server without --access-log",
+    yield alone("no-access-log", "the chapter's page", "a request to a server without --access-log",
                 "no line anywhere", off)
     yield alone("standard-output", "stdout(3)", "a request, --access-log -",
-                "its line behind the one that says where the server listens", standard_output)
-    yield alone("error-log-of-json", "RFC 8259", "--error-log, --log-format json, --log-level info",
-                "objects that tell time, level and message", error_log_of_json)
+                "its line after the one that announces where the server listens", standard_output)
+    yield alone("error-log-in-json", "RFC 8259", "--error-log, --log-format json, --log-level info",
+                "objects with time, level and message", error_log_of_json)
 
 
 @contextmanager
@@ -394,7 +400,7 @@ def burst(server: Server) -> None:
         reported_lost = lost(stop(other))
         must_count(read(file), 0, count + 1)
         if reported_lost:
-            raise Unmet(f"{reported_lost} lines are told to be lost")
+            raise Unmet(f"{reported_lost} lines are reported lost")
 
 
 def bodies_among_others(server: Server) -> None:
@@ -486,7 +492,7 @@ def renamed(server: Server) -> None:
     must_count(lines, 0, rounds * CLIENTS * each)
     for number in range(CLIENTS):
         if sorted(of_client(lines, number)) != sorted([*range(each)] * rounds):
-            raise Unmet("other requests are told of than were asked")
+            raise Unmet("other requests are logged than were sent")
 
 
 def hangup_without_traffic(server: Server) -> None:
@@ -500,7 +506,7 @@ def hangup_without_traffic(server: Server) -> None:
         stop(other)
         must_be(read(old), [PAGE_LINE])
         if [line.request for line in read(file)] != [b"GET /new HTTP/1.1"]:
-            raise Unmet("what was asked then is not told in the new file")
+            raise Unmet("the requests sent then are not in the new file")
 
 
 def rotated(server: Server) -> None:
@@ -542,7 +548,7 @@ def rotation_in_vain(server: Server) -> None:
             output = stop(other)
         must_be_all(read(file), each)
     if "access log, rename" not in output:
-        raise Unmet("it does not say that it could not rename the file")
+        raise Unmet("it does not report that it could not rename the file")
 
 
 def must_have_full() -> None:
@@ -578,7 +584,7 @@ def full_for_a_while(server: Server) -> None:
         lines = read(file)
     must_count(lines, lost(output), CLIENTS * MANY + 1)
     if of_client(lines, CLIENTS) != [0]:
-        raise Unmet("what was asked when there was room again is not told")
+        raise Unmet("the requests sent when there was space again are not logged")
     if not lost(output):
         raise Unmet("no line was lost: the server keeps any number of them")
 
@@ -614,7 +620,7 @@ def standard_output_unread(server: Server) -> None:
         ready = process.stdout.readline()
         found = READY.match(ready)
         if not found:
-            raise Unmet(f"it says {ready!r} and not where it listens")
+            raise Unmet(f"it printed {ready!r} instead of its address")
         address = found[1].decode(), int(found[2])
         for number in range(CLIENTS):
             with Client(address, time.monotonic() + TIMEOUT_S) as client:
@@ -666,7 +672,7 @@ def off(server: Server) -> None:
         other._out.seek(0)
         printed = other._out.read()
     if output or b"GET" in printed:
-        raise Unmet("there is a line, though nobody asked for it")
+        raise Unmet("there is a line, though none was requested")
 
 
 def standard_output(server: Server) -> None:
@@ -676,7 +682,7 @@ def standard_output(server: Server) -> None:
         other._out.seek(0)
         ready, *lines = whole(other._out.read())
     if not READY.match(ready + b"\n"):
-        raise Unmet("its first line does not say where it listens")
+        raise Unmet("its first line does not announce where it listens")
     must_be([READERS["combined"](line) for line in lines], [PAGE_LINE])
 
 
@@ -688,14 +694,14 @@ def error_log_of_json(server: Server) -> None:
                       "info", "--access-log", "/dev/full") as other:
             ask(other, get())
             if stop(other):
-                raise Unmet("something was said on standard error")
+                raise Unmet("something was printed on standard error")
         output = [json.loads(line) for line in whole(errors.read_bytes())]
     if any(list(one) != ["time", "level", "message"] for one in output):
         raise Unmet(f"the error log holds {output[0]}")
     if lost(" ".join(one["message"] for one in output)) != 1:
-        raise Unmet("it does not tell of the line that was lost")
+        raise Unmet("it does not report the lost line")
     if {one["level"] for one in output} != {"error", "info"}:
-        raise Unmet("it tells of nothing but what went wrong")
+        raise Unmet("it logs nothing but errors")
 
 
-CHECKS = (group("log", "lines of the log", cases, level=14),)
+CHECKS = (group("log", "access log and error log", cases, level=14),)

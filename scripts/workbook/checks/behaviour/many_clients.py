@@ -19,7 +19,7 @@ def cases() -> Iterator[Case]:
         ("a-thousand-in-a-head", (GET[0][:20],), 1000),
         ("a-thousand-in-a-body", (post(b"hell", fields=HOST, length=b"5"),), 1000),
         ("a-thousand-with-unread-answers", (GET[0] * 3,), 1000),
-        ("three-hundred-that-vanish", (GET[0], Await(GET[1]), Vanish()), 300),
+        ("three-hundred-that-reset", (GET[0], Await(GET[1]), Vanish()), 300),
         ("three-hundred-that-half-close", (GET[0], HalfClose()), 300),
     ]:
         yield row(what, asked, answers, "epoll(7)",
@@ -34,4 +34,4 @@ def cases() -> Iterator[Case]:
                   enough=copies, timeout_s=10.0)
 
 
-CHECKS = (group("many-clients", "a thousand idle neighbours", cases, level=5),)
+CHECKS = (group("many-clients", "a thousand idle clients", cases, level=5),)

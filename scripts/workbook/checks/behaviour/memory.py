@@ -40,21 +40,22 @@ MINIMUM = 64  # bytes: less than the state kept for a client, more than random g
 
 
 def cases() -> Iterator[Case]:
-    for what, pausing_client in zip(("answered", "refused", "left", "reset"), OF_ALL, strict=True):
+    for what, pausing_client in zip(("answered", "refused", "disconnected", "reset"), OF_ALL,
+                                    strict=True):
         yield alone(f"two-thousand-{what}", "malloc(3), free",
                     f"{FIRST} clients come one after another, each of which {pausing_client.does}; then "
                     f"{CLIENTS} more, and if need be {CLIENTS} again",
                     f"the {CLIENTS} leave less than {MINIMUM} bytes each in the server's memory",
                     partial(returns, pausing_client=pausing_client))
-    yield alone("pipelines-unread", "tcp(7)",
+    yield alone("unread-pipelined-answers", "tcp(7)",
                 f"{GREEDY} clients send all the requests that they can, and read no answer",
                 f"the server holds less than {ENOUGH // 1024} KiB for each", unread, level=6)
-    yield alone("rush-of-bodies", "jemalloc(3), arena.<i>.purge",
+    yield alone("burst-of-bodies", "jemalloc(3), arena.<i>.purge",
                 f"{BODIES} clients get the page; then all send a body of {BODY // MIB} MiB at "
                 "once, have their answers and stay",
-                f"within {IDLE_S:g} s of rest the server has no body's memory left",
+                f"within {IDLE_S:g} s without traffic the server has no body's memory left",
                 rush_of_bodies, level=8)
-    yield alone("body-after-body", "jemalloc(3), opt.dirty_decay_ms",
+    yield alone("successive-bodies", "jemalloc(3), opt.dirty_decay_ms",
                 f"a client sends {ITERATIONS} bodies of {BODY // MIB} MiB, one after another",
                 "the server finds at least half of their pages in its memory", body_after_body,
                 level=8)
@@ -135,7 +136,7 @@ def page_faults(server: Server) -> int:
     try:
         return server.page_faults()
     except OSError:
-        raise Unable("only Linux tells how many pages a program faulted in") from None
+        raise Unable("only Linux shows how many pages a program faulted in") from None
 
 
-CHECKS = (group("memory", "memory of clients that read nothing or have gone", cases),)
+CHECKS = (group("memory", "memory of clients that disconnect or never read", cases),)

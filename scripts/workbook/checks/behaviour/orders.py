@@ -48,7 +48,7 @@ LARGE = Fault("large-fields", FIELDS_TOO_LARGE, b"X: " + b"v" * MAX_FIELDS + b"\
 FRAMINGS = (  # two of them together are another fault
     Fault("chunked", LENGTH_REQUIRED, b"Transfer-Encoding: chunked\r\n"),
     Fault("unknown-coding", NOT_IMPLEMENTED, b"Transfer-Encoding: gzip, chunked\r\n"),
-    Fault("length-over", TOO_LARGE, b"Content-Length: 99999999999\r\n"),
+    Fault("length-over-limit", TOO_LARGE, b"Content-Length: 99999999999\r\n"),
 )
 FIELD_FAULTS = (
     LARGE,
@@ -68,7 +68,7 @@ def cases() -> Iterator[Case]:
     for pair in permutations(FIELD_FAULTS, 2):
         first, second = sorted(pair, key=FIELD_FAULTS.index)
         if pair[0] != LARGE and not {*pair} <= {*FRAMINGS}:
-            position = "" if pair[0] == first else "-that-stands-first"
+            position = "" if pair[0] == first else "-in-reverse-order"
             yield refused(first, second, head({}, pair[0].text + pair[1].text), position)
 
 

@@ -45,10 +45,10 @@ def _check(what: str, words: str, preset: str, groups: Sequence[Check], tool: st
 
     def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         if preset == KQUEUE and sys.platform != "linux":
-            yield Verdict(name, "skip", "this system's own kqueue was asked already")
+            yield Verdict(name, "skip", "this system's own kqueue was tested already")
             return
         if preset == TSAN and subject.chapter.level in ONE_THREAD:
-            yield Verdict(name, "skip", "one thread serves here")
+            yield Verdict(name, "skip", "a single thread serves here")
             return
         try:
             with subject.watch.doing(f"building {preset}"):

@@ -21,25 +21,25 @@ NAME = "behaviour.over-tls"
 LEVEL = 15
 POSITION = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
 OF_POSITIONS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
-CUT_OFF = "the answer is cut off, and over TLS that shows: tls/cut-in-an-answer"
-UNCOUNTED = "sessions are beside the budget, and their buffers rest a second later"
+CUT_OFF = "the answer is cut off, and over TLS that shows: tls/incomplete-answer-is-cut-off"
+UNCOUNTED = "sessions are not in the budget, and idle buffers are released a second later"
 OTHERWISE = {
     "chunked/half-close-in-an-echo": CUT_OFF,
-    "chunked/wrong-end-in-an-echo": CUT_OFF,
-    "chunked/wrong-size-in-an-echo": CUT_OFF,
-    "chunked/wrong-total-in-an-echo": CUT_OFF,
-    "chunked/wrong-trailer-in-an-echo": CUT_OFF,
+    "chunked/malformed-end-in-an-echo": CUT_OFF,
+    "chunked/malformed-size-in-an-echo": CUT_OFF,
+    "chunked/malformed-total-in-an-echo": CUT_OFF,
+    "chunked/malformed-trailer-in-an-echo": CUT_OFF,
     "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
-    "descriptors/more-later": "who is not accepted has no handshake to wait behind",
+    "descriptors/limit-raised-later": "who is not accepted has no handshake to wait behind",
     "log/ipv6": "its clients speak no TLS",
-    "log/standard-output-unread": "its clients speak no TLS",
-    "log/turned-away": "there is nothing to say before there is TLS",
-    "overload/half-heads-in-little": "a session is larger than that",
+    "log/unread-standard-output": "its clients speak no TLS",
+    "log/one-client-too-many": "no answer can be sent before the handshake",
+    "overload/incomplete-heads-in-small-buffers": "a session is larger than that",
     "overload/long-heads-in-bounded-memory": UNCOUNTED,
     "overload/small-heads-in-bounded-memory": UNCOUNTED,
-    "overload/turned-away-leave-nothing": "there is nothing to say before there is TLS",
+    "overload/rejected-clients-leave-nothing": "no answer can be sent before the handshake",
     "root/out-of-descriptors": "who is not accepted has no handshake to wait behind",
-    "root/unreadable-root": "who may read nothing cannot read a key",
+    "root/unreadable-root": "a server that may read nothing cannot read a key",
     "streaming/half-close-in-an-echo": CUT_OFF,
 }
 

@@ -76,7 +76,7 @@ def cases() -> Iterator[Case]:
 
 def locations() -> Iterator[Case]:
     for threads in (1, 2, 4):
-        yield alone(f"counted-by-{threads}", STATUS,
+        yield alone(f"max-clients-with-threads-{threads}", STATUS,
                     f"the server is started with --threads {threads} --max-clients {CLIENTS}; so "
                     f"many get the page and stay; {MORE} more connect",
                     "503, with Retry-After, and the end for the others; the first are served on",
@@ -84,42 +84,44 @@ def locations() -> Iterator[Case]:
     soon = Limits(idle=1, progress=1, linger=1)
     body = noise(300_000)
     for what, does, limits, steps, closes in [
-        ("closed", "closes", Limits(), (), True),
-        ("last-answered", "has its last answer and closes", Limits(),
+        ("close", "closes", Limits(), (), True),
+        ("last-answer", "has its last answer and closes", Limits(),
          (LAST[0], Await(PAGE_ANSWER)), True),
-        ("refused", "is refused and closes", Limits(), (get(fields=b""), Await(BAD)), True),
+        ("refusal", "is refused and closes", Limits(), (get(fields=b""), Await(BAD)), True),
         ("reset", "resets its connection", Limits(), (Vanish(),), False),
         ("reset-in-a-head", "resets its connection in a head", Limits(), (GET[0][:9], Vanish()),
          False),
         ("reset-in-a-body", "resets its connection in a body", Limits(),
          (post(body, fields=HOST)[:9000], Vanish()), False),
-        ("half-closed", "says that it will send no more", Limits(), (HalfClose(),), False),
-        ("lingering", "is refused and does not close", soon, (get(fields=b""), Await(BAD)), False),
-        ("idle", "is silent for too long", soon, (), False),
-        ("stopped-in-a-body", "stops in a body", soon, (post(body, fields=HOST)[:9000],), False),
+        ("half-close", "says that it will send no more", Limits(), (HalfClose(),), False),
+        ("linger-timeout", "is refused and does not close", soon, (get(fields=b""), Await(BAD)),
+         False),
+        ("idle-timeout", "is silent for too long", soon, (), False),
+        ("body-timeout", "stops in a body", soon, (post(body, fields=HOST)[:9000],), False),
     ]:
-        yield alone(f"place-of-one-{what}", STATUS,
-                    f"{CLIENTS} clients, for whom there is place, have the page; then each {does}",
-                    f"{CLIENTS} others are served in their place, and no more",
+        yield alone(f"slot-released-after-{what}", STATUS,
+                    f"{CLIENTS} clients, as many as are accepted, have the page; then each {does}",
+                    f"{CLIENTS} others are served instead of them, and no more",
                     partial(give_back, steps=steps, closes=closes),
                     arguments=(*max_clients(CLIENTS), *limits.options()))
 
 
 def rejected() -> Iterator[Case]:
-    yield alone("rush", STATUS, f"there is place for {OF_THEM} clients; {RUSH} connect at once",
+    yield alone("burst-of-connections", STATUS,
+                f"there is place for {OF_THEM} clients; {RUSH} connect at once",
                 f"{OF_THEM} are served, all others get 503 and the end", rush,
                 arguments=max_clients(OF_THEM))
-    yield alone("turned-away-do-not-count", STATUS,
+    yield alone("rejected-clients-are-not-counted", STATUS,
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close, as many send a request at once; then the first leave",
                 f"none of the others is served before, and {CLIENTS} are afterwards",
                 do_not_count, arguments=max_clients(CLIENTS))
-    yield alone("turned-away-leave-nothing", "close(2), malloc(3)",
+    yield alone("rejected-clients-leave-nothing", "close(2), malloc(3)",
                 f"there is place for {CLIENTS} clients, who are served, and the server may have 64 "
                 "descriptors; thousands are turned away, one after another",
                 "less than 64 bytes of memory are left of each; the first are served on",
                 leave_nothing, 64, arguments=(*max_clients(CLIENTS), *Limits(idle=600).options()))
-    yield alone("flood-beside-one", STATUS,
+    yield alone("rejections-while-one-is-served", STATUS,
                 f"there is place for one client, which asks {ASKS} times; after each of its "
                 f"requests {FLOOD} others are turned away",
                 f"{ASKS} answers for the one; then the server has nothing to do", flood,
@@ -127,22 +129,22 @@ def rejected() -> Iterator[Case]:
 
 
 def addresses() -> Iterator[Case]:
-    yield alone("of-one-address", STATUS,
+    yield alone("per-address-limit", STATUS,
                 f"the server is started with --per-address {EACH}; from each of two addresses come "
                 f"{EACH} clients and one more; the first leave, and come again",
                 f"{EACH} of each address are served, and one more gets 503 and the end",
                 of_one_address, arguments=each(EACH))
-    yield alone("of-one-address-by-4", STATUS,
+    yield alone("per-address-limit-with-4-threads", STATUS,
                 f"the server has four threads, and --per-address {CLIENTS}; from one address come "
                 f"{CLIENTS} clients and {MORE} more, and then one from another",
                 f"{CLIENTS} are served, as is the other", by_four, arguments=each(CLIENTS))
-    yield alone("of-one-address-and-of-all", STATUS,
+    yield alone("per-address-and-total-limit", STATUS,
                 f"--per-address {EACH} --max-clients {3 * EACH}; {EACH} clients of three addresses "
                 f"are served; of the first one, and of a fourth, {MORE} each are turned away; "
                 "those of the third leave",
-                f"{EACH} of the fourth are served in their place: who was turned away is not "
+                f"{EACH} of the fourth are served instead of them: a rejected client is not "
                 "counted", of_both, arguments=(*each(EACH), *max_clients(3 * EACH)))
-    yield alone("any-number-of-one-address", STATUS,
+    yield alone("per-address-unlimited", STATUS,
                 f"the server is started with --per-address {EACH} --per-address 0; {MORE} clients "
                 "come from one address", "all are served", any_number,
                 arguments=(*each(EACH), *each(0)))
@@ -151,12 +153,12 @@ def addresses() -> Iterator[Case]:
                 "come one after another, each from an address of its own",
                 f"each leaves less than {ENTRY} bytes in the server's memory", are_forgotten,
                 arguments=each(EACH))
-    yield alone("of-one-network", NETWORKS,
+    yield alone("per-ipv6-network-limit", NETWORKS,
                 f"the server is started with --host ::1 --per-address {EACH}; clients come from "
                 "addresses of one /64, and from another /64",
                 f"{EACH} of each /64 are served, and one more gets 503 and the end",
                 of_one_network)
-    yield alone("of-mapped-addresses", "RFC 4291 §2.5.5.2",
+    yield alone("ipv4-mapped-addresses-counted-singly", "RFC 4291 §2.5.5.2",
                 f"the server is started with --host :: --per-address {EACH}; clients come to it by "
                 "IPv4, from two addresses",
                 f"{EACH} of each address are served, and one more gets 503 and the end",
@@ -168,7 +170,7 @@ def ends() -> Iterator[Case]:
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
                 arguments=max_clients(CLIENTS))
-    yield alone("very-many-threads", "the chapter's page",
+    yield alone("default-buffers-with-many-threads", "the chapter's page",
                 f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
                 "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
     for option, more in [("--max-clients", ("0",)), ("--per-address", ()), ("--min-rate", ()),
@@ -177,7 +179,7 @@ def ends() -> Iterator[Case]:
         yield alone(f"bad-{option.removeprefix('--')}", "exit(3)",
                     f"the server is started with --threads 2 and {option} "
                     + ", ".join(f"“{value}”" for value in values),
-                    "each time it names the option on stderr, says nothing on stdout, and ends "
+                    "each time it names the option on stderr, prints nothing on stdout, and ends "
                     "with 1", partial(bad_values, option=option, values=values))
 
 
@@ -393,5 +395,5 @@ def bad_values(server: Server, option: str, values: Sequence[str]) -> None:
             raise Unmet(f"with “{value}” {reported(code, out, err)}")
 
 
-CHECKS = (group("overload", "more clients, and slower ones, than there is room for", cases,
+CHECKS = (group("overload", "too many clients, and clients that are too slow", cases,
                 level=13),)

@@ -59,13 +59,13 @@ def cases() -> Iterator[Case]:
 def normalised() -> Iterator[Case]:
     reference = "RFC 3986 §5.2.4, §6.2.2"
     for what, target, name in [
-        ("plain", b"/a.txt", b"a.txt"),
-        ("deeper", b"/sub/deep/c.txt", b"sub/deep/c.txt"),
+        ("file", b"/a.txt", b"a.txt"),
+        ("file-in-subdirectory", b"/sub/deep/c.txt", b"sub/deep/c.txt"),
         ("dot", b"/./a.txt", b"a.txt"),
-        ("dots-in-a-row", b"/././sub/././b.txt", b"sub/b.txt"),
+        ("repeated-dots", b"/././sub/././b.txt", b"sub/b.txt"),
         ("up-and-down", b"/sub/../a.txt", b"a.txt"),
         ("up-twice", b"/sub/deep/../../a.txt", b"a.txt"),
-        ("up-from-what-is-not-there", b"/nowhere/../a.txt", b"a.txt"),
+        ("up-from-missing-directory", b"/nowhere/../a.txt", b"a.txt"),
         ("encoded-letter", b"/%61.txt", b"a.txt"),
         ("encoded-dot", b"/a%2Etxt", b"a.txt"),
         ("encoded-dot-segment", b"/%2e/a.txt", b"a.txt"),
@@ -89,9 +89,9 @@ def escaping() -> Iterator[Case]:
         ("up-alone", b"/.."),
         ("up-with-a-slash", b"/../"),
         ("up-and-back", b"/../site/a.txt"),
-        ("up-to-a-name-that-begins-alike", b"/../site-other/secret.txt"),
-        ("up-late", b"/sub/../../secret.txt"),
-        ("up-often", b"/../../../../../../../../etc/passwd"),
+        ("up-to-sibling-with-same-prefix", b"/../site-other/secret.txt"),
+        ("up-after-descending", b"/sub/../../secret.txt"),
+        ("up-repeatedly", b"/../../../../../../../../etc/passwd"),
         ("up-deep", b"/sub/deep/../../../secret.txt"),
         ("up-encoded", b"/%2e%2e/secret.txt"),
         ("up-encoded-in-upper-case", b"/%2E%2E/secret.txt"),
@@ -99,8 +99,8 @@ def escaping() -> Iterator[Case]:
         ("up-after-a-dot", b"/./../secret.txt"),
         ("up-before-an-encoded-slash", b"/..%2fsecret.txt"),
         ("all-encoded", b"/%2e%2e%2fsecret.txt"),
-        ("up-behind-an-encoded-slash", b"/sub%2f..%2f..%2fsecret.txt"),
-        ("up-behind-an-encoded-slash-within", b"/sub/x%2f..%2fb.txt"),
+        ("up-after-encoded-slash", b"/sub%2f..%2f..%2fsecret.txt"),
+        ("up-after-encoded-slash-within-root", b"/sub/x%2f..%2fb.txt"),
         ("up-at-the-end", b"/sub/../.."),
         ("up-in-an-absolute-form", b"http://localhost/../secret.txt"),
     ]:
@@ -131,27 +131,27 @@ def odd_names() -> Iterator[Case]:
         yield row(what, get(b"/" + b"n" * length), expect, "open(2), ENAMETOOLONG")
     yield row("path-too-long", get(b"/" + b"sub/" * 1900 + b"b.txt"), NOT_FOUND,
               "open(2), ENAMETOOLONG")
-    yield row("path-too-long-that-leads-back", get(b"/" + b"sub/../" * 1000 + b"a.txt"),
+    yield row("path-too-long-before-normalisation", get(b"/" + b"sub/../" * 1000 + b"a.txt"),
               (text(b"a.txt"), NOT_FOUND), "open(2), ENAMETOOLONG")
-    yield row("options-of-the-server-still", b"OPTIONS * HTTP/1.1\r\n" + USUAL + b"\r\n",
+    yield row("options-asterisk", b"OPTIONS * HTTP/1.1\r\n" + USUAL + b"\r\n",
               answer("200 OK", TEXT, b""), "RFC 9110 §9.3.7")
-    yield row("sink-still", post(b"hello", b"/sink"), sunk(5), "RFC 9110 §9.3.3")
-    yield row("echo-still", post(b"hello", b"/echo"), answer("200 OK", BYTES, b"hello"),
+    yield row("sink", post(b"hello", b"/sink"), sunk(5), "RFC 9110 §9.3.3")
+    yield row("echo", post(b"hello", b"/echo"), answer("200 OK", BYTES, b"hello"),
               "RFC 9110 §9.3.3")
 
 
 def controls() -> Iterator[Case]:
-    for what, code in [("nul", "00"), ("one", "01"), ("tab", "09"), ("line-feed", "0a"),
-                       ("carriage-return", "0D"), ("escape", "1b"), ("last", "1f"),
+    for what, code in [("nul", "00"), ("0x01", "01"), ("tab", "09"), ("line-feed", "0a"),
+                       ("carriage-return", "0D"), ("escape", "1b"), ("0x1f", "1f"),
                        ("delete", "7F")]:
         yield row(f"refused-control-{what}", get(b"/a" + b"%" + code.encode() + b".txt"), BAD,
                   "RFC 3986 §7.3; CWE-158")
     yield row("refused-nul-before-another-extension", get(b"/a.txt%00.html"), BAD, "CWE-158")
     yield row("refused-nul-at-the-end", get(b"/a.txt%00"), BAD, "CWE-158")
     yield row("refused-field-in-a-redirect", get(b"/sub%0d%0aX-Injected:%201"), BAD, "CWE-113")
-    for what, target in [("of-no-digits", b"/%zz"), ("of-one-digit", b"/a%2"),
-                         ("alone", b"/a.txt%"), ("of-a-sign", b"/%+1"),
-                         ("of-one-digit-and-more", b"/%2x.txt")]:
+    for what, target in [("without-digits", b"/%zz"), ("with-one-digit", b"/a%2"),
+                         ("at-the-end", b"/a.txt%"), ("with-sign", b"/%+1"),
+                         ("with-one-digit-and-letter", b"/%2x.txt")]:
         yield row(f"refused-percent-{what}", get(target), BAD, "RFC 3986 §2.1")
 
 
@@ -164,11 +164,11 @@ def hidden() -> Iterator[Case]:
         ("in-a-hidden-directory", b"/.git/config"),
         ("in-a-directory", b"/sub/.htaccess"),
         ("in-a-directory-encoded", b"/sub/%2Ehtaccess"),
-        ("name-of-two-dots-and-more", b"/sub/..dir/x.txt"),
+        ("name-starting-with-two-dots", b"/sub/..dir/x.txt"),
         ("name-of-three-dots", b"/..."),
-        ("behind-an-encoded-slash", b"/.git%2fconfig"),
-        ("behind-an-encoded-slash-in-a-directory", b"/sub%2f.htaccess"),
-        ("by-way-of-another", b"/sub/../.hidden"),
+        ("after-encoded-slash", b"/.git%2fconfig"),
+        ("after-encoded-slash-in-a-directory", b"/sub%2f.htaccess"),
+        ("after-up", b"/sub/../.hidden"),
     ]:
         yield row(f"hidden-{what}", get(target), NOT_FOUND, "RFC 8615 §4.2; CWE-538")
 
@@ -179,9 +179,9 @@ def no_files() -> Iterator[Case]:
         ("fifo-with-an-extension", b"/fifo.txt", "fifo(7)"),
         ("socket", b"/socket", "unix(7)"),
         ("device", b"/device", "null(4)"),
-        ("nothing", b"/nowhere.txt", "RFC 9110 §15.5.5"),
-        ("nothing-in-a-directory", b"/sub/nowhere.txt", "RFC 9110 §15.5.5"),
-        ("nothing-in-nothing", b"/nowhere/nowhere.txt", "RFC 9110 §15.5.5"),
+        ("missing", b"/nowhere.txt", "RFC 9110 §15.5.5"),
+        ("missing-in-a-directory", b"/sub/nowhere.txt", "RFC 9110 §15.5.5"),
+        ("missing-in-missing-directory", b"/nowhere/nowhere.txt", "RFC 9110 §15.5.5"),
         ("directory-without-an-index", b"/noindex/", "RFC 9110 §15.5.5"),
     ]:
         yield row(f"not-served-{what}", get(target), NOT_FOUND, reference)
@@ -192,10 +192,10 @@ def links() -> Iterator[Case]:
     for what, target in [
         ("out", b"/out.txt"),
         ("out-of-a-directory", b"/sub/out.txt"),
-        ("out-by-a-directory", b"/link-out/secret.txt"),
-        ("out-by-a-way-in", b"/in-and-out.txt"),
-        ("out-and-in-again", b"/out-and-in.txt"),
-        ("out-and-in-again-by-a-directory", b"/link-out/site/a.txt"),
+        ("out-through-a-directory", b"/link-out/secret.txt"),
+        ("out-after-entering-a-directory", b"/in-and-out.txt"),
+        ("out-and-back-in", b"/out-and-in.txt"),
+        ("out-and-back-in-through-a-directory", b"/link-out/site/a.txt"),
         ("absolute", b"/absolute.txt"),
         ("absolute-out", b"/absolute-out.txt"),
         ("magic-root", b"/magic-root/etc/passwd"),
@@ -226,11 +226,11 @@ def redirects() -> Iterator[Case]:
         ("directory", b"/sub", "/sub/"),
         ("directory-deeper", b"/sub/deep", "/sub/deep/"),
         ("directory-with-a-query", b"/sub?x=1&y=%20", "/sub/?x=1&y=%20"),
-        ("directory-of-an-odd-name", b"/sp%20ace", "/sp%20ace/"),
+        ("directory-with-a-space", b"/sp%20ace", "/sp%20ace/"),
         ("directory-with-a-question-mark", b"/what%3f", "/what%3F/"),
-        ("directory-called-like-a-picture", b"/pictures.png", "/pictures.png/"),
+        ("directory-named-like-a-picture", b"/pictures.png", "/pictures.png/"),
         ("directory-in-absolute-form", b"http://localhost/sub", "/sub/"),
-        ("directory-called-like-a-host", b"/example.com", "/example.com/"),
+        ("directory-named-like-a-host", b"/example.com", "/example.com/"),
     ]:
         lower = to.replace("%3F", "%3f")
         yield row(what, get(target), tuple(dict.fromkeys((*moved(to), *moved(lower)))), reference)
@@ -249,13 +249,13 @@ def redirects() -> Iterator[Case]:
         ("encoded-slash", b"/%2fexample.com"),
         ("encoded-backslash", b"/%5cexample.com"),
     ]:
-        yield row(f"never-to-another-host-{what}", get(target),
+        yield row(f"no-redirect-to-another-host-{what}", get(target),
                   (*moved("/example.com/"), text(b"example.com/index.html", HTML), NOT_FOUND, BAD),
                   "RFC 3986 §4.2; CWE-601")
     yield row("index", get(b"/"), answer("200 OK", HTML, site.INDEX), "RFC 9110 §4.2.3")
     yield row("index-with-a-query", get(b"/?x=1"), answer("200 OK", HTML, site.INDEX),
               "RFC 9110 §4.2.3")
-    yield row("index-by-its-name", get(b"/index.html"), answer("200 OK", HTML, site.INDEX),
+    yield row("index-by-name", get(b"/index.html"), answer("200 OK", HTML, site.INDEX),
               "RFC 9110 §4.2.3")
     yield row("index-of-a-directory", get(b"/sub/"), text(b"sub/index.html", HTML),
               "RFC 9110 §4.2.3")
@@ -263,4 +263,4 @@ def redirects() -> Iterator[Case]:
               answer("200 OK", HTML, site.INDEX), "RFC 3986 §6.2.3")
 
 
-CHECKS = (group("paths", "what a path means, and what it must never reach", cases, level=9),)
+CHECKS = (group("paths", "request paths, and what they must never reach", cases, level=9),)

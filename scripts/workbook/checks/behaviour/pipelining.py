@@ -50,7 +50,7 @@ LONG_HEAD = 10_000  # bytes: some of these heads and a part of another fill any 
 
 
 def cases() -> Iterator[Case]:
-    yield alone("without-a-pause", PIPELINES,
+    yield alone("endless-pipeline", PIPELINES,
                 f"a client sends {ENDLESS // MIB} MiB of requests of {LONG_HEAD:,} bytes without "
                 "waiting, the last of them not whole, and reads the answers",
                 "the server's memory grows by less than 1 MiB", without_a_pause)
@@ -60,7 +60,7 @@ def cases() -> Iterator[Case]:
         ("a-hundred-pages", *[GET] * 99, LAST),
         ("a-thousand-pages", *[GET] * 999, LAST),
         ("heads-and-pages", *[HEAD, GET] * 8, LAST),
-        ("pages-that-are-not-there", *[LOST, GET] * 8, LAST),
+        ("missing-pages", *[LOST, GET] * 8, LAST),
         ("two-echoes", echo(b"one"), echo(b"two"), LAST),
         ("sixteen-echoes", *[echo(noise(size)) for size in range(100, 1700, 100)], LAST),
         ("a-hundred-echoes", *[echo(noise(7 * size)) for size in range(100)], LAST),
@@ -69,9 +69,9 @@ def cases() -> Iterator[Case]:
         ("large-echoes", *[echo(noise(100_000 + size)) for size in range(8)], LAST),
         ("large-echoes-and-pages", *[echo(noise(MIB)), GET, GET] * 3, LAST),
         ("large-sinks", *[sink(noise(MIB)), sink(b"x")] * 3, LAST),
-        ("bodies-of-requests", *[echo(NEXT * 3)] * 5, LAST),
-        ("empty-lines-between", *[(b"\r\n" + GET[0], GET[1])] * 16, LAST),
-        ("a-hundred-different", *different(100), LAST),
+        ("bodies-that-look-like-requests", *[echo(NEXT * 3)] * 5, LAST),
+        ("empty-lines-between-requests", *[(b"\r\n" + GET[0], GET[1])] * 16, LAST),
+        ("a-hundred-different-requests", *different(100), LAST),
         ("long-lines", *[(get(b"/?" + b"q" * 8000, HOST), page())] * 20, LAST),
         ("long-heads", *[(get(fields=HOST + b"X: " + b"v" * 60_000 + b"\r\n"), page()), GET] * 4,
          LAST),
@@ -116,9 +116,9 @@ def pipelines_that_end() -> Iterator[Case]:
         ("nothing-after-close", (three + LAST[0] + NEXT * 16, Pause(0.01)), answers + PAGE_ANSWER),
         ("nothing-after-an-error", (three + b"GET / http/1.1\r\n\r\n" + NEXT * 16, Pause(0.01)),
          answers + BAD),
-        ("nothing-after-too-large-a-body", (three + TOO_MUCH + NEXT * 16, Pause(0.01)),
+        ("nothing-after-too-large-body", (three + TOO_MUCH + NEXT * 16, Pause(0.01)),
          answers + TOO_LARGE),
-        ("much-after-too-large-a-body", (three + TOO_MUCH + noise(65_536) + NEXT, Pause(0.01)),
+        ("large-junk-after-too-large-body", (three + TOO_MUCH + noise(65_536) + NEXT, Pause(0.01)),
          answers + TOO_LARGE),
         ("half-close", (three, HalfClose()), answers),
         ("half-close-of-sixteen", (GET[0] * 16, HalfClose()), GET[1] * 16),
@@ -131,10 +131,10 @@ def pipelines_that_end() -> Iterator[Case]:
         ("half-close-after-a-large-echo", (*chain(echo(noise(MIB)), GET)[:1], HalfClose()),
          chain(echo(noise(MIB)), GET)[1]),
         ("half-close-after-an-empty-line", (GET[0] + b"\r\n", HalfClose()), GET[1]),
-        ("half-close-at-once", (HalfClose(),), NO_ANSWER),
+        ("immediate-half-close", (HalfClose(),), NO_ANSWER),
         ("continue-in-the-middle", (three + waits, Await(answers + CONTINUE), b"hello" + LAST[0]),
          answers + CONTINUE + echoed(b"hello", STAYS) + PAGE_ANSWER),
-        ("no-continue-for-a-body-that-came", three + post(b"hello", fields=ASKS) + LAST[0],
+        ("no-continue-for-received-body", three + post(b"hello", fields=ASKS) + LAST[0],
          tuple(answers + between + echoed(b"hello", STAYS) + PAGE_ANSWER
                for between in (b"", CONTINUE))),
     ]:
@@ -171,4 +171,4 @@ def without_a_pause(server: Server) -> None:
         raise Unmet(f"it held {held / 1024:,.0f} KiB")
 
 
-CHECKS = (group("pipelining", "requests that come before an answer", cases, level=5),)
+CHECKS = (group("pipelining", "pipelined requests", cases, level=5),)

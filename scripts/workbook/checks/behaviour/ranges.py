@@ -22,33 +22,33 @@ PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
     ("last-byte", "bytes=1499-1499", (1499, 1499), "RFC 9110 §14.1.2"),
     ("middle", "bytes=500-999", (500, 999), "RFC 9110 §14.1.2"),
     ("to-the-end", "bytes=1400-", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("all-of-it", "bytes=0-", (0, 1499), "RFC 9110 §14.1.2"),
-    ("beyond-the-end", "bytes=1400-1500", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("far-beyond-the-end", f"bytes=1400-{HUGE}", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("last-bytes", "bytes=-100", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("more-last-bytes-than-there-are", "bytes=-1501", (0, 1499), "RFC 9110 §14.1.2"),
-    ("far-more-last-bytes", f"bytes=-{HUGE}", (0, 1499), "RFC 9110 §14.1.2"),
-    ("unit-in-capitals", "BYTES=0-99", (0, 99), "RFC 9110 §14.1"),
-    ("zeros-before", "bytes=000-0099", (0, 99), "RFC 9110 §14.1.1"),
+    ("entire-file", "bytes=0-", (0, 1499), "RFC 9110 §14.1.2"),
+    ("ends-beyond-the-end", "bytes=1400-1500", (1400, 1499), "RFC 9110 §14.1.2"),
+    ("ends-far-beyond-the-end", f"bytes=1400-{HUGE}", (1400, 1499), "RFC 9110 §14.1.2"),
+    ("suffix", "bytes=-100", (1400, 1499), "RFC 9110 §14.1.2"),
+    ("suffix-longer-than-file", "bytes=-1501", (0, 1499), "RFC 9110 §14.1.2"),
+    ("suffix-of-huge-length", f"bytes=-{HUGE}", (0, 1499), "RFC 9110 §14.1.2"),
+    ("unit-in-upper-case", "BYTES=0-99", (0, 99), "RFC 9110 §14.1"),
+    ("leading-zeros", "bytes=000-0099", (0, 99), "RFC 9110 §14.1.1"),
 )
 AFTER_THE_END = (
     ("begins-at-the-end", "bytes=1500-", "RFC 9110 §14.1.2, §15.5.17"),
-    ("begins-far-behind", f"bytes={HUGE}-", "RFC 9110 §14.1.2, §15.5.17"),
-    ("begins-and-ends-behind", "bytes=1500-1600", "RFC 9110 §14.1.2, §15.5.17"),
-    ("no-last-bytes", "bytes=-0", "RFC 9110 §14.1.2, §15.5.17"),
+    ("begins-far-beyond-the-end", f"bytes={HUGE}-", "RFC 9110 §14.1.2, §15.5.17"),
+    ("begins-and-ends-beyond-the-end", "bytes=1500-1600", "RFC 9110 §14.1.2, §15.5.17"),
+    ("suffix-of-zero", "bytes=-0", "RFC 9110 §14.1.2, §15.5.17"),
 )
 IGNORED = (  # ranges that RFC 9110 §14.2 requires or allows a server to ignore
     ("another-unit", "lines=0-99"),
     ("no-unit", "0-99"),
-    ("no-range", "bytes="),
-    ("no-numbers", "bytes=-"),
+    ("empty-range", "bytes="),
+    ("dash-only", "bytes=-"),
     ("ends-before-it-begins", "bytes=99-0"),
     ("letters", "bytes=a-z"),
-    ("a-sign", "bytes=+0-99"),
+    ("sign", "bytes=+0-99"),
     ("two-dashes", "bytes=0--99"),
     ("three-numbers", "bytes=0-9-19"),
     ("hexadecimal", "bytes=0x0-0x9"),
-    ("space-within", "bytes=0 -99"),
+    ("inner-space", "bytes=0 -99"),
     ("empty", ""),
 )
 
@@ -99,23 +99,25 @@ def whole(address: Address, *, fields: str, method: str = "GET") -> None:
 
 def companions() -> Iterator[Case]:
     """Ranges of other files, with other methods, and combined with other fields."""
-    yield talk("offered", f"GET and HEAD /{FILE}", "Accept-Ranges: bytes", "RFC 9110 §14.3",
+    yield talk("accept-ranges-sent", f"GET and HEAD /{FILE}", "Accept-Ranges: bytes",
+               "RFC 9110 §14.3",
                partial(offered))
     yield talk("of-a-head", f"HEAD /{FILE} with Range: bytes=0-99",
                f"200 with Content-Length: {SIZE}", "RFC 9110 §14.2", partial(of_a_head))
-    yield talk("several", f"GET /{FILE} with Range: bytes=0-9,20-29",
+    yield talk("multiple-ranges", f"GET /{FILE} with Range: bytes=0-9,20-29",
                "200 and the whole file, or 206 and several parts", "RFC 9110 §14.2, §15.3.7.2",
                partial(several))
     yield talk("of-a-large-file", "GET of a file of 3 MiB, from the second MiB into the third",
                "206 and these bytes", "RFC 9110 §14.2", partial(of_a_large_file))
-    yield talk("of-nothing", "GET /0.bin, which is empty, with Range: bytes=0-", "416",
+    yield talk("of-empty-file", "GET /0.bin, which is empty, with Range: bytes=0-", "416",
                "RFC 9110 §14.1.2", partial(of_nothing))
-    yield talk("last-bytes-of-nothing", "GET /0.bin, which is empty, with Range: bytes=-5",
-               "200 or 416: a Content-Range could not say it", "RFC 9110 §14.1.2, §14.4",
+    yield talk("suffix-of-empty-file", "GET /0.bin, which is empty, with Range: bytes=-5",
+               "200 or 416: no Content-Range can express it", "RFC 9110 §14.1.2, §14.4",
                partial(last_of_nothing))
-    yield talk("of-what-is-missing", "GET /nowhere.txt with Range: bytes=0-9", "404",
+    yield talk("of-missing-file", "GET /nowhere.txt with Range: bytes=0-9", "404",
                "RFC 9110 §14.2", partial(of_what_is_missing))
-    yield talk("in-a-row", "two parts and the whole file, asked for at once on one connection",
+    yield talk("pipelined-ranges",
+               "two parts and the whole file, asked for at once on one connection",
                "206, 206, 200, each with its bytes", "RFC 9112 §9.3.2", partial(in_a_row))
 
 
@@ -170,17 +172,17 @@ def in_a_row(address: Address) -> None:
 
 # A condition sent for /dated.bin with Range: bytes=0-3, and the status expected.
 CONDITIONS: tuple[tuple[str, str, int, str], ...] = (
-    ("if-this-version", "If-Range: {tag}", 206, "RFC 9110 §13.1.5"),
-    ("if-another-version", 'If-Range: "x"', 200, "RFC 9110 §13.1.5"),
-    ("if-this-version-weakly", "If-Range: W/{tag}", 200, "RFC 9110 §13.1.5"),
-    ("if-of-this-date", f"If-Range: {SAME}", 206, "RFC 9110 §13.1.5"),
-    ("if-of-an-earlier-date", f"If-Range: {EARLIER}", 200, "RFC 9110 §13.1.5"),
-    ("if-of-a-later-date", f"If-Range: {LATER}", 200, "RFC 9110 §13.1.5"),
-    ("if-of-no-date", "If-Range: yesterday", 200, "RFC 9110 §13.1.5"),
-    ("none-match", "If-None-Match: {tag}", 304, "RFC 9110 §13.2.2, step 5"),
-    ("match-other", 'If-Match: "x"', 412, "RFC 9110 §13.2.2, step 5"),
-    ("match-this", "If-Match: {tag}", 206, "RFC 9110 §13.2.2, step 5"),
-    ("modified-since-earlier", f"If-Modified-Since: {EARLIER}", 206, "RFC 9110 §13.2.2, step 5"),
+    ("if-range-same-tag", "If-Range: {tag}", 206, "RFC 9110 §13.1.5"),
+    ("if-range-other-tag", 'If-Range: "x"', 200, "RFC 9110 §13.1.5"),
+    ("if-range-weak-tag", "If-Range: W/{tag}", 200, "RFC 9110 §13.1.5"),
+    ("if-range-same-date", f"If-Range: {SAME}", 206, "RFC 9110 §13.1.5"),
+    ("if-range-earlier-date", f"If-Range: {EARLIER}", 200, "RFC 9110 §13.1.5"),
+    ("if-range-later-date", f"If-Range: {LATER}", 200, "RFC 9110 §13.1.5"),
+    ("if-range-no-date", "If-Range: yesterday", 200, "RFC 9110 §13.1.5"),
+    ("if-none-match-same", "If-None-Match: {tag}", 304, "RFC 9110 §13.2.2, step 5"),
+    ("if-match-other", 'If-Match: "x"', 412, "RFC 9110 §13.2.2, step 5"),
+    ("if-match-same", "If-Match: {tag}", 206, "RFC 9110 §13.2.2, step 5"),
+    ("if-modified-since-earlier", f"If-Modified-Since: {EARLIER}", 206, "RFC 9110 §13.2.2, step 5"),
 )
 
 
@@ -189,7 +191,7 @@ def conditions() -> Iterator[Case]:
         yield talk(what, f"GET /dated.bin for its ETag, {{tag}}, then again with Range: bytes=0-3 and "
                    f"{fields}", f"the second answer is {status}", reference,
                    partial(conditional, fields=fields, status=status))
-    yield talk("condition-without-a-range", "GET /dated.bin with If-Range, and no Range", "200",
+    yield talk("if-range-without-range", "GET /dated.bin with If-Range, and no Range", "200",
                "RFC 9110 §13.1.5", partial(without_range))
 
 
@@ -210,4 +212,4 @@ def without_range(address: Address) -> None:
     must_have(answer, first.body)
 
 
-CHECKS = (group("ranges", "parts of files", cases, level=10),)
+CHECKS = (group("ranges", "range requests", cases, level=10),)

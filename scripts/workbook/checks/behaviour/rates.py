@@ -68,7 +68,7 @@ def bodies() -> Iterator[Case]:
     for what, begins, drip in [
         ("body", post(b"", b"/sink", HOST, length), b"x" * 10),
         ("echo", post(b"", b"/echo", HOST, length), b"x" * 10),
-        ("body-that-nobody-wants", post(b"", b"/nowhere", HOST, length), b"x" * 10),
+        ("unwanted-body", post(b"", b"/nowhere", HOST, length), b"x" * 10),
         ("body-in-chunks", chunked.post(b"", b"/sink", HOST), b"1\r\nx\r\n"),
         ("echo-in-chunks", chunked.post(b"", b"/echo", HOST), b"1\r\nx\r\n"),
     ]:
@@ -76,7 +76,7 @@ def bodies() -> Iterator[Case]:
                       "four times a second", CUT_OFF,
                       partial(cut_off, begins=(begins,), drip=drip))
     options = (*minimum_rate(FAST), *at_once(progress=SHORT_S))
-    yield alone("not-fast-enough", "RFC 9112 §9.5", f"the server is started with "
+    yield alone("body-below-min-rate", "RFC 9112 §9.5", f"the server is started with "
                 f"{' '.join(options)}; a client sends a body, a kilobyte four times a second",
                 CUT_OFF, partial(cut_off, begins=(post(b"", b"/sink", HOST, length),),
                                  drip=b"x" * 1000), arguments=options)
@@ -85,15 +85,15 @@ def bodies() -> Iterator[Case]:
     in_time: tuple[Step, ...] = (post(b"", b"/sink", length=b"%d" % len(whole)),
                                  *[step for _ in range(ITERATIONS) for step in (half, NOW_AND_THEN)])
     for what, does, rate, steps, expect in [
-        ("fast-enough", "sends a body, half a kilobyte four times a second", 1000, in_time,
+        ("body-above-min-rate", "sends a body, half a kilobyte four times a second", 1000, in_time,
          sunk(len(whole))),
-        ("body-at-any-rate", "sends a body, a byte four times a second", 0, bit_by_bit(half),
+        ("body-without-min-rate", "sends a body, a byte four times a second", 0, bit_by_bit(half),
          echoed(half)),
-        ("few-last-bytes", "sends a body but for its last bytes, and those after a while", FAST,
+        ("last-bytes-late", "sends a body but for its last bytes, and those after a while", FAST,
          (post(noise(50_000))[:-9], Pause(1.0), noise(50_000)[-9:]), echoed(noise(50_000))),
         ("small-bodies", "sends small bodies in halves, one after another", 1000,
          *_in_halves(noise(600))),
-        ("always-in-its-next-body", "has begun its next body whenever one is answered", 5000,
+        ("next-body-always-started", "has begun its next body whenever one is answered", 5000,
          *_always_in_a_body(noise(20))),
     ]:
         yield limited(what, Limits(progress=ENOUGH_S), f"a client {does}", SERVED,
@@ -119,10 +119,10 @@ def _always_in_a_body(body: bytes) -> tuple[tuple[Step, ...], bytes]:
 def answers() -> Iterator[Case]:
     reads = f"a client reads a file of {FILE_BYTES // MIB} MiB, {BIT // 1000} kB at a time,"
     for what, limits, rate, expected, perform in [
-        ("slow-answer", Limits(progress=SHORT_S), FAST,
+        ("answer-below-min-rate", Limits(progress=SHORT_S), FAST,
          "it is cut off, and has a part of the answer", reads_too_slowly),
-        ("answer-fast-enough", Limits(progress=ENOUGH_S), 100_000, SERVED, reads_fast_enough),
-        ("answer-at-any-rate", Limits(progress=ENOUGH_S), 0, SERVED, reads_fast_enough),
+        ("answer-above-min-rate", Limits(progress=ENOUGH_S), 100_000, SERVED, reads_fast_enough),
+        ("answer-without-min-rate", Limits(progress=ENOUGH_S), 0, SERVED, reads_fast_enough),
     ]:
         yield limited(what, limits, f"{reads} for {STAYS_S:g} s", expected, perform,
                       minimum_rate(rate), site=large_file)
@@ -156,9 +156,9 @@ def _read_slowly(server: Server, seconds: float) -> int:
 def timeouts() -> Iterator[Case]:
     soon, late = ("--timeout", str(SHORT_S)), ("--timeout", "60")
     for what, options, begins in [
-        ("silent-from-the-start", soon, ()),
+        ("silent-after-connect", soon, ()),
         ("silent-after-an-answer", soon, (GET[0], Await(GET[1]))),
-        ("a-later-limit-counts", (*late, *at_once(idle=SHORT_S)), ()),
+        ("overridden-by-shorter-later-limits", (*late, *at_once(idle=SHORT_S)), ()),
     ]:
         yield _timed(f"timeout-{what}", options, "a client is silent"
                      + (" after an answer" if begins else ""), CUT_OFF,
@@ -167,9 +167,12 @@ def timeouts() -> Iterator[Case]:
     sent, got = chain(GET, LAST)
     slow_head: tuple[Step, ...] = (sent[:-2] + b"X: ", *drips, b"\r\n\r\n")
     for what, options, does, steps, expect in [
-        ("is-not-of-heads", soon, "sends a head, a byte four times a second,", slow_head, got),
-        ("counts-behind-limits", (*at_once(idle=SHORT_S), *late), "is silent", SILENT, PAGE_ANSWER),
-        ("before-a-later-limit", (*soon, *at_once()), "is silent", SILENT, PAGE_ANSWER),
+        ("does-not-apply-to-heads", soon, "sends a head, a byte four times a second,", slow_head,
+         got),
+        ("overrides-earlier-limits", (*at_once(idle=SHORT_S), *late), "is silent", SILENT,
+         PAGE_ANSWER),
+        ("overridden-by-longer-later-limits", (*soon, *at_once()), "is silent", SILENT,
+         PAGE_ANSWER),
     ]:
         yield _timed(f"timeout-{what}", options, f"a client {does} for {STAYS_S:g} s, and asks",
                      SERVED, partial(stays, steps=steps, expect=expect))

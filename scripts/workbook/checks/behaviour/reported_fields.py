@@ -65,7 +65,7 @@ def cases() -> Iterator[Case]:
         ("field-with-spaces", b"X: \t a:b  c \t \r\n"),
         ("field-without-spaces", b"X:y\r\n"),
         ("empty-field", b"X:\r\n"),
-        ("field-in-capitals", b"X-NOTE: Y\r\n"),
+        ("field-in-upper-case", b"X-NOTE: Y\r\n"),
         ("field-with-obs-text", b"X: caf\xc3\xa9\r\n"),
         ("fields-of-one-name", b"X: 2\r\nY: 3\r\nx: 1\r\n"),
         ("many-fields", b"".join(b"X-%d: %d\r\n" % (i, i) for i in range(60))),
@@ -91,8 +91,8 @@ def nothing_of_the_last() -> Iterator[Case]:
                  (b"/dd", b"/dd", b"", HOST)]]
     pairs.append((get(), whole(mirrored())))
     sent, expect = chain(*pairs)
-    yield row("one-after-the-other", in_sequence(*pairs), expect, REFERENCE, level=5)
-    yield row("one-behind-the-other", sent, expect, REFERENCE, level=5)
+    yield row("sequential-requests", in_sequence(*pairs), expect, REFERENCE, level=5)
+    yield row("pipelined-requests", sent, expect, REFERENCE, level=5)
 
 
 def streamed() -> Iterator[Case]:
@@ -120,10 +120,10 @@ def streamed() -> Iterator[Case]:
     size = b"%d" % len(LETTERS)
     reported_on = mirrored(b"/capitals", method=3, fields=USUAL + b"Content-Length: " + size + b"\r\n",
                        ).replace(b"length 0", b"length " + size)
-    yield row("bytes-of-a-sink", (Sip(4096, 0.001), capitals),
+    yield row("bytes-changed-by-a-sink", (Sip(4096, 0.001), capitals),
               coded + chunks(LETTERS.upper() + reported_on), "the chapter's page", narrow=True,
               level=CHUNKS_LEVEL)
-    yield alone("sinks-of-who-has-gone", "the chapter's page",
+    yield alone("sinks-of-disconnected-clients", "the chapter's page",
                 "clients send a part of a body, and vanish; another asks how many sinks there are",
                 "none", sinks_of_disconnected_clients, level=CHUNKS_LEVEL)
 
@@ -165,6 +165,6 @@ def mirrored(path: bytes = b"/", query: bytes = b"", fields: bytes = USUAL, meth
         method, path, query, version, len(body), body) + b"".join(sorted(lines))
 
 
-CHECKS = (replace(behaviour.group("reported-fields", "what the application is told of a request",
+CHECKS = (replace(behaviour.group("reported-fields", "request fields passed to the application",
                                   cases),
                   judge=judge, builds=(MEASURE,), program=PROGRAM),)

@@ -61,7 +61,7 @@ def cases() -> Iterator[Case]:
                        ("unreadable", "a folder that it may not read"), ("empty", "no name")]:
         yield alone(f"{what}-root", "openat(2)", f"the server is started again with {done} as "
                     "--root, on a port that is taken", "it asks for no port, names --root and the "
-                    "folder on stderr, says nothing on stdout, and ends with 1",
+                    "folder on stderr, prints nothing on stdout, and ends with 1",
                     partial(refused, what=what), site=make)
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
@@ -70,19 +70,20 @@ def cases() -> Iterator[Case]:
                 "each answer's Date is the time, as an IMF-fixdate", date, site=make)
     yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
-                "one of them asks for a file; the others leave, and somebody asks again",
+                "one of them asks for a file; the others disconnect, and a client asks again",
                 "503 to that client; while it can only wait it uses no processor; then the file",
                 out_of_descriptors, FEW_DESCRIPTORS, site=make)
     for error in ("EMFILE", "ENFILE", "ENOMEM", "EIO", "EINTR"):
-        yield alone(f"openat2-says-{error.lower()}", f"openat2(2), {error}; RFC 9110 §15.6.4",
+        yield alone(f"openat2-fails-with-{error.lower()}", f"openat2(2), {error}; RFC 9110 §15.6.4",
                     f"every openat2 fails with {error}; a client asks for a file, another for "
                     "the sink", "503 to the one, an answer to the other",
                     partial(unavailable, error=error), site=make)
-    yield alone("openat2-says-eacces", "openat2(2), EACCES; RFC 9110 §15.5.4",
+    yield alone("openat2-fails-with-eacces", "openat2(2), EACCES; RFC 9110 §15.5.4",
                 "every openat2 fails with EACCES; a client asks for a file",
                 "404, as if it were not there", forbidden, site=make)
     for error in ("ENOSYS", "EPERM", "EAGAIN"):
-        yield alone(f"openat2-says-{error.lower()}", f"openat2(2), {error}; openat(2), O_NOFOLLOW",
+        yield alone(f"openat2-fails-with-{error.lower()}",
+                    f"openat2(2), {error}; openat(2), O_NOFOLLOW",
                     f"every openat2 fails with {error}; then all that is asked of paths, and of "
                     "the types of files", "the same answers", partial(walked, error=error),
                     site=make_all)
@@ -115,7 +116,7 @@ def without_rights(server: Server) -> tuple[str, ...]:
         raise Unable("no setpriv(1) here, and root may read everything")
     wrapper = ("setpriv", f"--reuid={NOBODY_UID}", f"--regid={NOBODY_UID}", "--clear-groups")
     if run([*wrapper, server.command[0], "--help"], capture_output=True).returncode != 0:
-        raise Unable("nobody but root may run this program where it stands")
+        raise Unable("only root may run this program where it is")
     return wrapper
 
 
@@ -158,7 +159,7 @@ def out_of_descriptors(server: Server) -> None:
         first.perform((get(b"/small.bin", HOST), Await(UNAVAILABLE)))
         received = first.received()
         if not received.data.startswith(sunk(0, STAYS) + UNAVAILABLE):
-            raise Unmet(f"who asked for a file got {received.data[-60:]!r}")
+            raise Unmet(f"the client that asked for a file got {received.data[-60:]!r}")
         must_be_idle(server)
         for client in (*others, *(client for client in clients if client not in served)):
             client.close()
@@ -188,7 +189,7 @@ def unavailable(server: Server, error: str) -> None:
     with failing_openat2(server, error) as other:
         must_print(other, UNAVAILABLE)
         if ask(other, post(b"hello", b"/sink")) != sunk(5):
-            raise Unmet("who asked for something else was not answered")
+            raise Unmet("the client that asked for something else was not answered")
 
 
 def forbidden(server: Server) -> None:
@@ -214,4 +215,4 @@ def walked(server: Server, error: str) -> None:
                 raise Unmet(f"{case.name}: {failure.problem}")
 
 
-CHECKS = (group("root", "the folder that is served", cases, level=9),)
+CHECKS = (group("root", "the folder served with --root", cases, level=9),)

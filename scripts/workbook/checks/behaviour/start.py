@@ -27,27 +27,27 @@ CAPACITY_KB = 64 * 1024  # enough for the stacks of only some of them, at 8 MiB 
 
 
 def cases() -> Iterator[Case]:
-    yield alone("port-taken", "bind(2), EADDRINUSE",
+    yield alone("port-in-use", "bind(2), EADDRINUSE",
                 "the server is started again on the port of one that runs",
-                "it says on stderr which address it cannot have, and nothing on stdout, and ends "
+                "it prints the address on stderr, and nothing on stdout, and ends "
                 "with 1", port_taken)
     yield alone("ipv6", "RFC 3986 §3.2.2", "the server is started with --host ::1",
-                "it says that it listens on http://[::1]:PORT, and answers there", ipv6)
-    yield alone("again-at-once", "socket(7), SO_REUSEADDR",
+                "it announces http://[::1]:PORT, and answers there", ipv6)
+    yield alone("immediate-restart", "socket(7), SO_REUSEADDR",
                 "a server answers a client and closes first, is stopped, and is started on the "
                 "same port", "it listens there, though that connection's TIME_WAIT is not over",
                 immediately_repeated)
     yield alone("threads-by-default", "sched_getaffinity(2)",
                 "the server is started without --threads, and with --threads 1",
                 "the first has a thread for each processor", threads_by_default, level=4, until=4)
-    yield alone("threads-as-asked", "pthreads(7)",
+    yield alone("threads-as-requested", "pthreads(7)",
                 f"the server is started with --threads {FEW_THREADS}, and {MORE_THREADS}",
                 f"the second has {MORE_THREADS - FEW_THREADS} threads more", threads_as_asked,
                 level=4, until=4)
-    yield alone("out-of-threads", "pthread_create(3), EAGAIN",
+    yield alone("thread-creation-fails", "pthread_create(3), EAGAIN",
                 f"the server is started with --threads {TOO_MANY_THREADS}, and memory for a few of "
                 "them",
-                "it says on stderr what it could not do, and ends with 1", out_of_threads,
+                "it prints the error on stderr, and ends with 1", out_of_threads,
                 level=4, until=4)
 
 
@@ -67,7 +67,7 @@ def ipv6(server: Server) -> None:
     try:
         with repeated(server, "--host", "::1") as other:
             if other.host != "[::1]":
-                raise Unmet(f"it says that it listens on {other.address}")
+                raise Unmet(f"it announces {other.address}")
             with connect(("::1", other.port), TIMEOUT_S) as client:
                 client.sendall(get())
                 answer = heads.plain(client.makefile("rb").read())
@@ -102,7 +102,7 @@ def threads_by_default(server: Server) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     right = {os.cpu_count() or 1, available_cpus()}
     if 1 in right:
-        raise Unable("with one processor the default cannot be told from --threads 1")
+        raise Unable("with one processor the default is the same as --threads 1")
     with running(Path(server.command[0])) as usual, repeated(server, "--threads", "1") as one:
         while (more := usual.threads() - one.threads()) + 1 not in right:
             time.sleep(LOOK_S)
@@ -162,7 +162,7 @@ def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = ()
 def reported(code: int, out: str, err: str) -> str:
     output = "; ".join(f"on {name}: {text.strip()}" for name, text in
                        (("stdout", out), ("stderr", err)) if text.strip())
-    return f"it ended with {code}, and said {output or 'nothing'}"
+    return f"it ended with {code}, and printed {output or 'nothing'}"
 
 
-CHECKS = (group("start", "a start, and one that fails", cases),)
+CHECKS = (group("start", "starting, and failing to start", cases),)

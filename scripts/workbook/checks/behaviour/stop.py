@@ -23,31 +23,33 @@ READER_PAUSE = Pause(0.5)  # of a client that reads: shorter than the time that 
 
 def cases() -> Iterator[Case]:
     for name in ("SIGTERM", "SIGINT"):
-        yield alone(f"{name.lower()}-and-nobody-there", "signal(7)", f"nobody is connected; {name}",
+        yield alone(f"{name.lower()}-without-clients", "signal(7)",
+                    f"no client is connected; {name}",
                     f"the server ends ({END_S:g} s are allowed), with 0",
                     partial(without_clients, name=name))
-    yield alone("in-the-first-head", "signal(7)", f"a client sends {CUT} bytes of a request, and "
+    yield alone("incomplete-first-head", "signal(7)",
+                f"a client sends {CUT} bytes of a request, and "
                 "no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
                 in_the_first_head)
     longer = Limits(stop=4).options()  # for many clients on a busy machine
     for what, readers, level, arguments in [
-        ("a-reader-that-rests", 1, 1, ()),
-        (f"{READERS}-readers-that-rest", READERS, 5, longer),
+        ("slow-reader", 1, 1, ()),
+        (f"{READERS}-slow-readers", READERS, 5, longer),
     ]:
         yield alone(what, "signal(7)", f"{readers} clients, one after another, have sent 300 kB to "
                     "/echo and read the first bytes of the answer; SIGTERM; after "
-                    f"{READER_PAUSE.seconds:g} s they read the rest",
+                    f"{READER_PAUSE.seconds:g} s they read the remainder",
                     "all the bytes come; the server ends with 0",
                     partial(readers_that_pause, readers=readers), level=level,
                     arguments=arguments)
     half = f"a client has its page and sends {CUT} bytes of its next request"
-    yield alone("half-a-request", "RFC 9112 §9.6",
+    yield alone("incomplete-request", "RFC 9112 §9.6",
                 f"{half}, {IDLE} others have theirs and are idle; SIGTERM; when the idle ones are "
-                "closed, the first sends the rest",
-                "the idle ones are closed at once, the rest is answered with Connection: close, "
+                "closed, the first sends the remainder",
+                "the idle ones are closed at once, the request is answered with Connection: close, "
                 "then the end; the server ends with 0", half_a_request, level=5)
-    yield alone("half-a-request-for-ever", "signal(7)", f"{half}, and no more; SIGTERM",
+    yield alone("incomplete-request-for-ever", "signal(7)", f"{half}, and no more; SIGTERM",
                 f"the server ends within a second ({END_S:g} are allowed), with 0",
                 half_a_request_for_ever, level=5)
 
@@ -92,7 +94,7 @@ def half_a_request(server: Server) -> None:
         after = received.data.removeprefix(GET[1])
         if after != PAGE_ANSWER or received.end != "closed":
             output = after.partition(b"\r\n\r\n")[0].decode("latin-1").replace("\r\n", ", ")
-            raise Unmet(f"the rest was sent, and {output or 'nothing'} came; then the connection "
+            raise Unmet(f"its end was sent, and {output or 'nothing'} came; then the connection "
                         f"was {'still open' if received.end == 'timeout' else received.end}")
     must_end(server)
 
@@ -104,4 +106,4 @@ def half_a_request_for_ever(server: Server) -> None:
         must_end(server)
 
 
-CHECKS = (group("stop", "an end that lets clients finish", cases),)
+CHECKS = (group("stop", "graceful shutdown", cases),)

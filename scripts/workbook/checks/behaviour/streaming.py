@@ -80,15 +80,15 @@ def cases() -> Iterator[Case]:
     yield from unwanted()
     yield from in_a_row()
     yield from slowly()
-    yield alone("uploads-in-flat-memory", "RFC 9112 §6",
+    yield alone("uploads-in-constant-memory", "RFC 9112 §6",
                 f"{UPLOADS} clients send the first {BEGUN // 1000} kB of bodies of 1 to 9 MB to "
-                f"/sink, every second in chunks; then {FINISHED} of them the rest",
+                f"/sink, every second in chunks; then {FINISHED} of them the remainder",
                 f"the server grows by less than {FLAT // MIB} MiB in all", uploads)
-    yield alone("echoes-unread", "tcp(7)",
+    yield alone("unread-echoes", "tcp(7)",
                 f"{GREEDY} clients send what they can of 10 MiB to /echo, and read nothing",
                 f"the server holds less than {ENOUGH // 1024} KiB for each and uses no processor",
                 echoes_unread)
-    yield alone("gone-in-its-echo", "RFC 9112 §9.5",
+    yield alone("reset-in-its-echo", "RFC 9112 §9.5",
                 "sixty clients, every second in chunks, send half a body to /echo, have some of it "
                 "back and reset their connections, in a server with 64 descriptors",
                 "another one is served, and the server has nothing to do", disconnected_in_its_echo,
@@ -104,23 +104,23 @@ def before_the_end() -> Iterator[Case]:
     begun = echoed(body)[:-20]
     steps: list[Step] = [post(body[:10], length=b"30"), Await(begun), body[10:20],
                          Await(begun + body[10:20]), body[20:]]
-    yield row("echo-as-it-comes", steps, echoed(body), reference)
-    yield row("echo-in-chunks-as-it-comes", (
+    yield row("echo-before-body-ends", steps, echoed(body), reference)
+    yield row("chunked-echo-before-body-ends", (
         chunked.post(chunks(body[:10], ended=False), b"/echo"),
         Await(echoed_in_chunks(body[:10], ended=False)), chunks(body[10:20], ended=False),
         Await(echoed_in_chunks(body[:20], ended=False)), chunks(body[20:])),
         echoed_in_chunks(body), reference)
     large = noise(500_000)
-    yield row("large-echo-as-it-comes", (
+    yield row("large-echo-before-body-ends", (
         post(large[:400_000], length=b"500000"), Await(large[300_000:400_000]), large[400_000:]),
         echoed(large), reference)
     whole = answer("200 OK", BYTES, bytes(1000), send_body=False)
     yield row("half-close-in-an-echo", (post(b"x" * 10, length=b"1000"), HalfClose()),
               whole + b"x" * 10, "RFC 9112 §8")
-    yield row("continue-before-the-echo", (post(b"", fields=ASKS, length=b"5"), Await(CONTINUE),
+    yield row("continue-before-echo", (post(b"", fields=ASKS, length=b"5"), Await(CONTINUE),
                                            b"hello" + LAST[0]),
               CONTINUE + echoed(b"hello", STAYS) + PAGE_ANSWER, "RFC 9110 §10.1.1")
-    yield row("continue-before-an-echo-in-chunks", (
+    yield row("continue-before-chunked-echo", (
         chunked.post(b"", b"/echo", ASKS), Await(CONTINUE), chunks(b"hello") + LAST[0]),
         CONTINUE + echoed_in_chunks(b"hello", STAYS) + PAGE_ANSWER, "RFC 9110 §10.1.1")
 
@@ -132,29 +132,32 @@ def unwanted() -> Iterator[Case]:
     small, much = noise(5000), noise(SKIPPED)
     over = b"%d" % (SKIPPED + 1)
     for what, steps, expect in [
-        ("answered-before-its-body", (post(b"", NOWHERE, HOST, b"5000"), Await(lost),
+        ("answered-before-body", (post(b"", NOWHERE, HOST, b"5000"), Await(lost),
                                       small + LAST[0]), lost + PAGE_ANSWER),
-        ("skipped", post(small, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
-        ("skipped-of-requests", post(NEXT * 20, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
-        ("skipped-as-much-as-may-be", post(much, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
-        ("not-skipped", (post(b"", NOWHERE, HOST, over), Await(NOT_FOUND), HalfClose()),
-         NOT_FOUND),
-        ("not-skipped-though-it-came", post(noise(SKIPPED + 1), NOWHERE, HOST) + NEXT,
-         NOT_FOUND),
-        ("not-skipped-of-10-MiB", post(noise(MAX_BODY), NOWHERE, HOST) + NEXT, NOT_FOUND),
-        ("chunks-skipped", chunked.post(chunks(small, 700), NOWHERE, HOST) + LAST[0],
+        ("unwanted-body-skipped", post(small, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
+        ("skipped-body-that-looks-like-requests", post(NEXT * 20, NOWHERE, HOST) + LAST[0],
          lost + PAGE_ANSWER),
-        ("chunks-answered-first", (chunked.post(b"", NOWHERE, HOST), Await(lost),
+        ("skipped-up-to-limit", post(much, NOWHERE, HOST) + LAST[0], lost + PAGE_ANSWER),
+        ("not-skipped-over-limit", (post(b"", NOWHERE, HOST, over), Await(NOT_FOUND), HalfClose()),
+         NOT_FOUND),
+        ("not-skipped-though-received", post(noise(SKIPPED + 1), NOWHERE, HOST) + NEXT,
+         NOT_FOUND),
+        ("not-skipped-10-MiB", post(noise(MAX_BODY), NOWHERE, HOST) + NEXT, NOT_FOUND),
+        ("chunked-body-skipped", chunked.post(chunks(small, 700), NOWHERE, HOST) + LAST[0],
+         lost + PAGE_ANSWER),
+        ("chunked-body-answered-first", (chunked.post(b"", NOWHERE, HOST), Await(lost),
                                    chunks(small, 700) + LAST[0]), lost + PAGE_ANSWER),
-        ("chunks-not-skipped", (chunked.post(chunks(noise(SKIPPED + 1), 65_536), NOWHERE, HOST)
+        ("chunked-body-not-skipped",
+         (chunked.post(chunks(noise(SKIPPED + 1), 65_536), NOWHERE, HOST)
                                 + NEXT, Pause(0.01)), lost),
-        ("chunks-that-are-none", (chunked.post(b"zz\r\n" + NEXT, NOWHERE, HOST), Pause(0.01)),
+        ("malformed-chunks-not-skipped",
+         (chunked.post(b"zz\r\n" + NEXT, NOWHERE, HOST), Pause(0.01)),
          lost),
         ("body-of-a-get", post(small, b"/", HOST).replace(b"POST", b"GET", 1) + LAST[0],
          GET[1] + PAGE_ANSWER),
         ("body-of-a-head", post(small, b"/", HOST).replace(b"POST", b"HEAD", 1) + LAST[0],
          GET[1].partition(b"\r\n\r\n")[0] + b"\r\n\r\n" + PAGE_ANSWER),
-        ("body-of-a-head-of-echo", post(small, fields=HOST).replace(b"POST", b"HEAD", 1)
+        ("body-of-a-head-to-echo", post(small, fields=HOST).replace(b"POST", b"HEAD", 1)
          + LAST[0], not_found(send_body=False) + PAGE_ANSWER),
     ]:
         yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, reference)  # type: ignore[arg-type]
@@ -162,11 +165,11 @@ def unwanted() -> Iterator[Case]:
     asks = HOST + b"Expect: 100-continue\r\n"
     yield row("refused-instead-of-continue", (post(b"", NOWHERE, asks, b"5"), Pause(0.02)),
               NOT_FOUND, expects)
-    yield row("refused-instead-of-continue-in-chunks",
+    yield row("chunked-refused-instead-of-continue",
               (chunked.post(b"", NOWHERE, asks), Pause(0.02)), NOT_FOUND, expects)
     yield row("refused-and-nothing-after", (post(b"", NOWHERE, asks, b"5"), Await(NOT_FOUND), NEXT),
               NOT_FOUND, expects)
-    yield row("refused-though-its-body-came", post(small, NOWHERE, asks) + LAST[0],
+    yield row("refused-though-body-received", post(small, NOWHERE, asks) + LAST[0],
               lost + PAGE_ANSWER, expects)
 
 
@@ -179,10 +182,12 @@ def in_a_row() -> Iterator[Case]:
         return (chunked.post(chunks(body, size), b"/echo", HOST), echoed_in_chunks(body, STAYS))
 
     for what, exchanges in [
-        ("all-kinds", [echo(body), in_chunks(999), sink(body), GET, in_chunks(20_000), echo(b"")]),
+        ("mixed-requests",
+         [echo(body), in_chunks(999), sink(body), GET, in_chunks(20_000), echo(b"")]),
         ("small-echoes", [echo(b"%d" % i) for i in range(300)]),
         ("large-echoes", [echo(noise(200_000 + i)) for i in range(5)]),
-        ("skipped-among-others", [GET, (post(body, NOWHERE, HOST), not_found()), echo(body), GET]),
+        ("skipped-between-requests",
+         [GET, (post(body, NOWHERE, HOST), not_found()), echo(body), GET]),
     ]:
         sent, expect = chain(*exchanges, LAST)
         yield row(what, sent, expect, reference)
@@ -191,10 +196,10 @@ def in_a_row() -> Iterator[Case]:
     # deadline.
     filling = noise(16_300)
     sent, expect = chain(*[GET] * 190, (post(filling), echoed(filling)))
-    yield row("ends-behind-what-may-wait", sent, expect, reference, timeout_s=TIMEOUT_S)
+    yield row("body-ends-when-output-is-full", sent, expect, reference, timeout_s=TIMEOUT_S)
     closing = post(body, fields=USUAL)
-    yield row("echo-that-closes", closing + NEXT, echoed(body), "RFC 9112 §9.6")
-    yield row("chunks-that-close", chunked.post(chunks(body), b"/echo") + NEXT,
+    yield row("echo-with-connection-close", closing + NEXT, echoed(body), "RFC 9112 §9.6")
+    yield row("chunked-echo-with-connection-close", chunked.post(chunks(body), b"/echo") + NEXT,
               echoed_in_chunks(body), "RFC 9112 §9.6")
     old = closing.replace(b"HTTP/1.1", b"HTTP/1.0", 1)
     yield row("echo-of-1.0", old, echoed(body), "RFC 9112 §7.1")
@@ -209,11 +214,11 @@ def slowly() -> Iterator[Case]:
         yield row(f"chunks-read-{what}", steps, expect, "tcp(7)", narrow=True)  # type: ignore[arg-type]
     yield row("echo-read-slowly", (Sip(65_536, 0.001), post(large)), echoed(large), "tcp(7)",
               narrow=True)
-    yield Case("nobody-gets-anothers-bytes", (), (), "tcp(7)", talk=Talk(
+    yield Case("clients-get-only-their-own-bytes", (), (), "tcp(7)", talk=Talk(
         f"a client sends what it can of 1 MiB to /echo and does not read; then {OTHERS} others "
         "have bodies of their own back; then it reads",
         "its own bytes, and none of theirs", anothers_bytes))
-    yield row("another-reads-no-echo", get(), PAGE_ANSWER, "tcp(7)", neighbours=(
+    yield row("another-does-not-read-an-echo", get(), PAGE_ANSWER, "tcp(7)", neighbours=(
         (post(large, fields=HOST)[:300_000], Pause(0.02)),) * 6)
 
 
@@ -279,4 +284,4 @@ def disconnected_in_its_echo(server: Server) -> None:
     must_be_idle(server)
 
 
-CHECKS = (group("streaming", "bodies that nobody holds", cases, level=12),)
+CHECKS = (group("streaming", "streamed bodies", cases, level=12),)

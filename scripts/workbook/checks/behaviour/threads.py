@@ -67,4 +67,4 @@ def asleep(server: Server) -> Iterator[None]:
     process.resume()
 
 
-CHECKS = (group("threads", "slow clients beside others", cases, level=4),)
+CHECKS = (group("threads", "slow clients next to others", cases, level=4),)

@@ -66,13 +66,13 @@ def agreed() -> Iterator[Case]:
         yield alone(f"1.3-{name.lower().replace('_', '-')}", "RFC 8446 §9.1, §B.4",
                     f"a client speaks TLS 1.3 and has only {name}", "the page, by that",
                     partial(by_suite, name=name))
-    yield alone("server-prefers", "RFC 5246 §7.4.1.3; RFC 8446 §4.1.3",
+    yield alone("server-cipher-order", "RFC 5246 §7.4.1.3; RFC 8446 §4.1.3",
                 "clients of TLS 1.2 and 1.3 have AES-256, AES-128 and ChaCha20, in this order",
                 "the page, by AES-128-GCM", server_prefers)
     yield alone("rsa", "RFC 9325 §4.2.1", "the certificate is one of RSA; clients of TLS 1.2 and "
                 "1.3 come", "the page for each, by AES-128-GCM with ephemeral keys", rsa)
     yield alone("chain", "SSL_CTX_use_certificate_chain_file(3)",
-                "there is another certificate behind the first in --cert", "both are sent", chained)
+                "there is another certificate after the first in --cert", "both are sent", chained)
     for name in OLD:
         yield alone(f"version-{name}", "RFC 8996 §2; RFC 8446 §4.2.1, §6.2",
                     f"a client speaks TLS {name} and nothing later",
@@ -112,7 +112,7 @@ def resumed() -> Iterator[Case]:
                     f"a client of TLS {name} has the page, of a server with four threads; its "
                     f"ticket comes back on {RESUMED} connections", "all are resumed",
                     partial(resumes, name=name))
-        yield alone(f"key-of-tickets-{name}", "RFC 5077 §4, §5.5; RFC 8446 §4.6.1",
+        yield alone(f"ticket-key-rotates-{name}", "RFC 5077 §4, §5.5; RFC 8446 §4.6.1",
                     f"clients of TLS {name} get tickets; the server has --ticket-lifetime 1; "
                     "more than a second later another one does",
                     "the first two tickets name one key, the third another",
@@ -129,44 +129,46 @@ def resumed() -> Iterator[Case]:
 
 
 def read_again() -> Iterator[Case]:
-    yield alone("hangup", "SIGHUP; SSL_CTX_free(3), reference counts",
+    yield alone("sighup", "SIGHUP; SSL_CTX_free(3), reference counts",
                 "a client has the page; certificate and key are replaced; SIGHUP",
                 "new clients meet the new certificate; the old one's connection is as it was", hangup)
-    yield alone("hangup-of-the-second", "SIGHUP", "the same with the second of two certificates",
-                "who asks for its host meets the new one", hangup_of_the_second)
+    yield alone("sighup-second-certificate", "SIGHUP",
+                "the same with the second of two certificates",
+                "a client that asks for its host gets the new one", hangup_of_the_second)
     for what, does, option in [
-        ("no-pem", "the certificate is overwritten with something else", "--cert"),
-        ("gone", "the certificate is removed", "--cert"),
+        ("not-pem", "the certificate is overwritten with something else", "--cert"),
+        ("missing", "the certificate is removed", "--cert"),
         ("expired", "the certificate is replaced by one that has expired", "--cert"),
         ("other-key", "the key is replaced by that of another certificate", "--key"),
     ]:
-        yield alone(f"hangup-{what}", "SIGHUP; ERR_clear_error(3)", f"{does}; SIGHUP",
+        yield alone(f"sighup-{what}", "SIGHUP; ERR_clear_error(3)", f"{does}; SIGHUP",
                     f"the error log names {option} and the file; old and new clients are served "
                     "with the old certificate", partial(hangup_in_vain, what=what, option=option))
 
 
 def options() -> Iterator[Case]:
     for what, done, words in [
-        ("cert-nowhere", "a --cert that is not there", ("--cert", "/nowhere/cert.pem")),
-        ("cert-is-no-pem", "a --cert that holds something else", ("--cert", "text.pem")),
+        ("cert-missing", "a --cert that is not there", ("--cert", "/nowhere/cert.pem")),
+        ("cert-not-pem", "a --cert that holds something else", ("--cert", "text.pem")),
         ("cert-is-a-folder", "a folder as --cert", ("--cert",)),
-        ("cert-without-a-name", "an empty --cert", ("--cert",)),
+        ("cert-with-empty-name", "an empty --cert", ("--cert",)),
         ("cert-expired", "a --cert that has expired", ("--cert", "expired/cert.pem", "expired")),
         ("cert-not-yet-valid", "a --cert that is not valid yet",
          ("--cert", "not-yet-valid/cert.pem", "not valid yet")),
-        ("key-nowhere", "a --key that is not there", ("--key", "/nowhere/key.pem")),
-        ("key-is-no-pem", "a --key that holds something else", ("--key", "text.pem")),
-        ("key-has-a-pass-phrase", "a --key with a pass phrase",
+        ("key-missing", "a --key that is not there", ("--key", "/nowhere/key.pem")),
+        ("key-not-pem", "a --key that holds something else", ("--key", "text.pem")),
+        ("key-with-passphrase", "a --key with a pass phrase",
          ("--key", "protected.key", "pass phrase")),
-        ("key-of-another", "the --key of another certificate", ("--key", "other/key.pem")),
-        ("key-too-few", "two --cert and one --key", ("--cert", "--key")),
-        ("cert-too-few", "one --cert and two --key", ("--cert", "--key")),
+        ("key-of-another-certificate", "the --key of another certificate",
+         ("--key", "other/key.pem")),
+        ("fewer-keys-than-certs", "two --cert and one --key", ("--cert", "--key")),
+        ("fewer-certs-than-keys", "one --cert and two --key", ("--cert", "--key")),
         ("second-cert-expired", "a second --cert that has expired", ("--cert", "expired")),
-        ("lifetime-of-none", "--ticket-lifetime 0", ("--ticket-lifetime 0",)),
-        ("lifetime-of-no-number", "--ticket-lifetime 1h", ("--ticket-lifetime 1h",)),
+        ("lifetime-zero", "--ticket-lifetime 0", ("--ticket-lifetime 0",)),
+        ("lifetime-not-a-number", "--ticket-lifetime 1h", ("--ticket-lifetime 1h",)),
     ]:
         yield alone(what, "the chapter's page", f"the server is started with {done}, on a port that "
-                    "is taken", "it says which option is wrong, asks nobody, and ends with 1",
+                    "is taken", "it names the wrong option, does not prompt, and ends with 1",
                     partial(refused, what=what, words=words))
 
 
@@ -368,9 +370,9 @@ def hangup_of_the_second(server: Server) -> None:
 
 def spoil(what: str, location: Pair) -> None:
     match what:
-        case "no-pem":
+        case "not-pem":
             location.cert.write_text("no certificate\n")
-        case "gone":
+        case "missing":
             location.cert.unlink()
         case "expired":
             put(certificates.expired(), location)
@@ -386,7 +388,7 @@ def hangup_in_vain(server: Server, what: str, option: str) -> None:
             spoil(what, location)
             os.kill(other.pid, signal.SIGHUP)
             file = location.cert if option == "--cert" else location.key
-            until(lambda: f"{option} {file}: " in other.stderr, "the error log did not say so")
+            until(lambda: f"{option} {file}: " in other.stderr, "the error log did not report it")
             client.perform((LAST[0],))
             must_be(client, client.finish(), GET[1] + PAGE_ANSWER)
         must_have(meets(other, certificates.localhost()), True, "the old certificate is used")
@@ -410,22 +412,22 @@ def arguments_of(what: str, text: Path) -> tuple[str, ...]:
     good = certificates.localhost()
     cert, key = str(good.cert), str(good.key)
     return {
-        "cert-nowhere": ("--cert", "/nowhere/cert.pem", "--key", key),
-        "cert-is-no-pem": ("--cert", str(text), "--key", key),
+        "cert-missing": ("--cert", "/nowhere/cert.pem", "--key", key),
+        "cert-not-pem": ("--cert", str(text), "--key", key),
         "cert-is-a-folder": ("--cert", str(text.parent), "--key", key),
-        "cert-without-a-name": ("--cert", "", "--key", key),
+        "cert-with-empty-name": ("--cert", "", "--key", key),
         "cert-expired": certificates.expired().options,
         "cert-not-yet-valid": certificates.not_yet_valid().options,
-        "key-nowhere": ("--cert", cert, "--key", "/nowhere/key.pem"),
-        "key-is-no-pem": ("--cert", cert, "--key", str(text)),
-        "key-has-a-pass-phrase": certificates.protected().options,
-        "key-of-another": certificates.mismatched().options,
-        "key-too-few": (*good.options, "--cert", str(certificates.other().cert)),
-        "cert-too-few": (*good.options, "--key", str(certificates.other().key)),
+        "key-missing": ("--cert", cert, "--key", "/nowhere/key.pem"),
+        "key-not-pem": ("--cert", cert, "--key", str(text)),
+        "key-with-passphrase": certificates.protected().options,
+        "key-of-another-certificate": certificates.mismatched().options,
+        "fewer-keys-than-certs": (*good.options, "--cert", str(certificates.other().cert)),
+        "fewer-certs-than-keys": (*good.options, "--key", str(certificates.other().key)),
         "second-cert-expired": (*good.options, *certificates.expired().options),
-        "lifetime-of-none": (*good.options, "--ticket-lifetime", "0"),
-        "lifetime-of-no-number": (*good.options, "--ticket-lifetime", "1h"),
+        "lifetime-zero": (*good.options, "--ticket-lifetime", "0"),
+        "lifetime-not-a-number": (*good.options, "--ticket-lifetime", "1h"),
     }[what]
 
 
-CHECKS = (group("tls", "TLS on the one port", cases, level=15),)
+CHECKS = (group("tls", "TLS", cases, level=15),)

@@ -58,9 +58,9 @@ def handshakes() -> Iterator[Case]:
                 "400 without TLS, and the end", plain_http)
     yield alone("garbage", "RFC 8446 §5.1", "a client sends bytes that are no record",
                 "the end", garbage)
-    for what, does, sent in [("nothing", "connects and is silent", b""),
-                             ("half", "stops in its first record", HALF)]:
-        yield alone(f"handshake-of-{what}", "the chapter's page",
+    for what, does, sent in [("not-started", "connects and is silent", b""),
+                             ("incomplete", "stops in its first record", HALF)]:
+        yield alone(f"handshake-{what}", "the chapter's page",
                     f"the head limit is a second, the others a minute; a client {does}",
                     "it is cut off when its time is over, and not before",
                     partial(half_handshake, sent=sent))
@@ -68,43 +68,45 @@ def handshakes() -> Iterator[Case]:
                 "the same; a client sends its handshake, a byte four times a second",
                 "it is cut off when its time is over, and not before", handshake_byte_by_byte)
     yield alone("handshake-in-time", "the chapter's page",
-                "the head limit is a second; a client has its handshake behind it, is silent for "
+                "the head limit is a second; a client completes its handshake, is silent for "
                 "longer, and asks", "the page", handshake_in_time)
-    yield alone("one-too-many", "RFC 9110 §15.6.4", "the server is started with --max-clients 2; "
+    yield alone("one-client-too-many", "RFC 9110 §15.6.4",
+                "the server is started with --max-clients 2; "
                 "two are served, a third connects; one of the two leaves, a fourth connects",
-                "the end without a byte for the third, who has a line without a status in the log; "
+                "the end without a byte for the third, logged without a status; "
                 "the page for the fourth", one_too_many)
-    yield alone("answer-unread", "the chapter's page",
+    yield alone("unread-answer", "the chapter's page",
                 f"the progress limit is a second; a client asks for files of {UNREAD[0]:,} and "
                 f"{UNREAD[1]:,} bytes, and reads nothing", "it is cut off when its time is over",
                 answer_unread)
-    yield alone("flood", "the chapter's page",
+    yield alone("handshake-flood", "the chapter's page",
                 f"while the server sleeps, {FLOOD} clients send the first of a handshake, and then "
-                "one who is known a request", "that is answered before half of them are", flood)
+                "an established client a request", "which is answered before half of them", flood)
 
 
 def when_idle() -> Iterator[Case]:
     unread = (post(noise(MIB)), Await(b"200 OK"))
     for what, does, steps in [
-        ("after-the-handshake", "has its handshake behind it", ()),
+        ("after-handshake", "has completed its handshake", ()),
         ("between-requests", "has had an answer", (GET[0], Await(GET[1]))),
-        ("answer-unread", "does not read its answer, of 1 MiB", unread),
-        ("answer-unread-and-goodbye", "does not read its answer, and has said close_notify",
+        ("unread-answer", "does not read its answer, of 1 MiB", unread),
+        ("unread-answer-after-close-notify", "does not read its answer, and has sent close_notify",
          (*unread, HalfClose())),
-        ("answered", "has read its last answer, and does not close", (get(), Await(PAGE_ANSWER))),
+        ("answered-without-closing", "has read its last answer, and does not close",
+         (get(), Await(PAGE_ANSWER))),
     ]:
-        yield alone(f"rests-{what}", "time(7)", f"a client {does}; then nobody does anything",
+        yield alone(f"idle-{what}", "time(7)", f"a client {does}; then nothing happens",
                     "the server uses no processor", partial(rests, steps=steps))
-    yield alone("rests-in-a-handshake", "time(7)", "a client has stopped in its handshake",
+    yield alone("idle-in-a-handshake", "time(7)", "a client has stopped in its handshake",
                 "the server uses no processor", rests_in_a_handshake)
-    yield alone("rests-in-a-record", "time(7)", "a client has stopped in a record",
+    yield alone("idle-in-a-record", "time(7)", "a client has stopped in a record",
                 "the server uses no processor", rests_in_a_record)
 
 
 def leftovers() -> Iterator[Case]:
-    yield alone("failed-give-back", "close(2); SSL_free(3)",
+    yield alone("failed-handshakes-release-descriptors", "close(2); SSL_free(3)",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; {FAILED} handshakes fail in "
-                "each of several ways, one after another", "whoever comes after them is served",
+                "each of several ways, one after another", "the next client is served",
                 failed_give_back)
     for what in FAILURES:
         yield alone(f"memory-after-{what}", "SSL_free(3)",
@@ -184,12 +186,13 @@ def one_too_many(server: Server) -> None:
                     client.perform((GET[0], Await(GET[1])))
                 must_have(raw(other, b""), b"", "what came for the third")
                 two.close()
-                until(lambda: is_served(other), "nobody was served in the place of who left")
+                until(lambda: is_served(other),
+                      "no client was served instead of the disconnected one")
                 one.perform((LAST[0],))
                 must_be(one, one.finish(), GET[1] + LAST[1])
             stop(other)
             reported = {line.status for line in read(file) if line.request is None}
-    must_have(reported, {None}, "the status in the lines of those who were turned away")
+    must_have(reported, {None}, "the status in the lines of the rejected clients")
 
 
 def answer_unread(server: Server) -> None:
@@ -291,9 +294,9 @@ Failure = tuple[str, Callable[[], bytes], Callable[[socket.socket], None]]
 FAILURES: dict[str, Failure] = {
     "plain-http": ("speaks plain HTTP", lambda: PLAIN, until_the_end),
     "an-old-version": ("speaks TLS 1.0", lambda: client_hello(OLD["1.0"]), until_the_end),
-    "half-a-hello": ("leaves in its first record", lambda: HALF, lambda _: None),
+    "incomplete-hello": ("leaves in its first record", lambda: HALF, lambda _: None),
     "a-reset": ("resets its connection in its first record", lambda: HALF, reset),
-    "half-a-handshake": ("resets its connection in the middle of the handshake", hello_record,
+    "incomplete-handshake": ("resets its connection in the middle of the handshake", hello_record,
                          answered_and_reset),
 }
 

@@ -60,7 +60,7 @@ def cases() -> Iterator[Case]:
 def records() -> Iterator[Case]:
     for name in VERSIONS:
         for size in (1, 7, 1000):
-            yield alone(f"cut-by-{size}-{name}", "RFC 8446 §5.1; SSL_read(3)",
+            yield alone(f"sent-in-{size}-byte-pieces-{name}", "RFC 8446 §5.1; SSL_read(3)",
                         f"all that a client of TLS {name} sends comes by {size} bytes, from the "
                         "first of the handshake on; two requests, a body among them",
                         "its answers", partial(cut, name=name, size=size))
@@ -70,10 +70,10 @@ def records() -> Iterator[Case]:
     yield alone("many-records-at-once", "RFC 8446 §5.1; SSL_has_pending(3)",
                 "300 requests, each in a record of its own, come at once", "300 answers in order",
                 many_records)
-    yield alone("records-and-a-part", "SSL_pending(3)",
+    yield alone("records-and-a-partial-record", "SSL_pending(3)",
                 "two requests and half of the record of a third come at once; when both answers "
                 "are there, the other half", "the third answer", records_and_a_part)
-    yield alone("empty-records", "RFC 8446 §5.1", "records without a byte stand among those of a "
+    yield alone("empty-records", "RFC 8446 §5.1", "records without a byte are among those of a "
                 "request", "its answer", empty_records)
     yield alone("pipelined", "RFC 9112 §9.3.2", "100 requests in as few records as can be",
                 "100 answers in order", pipelined)
@@ -83,8 +83,8 @@ def records() -> Iterator[Case]:
                     partial(key_update, letter=letter))
     yield alone("renegotiation", "RFC 9325 §3.5; SSL_OP_NO_RENEGOTIATION",
                 "a client of TLS 1.2 asks for another handshake", "it is refused", renegotiation)
-    yield alone("spoilt-record", "RFC 8446 §5.2, §6.2; ERR_clear_error(3)",
-                "a client has the page; on another connection a record comes that nobody sealed; "
+    yield alone("corrupt-record", "RFC 8446 §5.2, §6.2; ERR_clear_error(3)",
+                "a client has the page; on another connection a corrupt record comes; "
                 "the first sends a request in two pieces; all are of one worker",
                 "the alert bad_record_mac for the other, an answer for the first", spoilt_record)
 
@@ -93,33 +93,34 @@ def ends() -> Iterator[Case]:
     reports = "close_notify, then the end"
     limits = Limits(idle=1).options()
     for what, does, arguments, steps, expect in [
-        ("last-answer", "has its last answer", (), (get(),), PAGE_ANSWER),
-        ("refused", "is refused", (), (get(fields=b""),), BAD),
-        ("idle", "is silent for longer than it may", limits, (GET[0], Await(GET[1])), GET[1]),
-        ("silent", "says nothing after the handshake", limits, (), b""),
+        ("after-last-answer", "has its last answer", (), (get(),), PAGE_ANSWER),
+        ("after-refusal", "is refused", (), (get(fields=b""),), BAD),
+        ("after-idle-timeout", "is silent for longer than it may", limits, (GET[0], Await(GET[1])),
+         GET[1]),
+        ("without-request", "says nothing after the handshake", limits, (), b""),
     ]:
-        yield alone(f"goodbye-{what}", "RFC 8446 §6.1", f"a client {does}", reports,
+        yield alone(f"close-notify-{what}", "RFC 8446 §6.1", f"a client {does}", reports,
                     partial(goodbye, arguments=arguments, steps=steps, expect=expect))
-    yield alone("goodbye-stop", "RFC 8446 §6.1", "a client has the page; SIGTERM", reports,
+    yield alone("close-notify-on-stop", "RFC 8446 §6.1", "a client has the page; SIGTERM", reports,
                 goodbye_at_the_stop)
-    yield alone("goodbye-of-a-client", "RFC 8446 §6.1; RFC 9112 §9.6",
+    yield alone("close-notify-from-client", "RFC 8446 §6.1; RFC 9112 §9.6",
                 "a client sends three requests and close_notify, and leaves its socket open",
                 f"three answers, {reports}", goodbye_of_a_client)
-    yield alone("goodbye-in-a-body", "RFC 8446 §6.1", "a client says close_notify in a body",
+    yield alone("close-notify-in-a-body", "RFC 8446 §6.1", "a client sends close_notify in a body",
                 f"no answer, but {reports}", goodbye_in_a_body)
-    yield alone("cut-in-an-answer", "RFC 8446 §6.1; RFC 9112 §8",
-                "an echo has begun; its client says no more, or what is no chunk",
+    yield alone("incomplete-answer-is-cut-off", "RFC 8446 §6.1; RFC 9112 §8",
+                "an echo has begun; its client half-closes, or sends a malformed chunk",
                 "what had come, and the end without a word", cut_in_an_answer)
-    yield alone("goodbye-before-reading", "RFC 8446 §6.1; RFC 9112 §9.6",
-                "a client asks for an echo of 1 MiB, says close_notify, rests, and reads",
+    yield alone("close-notify-before-reading", "RFC 8446 §6.1; RFC 9112 §9.6",
+                "a client asks for an echo of 1 MiB, sends close_notify, pauses, and reads",
                 f"all of the echo, {reports}", goodbye_before_reading)
-    yield alone("goodbye-with-the-request", "RFC 8446 §6.1; RFC 9112 §9.6",
-                "a client asks for a file of 3 MiB and says close_notify, both at once, rests, and "
+    yield alone("close-notify-with-request", "RFC 8446 §6.1; RFC 9112 §9.6",
+                "a client asks for a file of 3 MiB and sends close_notify at once, pauses, and "
                 "reads", f"all of the file, {reports}", goodbye_with_the_request)
     yield alone("truncated-in-a-head", "RFC 8446 §6.1; RFC 9112 §9.8",
                 "a client closes its side in a head, without close_notify",
-                "the end without a word; the log tells of no answer", truncated_in_a_head)
-    yield alone("truncated-behind-requests", "RFC 8446 §6.1; RFC 9112 §9.8",
+                "the end without close_notify; the log shows no answer", truncated_in_a_head)
+    yield alone("truncated-after-requests", "RFC 8446 §6.1; RFC 9112 §9.8",
                 "a client sends three whole requests and closes its side, without close_notify",
                 "answers or a part of them, and the end without a word", truncated_after_requests)
 
@@ -133,7 +134,7 @@ def bytes_over_it() -> Iterator[Case]:
                 "when all have sent what their sockets take",
                 "the same bytes for each", late_readers)
     yield alone("slow-reader", "send(2), EAGAIN",
-                "a client asks for an echo of 1 MiB, and reads by 5000 bytes with rests",
+                "a client asks for an echo of 1 MiB, and reads by 5000 bytes with pauses",
                 "the same bytes", slow_reader)
     yield alone("files", "RFC 9110 §14.2; pread(2)",
                 "files about the size of a record, one of 3 MiB, and parts of them",
@@ -141,7 +142,8 @@ def bytes_over_it() -> Iterator[Case]:
     yield alone("file-late-reader", "pread(2); send(2), EAGAIN",
                 "a client asks for a file of 3 MiB twice, and reads late", "its bytes, twice",
                 file_late_reader)
-    yield alone("file-that-shrinks", "pread(2)", "while a client does not read, the rest of its "
+    yield alone("file-truncated-while-sent", "pread(2)",
+                "while a client does not read, the rest of its "
                 "file is cut off", "a part of the answer, and the end without a word",
                 file_that_shrinks)
 

@@ -27,64 +27,67 @@ OLD_FORM, ASCTIME_FORM = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 
 
 # What is asked, {tag} being the tag that the first answer had, and what status that must bring.
 REPORTED: tuple[tuple[str, str, str, int, str], ...] = (
-    ("none-match-this", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
-    ("none-match-this-weakly", "GET", "If-None-Match: W/{tag}", 304, "RFC 9110 §13.1.2, §8.8.3.2"),
-    ("none-match-any", "GET", "If-None-Match: *", 304, "RFC 9110 §13.1.2"),
-    ("none-match-first-of-a-list", "GET", 'If-None-Match: {tag}, "x"', 304, "RFC 9110 §5.6.1"),
-    ("none-match-last-of-a-list", "GET", 'If-None-Match: "x" ,W/"y",\t{tag}', 304,
+    ("if-none-match-same", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
+    ("if-none-match-weak", "GET", "If-None-Match: W/{tag}", 304, "RFC 9110 §13.1.2, §8.8.3.2"),
+    ("if-none-match-any", "GET", "If-None-Match: *", 304, "RFC 9110 §13.1.2"),
+    ("if-none-match-first-of-a-list", "GET", 'If-None-Match: {tag}, "x"', 304, "RFC 9110 §5.6.1"),
+    ("if-none-match-last-of-a-list", "GET", 'If-None-Match: "x" ,W/"y",\t{tag}', 304,
      "RFC 9110 §5.6.1"),
-    ("none-match-behind-a-comma-in-a-tag", "GET", 'If-None-Match: "x,y", {tag}', 304,
+    ("if-none-match-after-tag-with-a-comma", "GET", 'If-None-Match: "x,y", {tag}', 304,
      "RFC 9110 §8.8.3"),
-    ("none-match-in-the-second-line", "GET", 'If-None-Match: "x"\r\nIf-None-Match: {tag}', 304,
+    ("if-none-match-in-second-line", "GET", 'If-None-Match: "x"\r\nIf-None-Match: {tag}', 304,
      "RFC 9110 §5.3"),
-    ("none-match-in-any-case", "GET", "iF-nOnE-mAtCh: {tag}", 304, "RFC 9110 §5.1"),
-    ("none-match-without-a-space", "GET", "If-None-Match:{tag}", 304, "RFC 9112 §5"),
-    ("none-match-of-a-head", "HEAD", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
-    ("none-match-other", "GET", 'If-None-Match: "x"', 200, "RFC 9110 §13.1.2"),
-    ("none-match-a-part-of-it", "GET", "If-None-Match: {start}", 200, "RFC 9110 §8.8.3.2"),
-    ("none-match-within-a-tag", "GET", 'If-None-Match: "x,{bare}"', 200, "RFC 9110 §8.8.3"),
-    ("none-match-more-than-it", "GET", "If-None-Match: {more}", 200, "RFC 9110 §8.8.3.2"),
-    ("none-match-without-quotes", "GET", "If-None-Match: {bare}", 200, "RFC 9110 §8.8.3"),
-    ("none-match-empty", "GET", "If-None-Match:", 200, "RFC 9110 §13.1.2"),
-    ("none-match-outweighs-a-date", "GET",
+    ("if-none-match-name-in-mixed-case", "GET", "iF-nOnE-mAtCh: {tag}", 304, "RFC 9110 §5.1"),
+    ("if-none-match-without-a-space", "GET", "If-None-Match:{tag}", 304, "RFC 9112 §5"),
+    ("if-none-match-of-a-head", "HEAD", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
+    ("if-none-match-other", "GET", 'If-None-Match: "x"', 200, "RFC 9110 §13.1.2"),
+    ("if-none-match-prefix", "GET", "If-None-Match: {start}", 200, "RFC 9110 §8.8.3.2"),
+    ("if-none-match-inside-another-tag", "GET", 'If-None-Match: "x,{bare}"', 200,
+     "RFC 9110 §8.8.3"),
+    ("if-none-match-longer", "GET", "If-None-Match: {more}", 200, "RFC 9110 §8.8.3.2"),
+    ("if-none-match-without-quotes", "GET", "If-None-Match: {bare}", 200, "RFC 9110 §8.8.3"),
+    ("if-none-match-empty", "GET", "If-None-Match:", 200, "RFC 9110 §13.1.2"),
+    ("if-none-match-overrides-date", "GET",
      'If-None-Match: "x"\r\nIf-Modified-Since: ' + SAME, 200, "RFC 9110 §13.2.2, step 3"),
-    ("none-match-outweighs-an-older-date", "GET",
+    ("if-none-match-overrides-older-date", "GET",
      "If-Modified-Since: " + EARLIER + "\r\nIf-None-Match: {tag}", 304,
      "RFC 9110 §13.2.2, step 3"),
-    ("modified-since-then", "GET", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
-    ("modified-since-later", "GET", "If-Modified-Since: " + LATER, 304, "RFC 9110 §13.1.3"),
-    ("modified-since-earlier", "GET", "If-Modified-Since: " + EARLIER, 200, "RFC 9110 §13.1.3"),
-    ("modified-since-of-a-head", "HEAD", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
-    ("modified-since-as-before-1995", "GET", "If-Modified-Since: " + OLD_FORM, 304,
+    ("if-modified-since-same", "GET", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
+    ("if-modified-since-later", "GET", "If-Modified-Since: " + LATER, 304, "RFC 9110 §13.1.3"),
+    ("if-modified-since-earlier", "GET", "If-Modified-Since: " + EARLIER, 200, "RFC 9110 §13.1.3"),
+    ("if-modified-since-of-a-head", "HEAD", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
+    ("if-modified-since-rfc-850-date", "GET", "If-Modified-Since: " + OLD_FORM, 304,
      "RFC 9110 §5.6.7"),
-    ("modified-since-as-by-asctime", "GET", "If-Modified-Since: " + ASCTIME_FORM, 304,
+    ("if-modified-since-asctime-date", "GET", "If-Modified-Since: " + ASCTIME_FORM, 304,
      "RFC 9110 §5.6.7"),
-    ("modified-since-yesterday", "GET", "If-Modified-Since: yesterday", 200, "RFC 9110 §13.1.3"),
-    ("modified-since-a-number", "GET", "If-Modified-Since: 2000000000", 200, "RFC 9110 §13.1.3"),
-    ("modified-since-no-such-day", "GET", "If-Modified-Since: Sun, 36 Nov 2094 08:49:37 GMT", 200,
+    ("if-modified-since-no-date", "GET", "If-Modified-Since: yesterday", 200, "RFC 9110 §13.1.3"),
+    ("if-modified-since-a-number", "GET", "If-Modified-Since: 2000000000", 200, "RFC 9110 §13.1.3"),
+    ("if-modified-since-invalid-day", "GET", "If-Modified-Since: Sun, 36 Nov 2094 08:49:37 GMT",
+     200,
      "RFC 9110 §13.1.3"),
-    *((f"modified-since-with-{what}", "GET", f"If-Modified-Since: {date}", 200, "RFC 9110 §5.6.7")
-      for what, date in [("another-day-of-the-week", LATER.replace("Sun", "Mon")),
-                         ("names-in-small-letters", LATER.lower().replace("gmt", "GMT")),
+    *((f"if-modified-since-with-{what}", "GET", f"If-Modified-Since: {date}", 200,
+       "RFC 9110 §5.6.7")
+      for what, date in [("wrong-weekday", LATER.replace("Sun", "Mon")),
+                         ("names-in-lower-case", LATER.lower().replace("gmt", "GMT")),
                          ("two-spaces", LATER.replace(", ", ",  "))]),
-    ("match-this", "GET", "If-Match: {tag}", 200, "RFC 9110 §13.1.1"),
-    ("match-one-of-a-list", "GET", 'If-Match: "x", {tag}', 200, "RFC 9110 §13.1.1"),
-    ("match-any", "GET", "If-Match: *", 200, "RFC 9110 §13.1.1"),
-    ("match-other", "GET", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
-    ("match-other-of-a-head", "HEAD", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
-    ("match-this-weakly", "GET", "If-Match: W/{tag}", 412, "RFC 9110 §13.1.1, §8.8.3.2"),
-    ("unmodified-since-then", "GET", "If-Unmodified-Since: " + SAME, 200, "RFC 9110 §13.1.4"),
-    ("unmodified-since-earlier", "GET", "If-Unmodified-Since: " + EARLIER, 412,
+    ("if-match-same", "GET", "If-Match: {tag}", 200, "RFC 9110 §13.1.1"),
+    ("if-match-one-of-a-list", "GET", 'If-Match: "x", {tag}', 200, "RFC 9110 §13.1.1"),
+    ("if-match-any", "GET", "If-Match: *", 200, "RFC 9110 §13.1.1"),
+    ("if-match-other", "GET", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
+    ("if-match-other-of-a-head", "HEAD", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
+    ("if-match-weak", "GET", "If-Match: W/{tag}", 412, "RFC 9110 §13.1.1, §8.8.3.2"),
+    ("if-unmodified-since-same", "GET", "If-Unmodified-Since: " + SAME, 200, "RFC 9110 §13.1.4"),
+    ("if-unmodified-since-earlier", "GET", "If-Unmodified-Since: " + EARLIER, 412,
      "RFC 9110 §13.1.4"),
-    ("unmodified-since-yesterday", "GET", "If-Unmodified-Since: yesterday", 200,
+    ("if-unmodified-since-no-date", "GET", "If-Unmodified-Since: yesterday", 200,
      "RFC 9110 §13.1.4"),
-    ("match-outweighs-a-date", "GET", "If-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 200,
+    ("if-match-overrides-date", "GET", "If-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 200,
      "RFC 9110 §13.2.2, step 1"),
-    ("match-comes-first", "GET", 'If-None-Match: {tag}\r\nIf-Match: "x"', 412,
+    ("if-match-evaluated-first", "GET", 'If-None-Match: {tag}\r\nIf-Match: "x"', 412,
      "RFC 9110 §13.2.2"),
-    ("unmodified-comes-first", "GET",
+    ("if-unmodified-since-evaluated-first", "GET",
      "If-None-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 412, "RFC 9110 §13.2.2"),
-    ("match-then-none-match", "GET", "If-Match: {tag}\r\nIf-None-Match: {tag}", 304,
+    ("if-match-then-if-none-match", "GET", "If-Match: {tag}\r\nIf-None-Match: {tag}", 304,
      "RFC 9110 §13.2.2"),
 )
 
@@ -117,25 +120,25 @@ def reported(address: Address, *, method: str, fields: str, status: int) -> None
 
 
 def tags() -> Iterator[Case]:
-    yield talk("tag", f"GET {TARGET} twice, and HEAD", "a strong ETag, three times the same",
+    yield talk("etag", f"GET {TARGET} twice, and HEAD", "a strong ETag, three times the same",
                "RFC 9110 §8.8.3", partial(tag_is_the_same))
     yield talk("last-modified", f"GET {TARGET}", f"Last-Modified: {SAME}", "RFC 9110 §8.8.2",
                partial(last_modified))
-    yield talk("tags-of-other-files", "GET /0.bin and /1.bin, which are empty and of one byte",
+    yield talk("etags-of-other-files", "GET /0.bin and /1.bin, which are empty and of one byte",
                "another ETag", "RFC 9110 §8.8.3", partial(other_tags))
     for what, done, change in [
         ("size", "it grows, and its time is set back", _grow),
         ("second", "its time is set a second later", partial(_touch, by_ns=10**9)),
         ("microsecond", "its time is set a microsecond later", partial(_touch, by_ns=1000)),
     ]:
-        yield alone(f"tag-changes-with-{what}", "RFC 9110 §8.8.1, §8.8.3",
+        yield alone(f"etag-changes-with-{what}", "RFC 9110 §8.8.1, §8.8.3",
                     f"a file is asked for; {done}; it is asked for again, with the first ETag in "
                     "If-None-Match", "200, another ETag", partial(tag_changes, change=change),  # type: ignore[arg-type]
                     site=_one_file)
-    yield alone("modified-in-the-future", "RFC 9110 §8.8.2.1",
+    yield alone("last-modified-in-the-future", "RFC 9110 §8.8.2.1",
                 "a file whose time is an hour ahead is asked for",
                 "Last-Modified is not later than Date", from_the_future, site=_future_file)
-    yield alone("modified-in-2300", "RFC 9110 §8.8.2.1",
+    yield alone("last-modified-in-2300", "RFC 9110 §8.8.2.1",
                 "the same of a file of the year 2300, which no count of nanoseconds since 1970 in 64 "
                 "bits can tell", "Last-Modified is the Date, or a second before it", from_2300,
                 site=partial(_future_file, time_s=YEAR_2300_S))
@@ -211,15 +214,17 @@ def _ahead_of_the_date(server: Server) -> timedelta:
 
 
 def others() -> Iterator[Case]:
-    yield talk("not-modified-has-no-body", f"{TARGET} with its ETag in If-None-Match and, behind it on "
-               "the same connection, without", "304 with nothing behind its head, then 200",
+    yield talk("not-modified-has-no-body",
+               f"{TARGET} with its ETag in If-None-Match and, after it on "
+               "the same connection, without", "304 with nothing after its head, then 200",
                "RFC 9110 §15.4.5; RFC 9112 §6.3", partial(no_body))
-    yield talk("not-modified-tells-the-version", f"{TARGET} with its ETag in If-None-Match",
+    yield talk("not-modified-has-etag", f"{TARGET} with its ETag in If-None-Match",
                "304 with the ETag that a 200 would have; no Content-Length but that of a 200",
                "RFC 9110 §15.4.5, §8.6", partial(names_the_version))
-    yield talk("nothing-there", "/nowhere.txt with If-None-Match: *", "404", "RFC 9110 §13.2.1",
+    yield talk("missing-file", "/nowhere.txt with If-None-Match: *", "404", "RFC 9110 §13.2.1",
                partial(asked_of, target="/nowhere.txt", fields="If-None-Match: *", status=404))
-    yield talk("not-of-a-redirect", "/sub with If-None-Match: *", "301", "RFC 9110 §13.2.1",
+    yield talk("conditions-ignored-for-redirect", "/sub with If-None-Match: *", "301",
+               "RFC 9110 §13.2.1",
                partial(asked_of, target="/sub", fields="If-None-Match: *", status=301))
     yield talk("index-page", "/ with its ETag", "304", "RFC 9110 §13.1.2", partial(index_page))
 
@@ -240,9 +245,9 @@ def names_the_version(address: Address) -> None:
     must_be(known, 304)
     length = known.fields.get("content-length")
     if length not in (None, str(len(TEXT))):
-        raise Unmet(f"the 304 says Content-Length: {length}")
+        raise Unmet(f"the 304 has Content-Length: {length}")
     if known.tag != whole.tag:
-        raise Unmet(f"the 304 says ETag: {known.tag}")
+        raise Unmet(f"the 304 has ETag: {known.tag}")
 
 
 def asked_of(address: Address, *, target: str, fields: str, status: int) -> None:
@@ -254,4 +259,4 @@ def index_page(address: Address) -> None:
     must_be(ask(address, "/", f"If-None-Match: {tag}\r\n"), 304)
 
 
-CHECKS = (group("validators", "versions that a client has already", cases, level=10),)
+CHECKS = (group("validators", "conditional requests", cases, level=10),)

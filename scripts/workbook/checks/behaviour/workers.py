@@ -25,20 +25,24 @@ PERIOD_US = 100_000
 
 def cases() -> Iterator[Case]:
     asked = [echo(b"request %d" % number) for number in range(20)]
-    yield row("four-serve", in_sequence(*asked, LAST), chain(*asked, LAST)[1],
+    yield row("four-workers-serve", in_sequence(*asked, LAST), chain(*asked, LAST)[1],
               "socket(7), SO_REUSEPORT", copies=64, enough=64, workers=4,
               timeout_s=10.0)
-    yield alone("as-many-as-asked", "pthreads(7)", "the server is started with --threads 2, and 5",
+    yield alone("threads-as-requested", "pthreads(7)",
+                "the server is started with --threads 2, and 5",
                 "the second has 3 threads more", threads_as_asked)
-    yield alone("a-core-each", "sched_setaffinity(2)", "the server is started with a thread for "
+    yield alone("one-core-per-worker", "sched_setaffinity(2)",
+                "the server is started with a thread for "
                 "each core that it may use", "each of these cores is the only one of some thread",
                 a_core_each)
     yield alone("allowed-cores", "taskset(1)", "the server may use one core, and is started with "
                 "--threads 4", "all of its threads stay there", allowed_cores)
-    yield alone("threads-of-the-allowed", "taskset(1)", "the server may use one core, and is started "
+    yield alone("default-threads-match-affinity", "taskset(1)",
+                "the server may use one core, and is started "
                 "without --threads", "it has as many threads as with --threads 1",
                 threads_of_the_allowed)
-    yield alone("quota", "cgroups(7)", "the server may use two cores, and is started in a control "
+    yield alone("cgroup-quota", "cgroups(7)",
+                "the server may use two cores, and is started in a control "
                 "group with half a core's time, in one with one and a half, and in one below a "
                 "group with half a core", "without --threads it has 1 thread, 2, and 1", quota)
 
@@ -136,7 +140,7 @@ def _remove(group: Path) -> None:
 
 def _cores() -> set[int]:
     if sys.platform != "linux":
-        raise Unable("only Linux tells the cores of a thread")
+        raise Unable("only Linux shows the cores of a thread")
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:
         raise Unable("it takes two cores")
@@ -147,4 +151,4 @@ def _reported(found: list[set[int]]) -> str:
     return "its threads may use " + ", ".join(str(sorted(cores)) for cores in found)
 
 
-CHECKS = (group("workers", "clients shared out among workers", cases, level=7),)
+CHECKS = (group("workers", "clients distributed over workers", cases, level=7),)
