@@ -18,7 +18,7 @@ namespace web {
 /// How long one call below waits before it returns without a result, so that its caller can check
 /// whether the server is being stopped (SO_RCVTIMEO and SO_SNDTIMEO in socket(7)).
 // TODO(5.4): nothing here waits any more: use non-blocking sockets, errors that report what the
-// socket waits for (IoError::wants_receive and wants_send), and an accept_client() that reports
+// socket waits for (IoError::needs_receive and needs_send), and an accept_client() that reports
 // whether no client is waiting, the client has disconnected, or we are out of descriptors.
 inline constexpr std::chrono::milliseconds wait_slice{200};
 

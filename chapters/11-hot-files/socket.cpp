@@ -115,19 +115,19 @@ std::expected<Fd, AcceptError> accept_client(const Fd& listener) {
 }
 
 std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into) {
-    return result(::recv(socket.number(), into.data(), into.size(), 0), IoError::wants_receive);
+    return result(::recv(socket.number(), into.data(), into.size(), 0), IoError::needs_receive);
 }
 
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts) {
     return result(::writev(socket.number(), parts.data(), static_cast<int>(parts.size())),
-                  IoError::wants_send);
+                  IoError::needs_send);
 }
 
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts,
                                          const FileRange& file, std::size_t limit) {
     const ssize_t count = send_with_file(socket, parts, file, limit);
     if (count == 0) return std::unexpected(IoError::failed);
-    return result(count, IoError::wants_send);
+    return result(count, IoError::needs_send);
 }
 
 void half_close(const Fd& socket) {

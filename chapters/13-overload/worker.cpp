@@ -24,7 +24,7 @@ std::expected<std::size_t, IoError> send(const Fd& socket, const Output& output)
 }
 
 Interest interest_for(IoError error) {
-    return error == IoError::wants_send ? Interest::send : Interest::receive;
+    return error == IoError::needs_send ? Interest::send : Interest::receive;
 }
 
 // Receives once, if that is wanted, then sends the output. Running out of memory affects this
@@ -48,7 +48,7 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return {};
 } catch (const std::bad_alloc&) {
     connection.out_of_memory();
-    return std::unexpected(IoError::wants_send);
+    return std::unexpected(IoError::needs_send);
 }
 
 // The current thread's handler, asked to free memory when it runs out.

@@ -27,7 +27,7 @@ public:
 
     /// Takes all that the wire has received and decrypts it into `into`, which must have space for
     /// that and for a partial record received earlier. Returns the number of bytes; 0 if the peer
-    /// has finished sending; `wants_receive` if there are none yet.
+    /// has finished sending; `needs_receive` if there are none yet.
     std::expected<std::size_t, IoError> read(std::span<char> into);
 
     /// Makes a record of at most SpanBio::max_record_text bytes, for which the wire must have

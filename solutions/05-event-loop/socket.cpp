@@ -114,12 +114,12 @@ std::expected<Fd, AcceptError> accept_client(const Fd& listener) {
 }
 
 std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into) {
-    return result(::recv(socket.number(), into.data(), into.size(), 0), IoError::wants_receive);
+    return result(::recv(socket.number(), into.data(), into.size(), 0), IoError::needs_receive);
 }
 
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts) {
     return result(::writev(socket.number(), parts.data(), static_cast<int>(parts.size())),
-                  IoError::wants_send);
+                  IoError::needs_send);
 }
 
 void half_close(const Fd& socket) {

@@ -17,8 +17,8 @@ namespace web {
 
 /// Why nothing was received or sent.
 enum class IoError {
-    wants_receive,  // retry when there is something to receive
-    wants_send,     // retry when the socket is writable
+    needs_receive,  // retry when there is something to receive
+    needs_send,     // retry when the socket is writable
     failed,
 };
 

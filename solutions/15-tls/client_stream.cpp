@@ -23,7 +23,7 @@ ClientStream::ClientStream(Fd socket, StreamContext& context)
 
 // A handshake that has to wait is reported again, since the poller is level-triggered.
 std::expected<std::size_t, IoError> ClientStream::receive_tls(std::span<char> into) {
-    if (!is_open() && !context_.may_shake_hands()) return std::unexpected(IoError::wants_receive);
+    if (!is_open() && !context_.may_shake_hands()) return std::unexpected(IoError::needs_receive);
     return tls_->receive(socket_, into);
 }
 

@@ -72,7 +72,7 @@ std::expected<std::size_t, IoError> TlsSession::stopped(int result, std::size_t 
         ERR_clear_error();
         return std::unexpected(IoError::failed);
     }
-    if (received == 0) return std::unexpected(IoError::wants_receive);
+    if (received == 0) return std::unexpected(IoError::needs_receive);
     return received;
 }
 

@@ -24,7 +24,7 @@ std::expected<std::size_t, IoError> TlsStream::receive(const Fd& socket, std::sp
     if (has_unsent()) {
         const auto sent = flush(socket);
         if (!sent) return sent;
-        if (has_unsent()) return std::unexpected(IoError::wants_send);
+        if (has_unsent()) return std::unexpected(IoError::needs_send);
         if (finishing_) half_close(socket);
     }
     if (finishing_) return web::receive(socket, into);
@@ -39,7 +39,7 @@ std::expected<std::size_t, IoError> TlsStream::receive(const Fd& socket, std::sp
     if (span_bio_.output().empty()) return read;
     const auto sent = flush(socket);
     if (!sent) return sent;
-    return has_unsent() && !read ? std::unexpected(IoError::wants_send) : read;
+    return has_unsent() && !read ? std::unexpected(IoError::needs_send) : read;
 }
 
 // Reports encrypted bytes as sent when the last of their records has been sent; until then, only as

@@ -138,7 +138,7 @@ def _apart(end: str, error: str) -> tuple[tuple[str, str, str], ...]:
 
 
 APART_BLOCKING = _apart(");\n", "")
-APART = _apart(",\n                  IoError::wants_send);\n", ", IoError::wants_send")
+APART = _apart(",\n                  IoError::needs_send);\n", ", IoError::needs_send")
 EDITS = tuple((checkpoint, file, old) for checkpoint, edits in (
     (OPTIMISED, POOLED), (LAYOUT, APART_BLOCKING), (OPTIMISED, APART)) for file, old, _ in edits)
 EXPERIMENTS = {"pooled-clients": pooled_clients, "parts-apart": parts_apart}

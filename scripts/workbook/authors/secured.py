@@ -106,7 +106,7 @@ BY_ITSELF = (
     return reported;
 """, """\
     if (encrypt({bytes, file}) || unreported_ > 0) return std::exchange(unreported_, 0);
-    return errno == EAGAIN ? std::unexpected(IoError::wants_send) : fail(socket);
+    return errno == EAGAIN ? std::unexpected(IoError::needs_send) : fail(socket);
 """),
     ("tls_stream.cpp", "#include <algorithm>\n", "#include <algorithm>\n#include <cerrno>\n"),
 )
