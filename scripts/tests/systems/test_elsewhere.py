@@ -15,8 +15,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 
 from workbook.common.paths import ROOT, SCRIPTS
-from workbook.course import chapters
-from workbook.verbs import cli
+from workbook.verbs import cli, listing
 
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/systems.yml").read_text())
 BSDS = ("freebsd", "netbsd", "openbsd")
@@ -35,8 +34,8 @@ def wanted(system: str) -> set[str]:
 @pytest.mark.parametrize("system", ["freebsd14", "netbsd10", "openbsd7"])
 def test_bsd_needs_only_psutil_compiled(system: str) -> None:
     """All others of these are Python alone."""
-    assert wanted(system) == {"click", "markdown-it-py", "mdurl", "psutil", "pygments", "rich",
-                              "shellingham", "typer", "typing-extensions"}
+    assert wanted(system) == {"click", "filelock", "markdown-it-py", "mdurl", "psutil", "pygments",
+                              "rich", "shellingham", "typer", "typing-extensions", "unidiff"}
     assert wanted("linux") > {"matplotlib", "numpy", "psutil"}
 
 
@@ -59,7 +58,7 @@ def test_package_missing_on_a_system_is_named(
     def draw() -> None:
         raise ModuleNotFoundError(name="matplotlib")
 
-    monkeypatch.setattr(chapters, "all_chapters", draw)
+    monkeypatch.setattr(listing, "all_chapters", draw)
     with pytest.raises(SystemExit) as ended:
         cli.app(["list"])
     assert ended.value.code == 1
