@@ -35,7 +35,10 @@ OptionTable timeout_options(Limits& limits) {
 }
 
 OptionTable option_table(Options& options) {
-    return joined({server_options(options.server), timeout_options(options.server.limits)});
+    // TODO(9): accepted but ignored so far. Give it a table of its own, and keep the directory in
+    // Options: serve() makes handlers with it. Report an empty one as an error.
+    const OptionTable files{{"root", "DIR", {}, {}, [](const std::string&) {}, true}};
+    return joined({files, server_options(options.server), timeout_options(options.server.limits)});
 }
 
 }  // namespace

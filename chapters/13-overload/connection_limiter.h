@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "socket.h"
+#include "address.h"
 
 namespace web {
 

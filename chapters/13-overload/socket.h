@@ -36,8 +36,7 @@ std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned 
 /// The port that a listening socket is bound to.
 std::uint16_t local_port(const Fd& socket);
 
-// TODO(13): the client's address, too: the same call can return it. An `Address` that can be
-// compared with <, for connection_limiter.h.
+// TODO(13): the client's Address, too: the same call can return it.
 std::expected<Fd, AcceptError> accept_client(const Fd& listener);
 
 /// Returns the number of bytes received; 0 when the peer has finished sending.

@@ -9,13 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "address.h"
 #include "log_file.h"
-#include "log_line.h"
+#include "log_format.h"
 #include "log_lines.h"
 #include "status.h"
 
@@ -80,12 +80,12 @@ public:
     /// `log` must outlive it.
     explicit AccessLog(Log& log) : log_(log), lines_(log.format()) {}
 
-    std::unique_ptr<ClientLog> of_client(std::span<const std::uint8_t, 16> address) {
+    std::unique_ptr<ClientLog> of_client(const Address& address) {
         return std::make_unique<ClientLog>(lines_, address);
     }
 
     /// Logs a client that was rejected.
-    void rejected(std::span<const std::uint8_t, 16> address, Status status) {
+    void rejected(const Address& address, Status status) {
         ClientLog(lines_, address).add({}, std::to_underlying(status), 0);
     }
 

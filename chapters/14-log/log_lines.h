@@ -1,17 +1,16 @@
 // GIVEN(14), for you to use: nothing to write here. Read it first.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "log_line.h"
+#include "address.h"
+#include "log_format.h"
 #include "status.h"
 
 namespace web {
@@ -54,8 +53,8 @@ private:
 /// the body, not how many bytes the client received.
 class ClientLog {
 public:
-    /// `lines` must outlive it. The address is IPv6, or IPv4 mapped into it (RFC 4291 §2.5.5.2).
-    ClientLog(LogLines& lines, std::span<const std::uint8_t, 16> address);
+    /// `lines` must outlive it.
+    ClientLog(LogLines& lines, const Address& address);
 
     /// Logs a request that was answered or will get no answer. The views are not kept.
     void add(const LoggedHead& head, unsigned status, std::size_t bytes);
@@ -79,8 +78,8 @@ public:
 
 private:
     LogLines* lines_;
-    std::array<char, 46> address_{};  // INET6_ADDRSTRLEN
-    std::string kept_;                // the parts of a head, one after the other
+    Address::Text address_;
+    std::string kept_;  // the parts of a head, one after the other
     std::size_t line_size_ = 0;
     std::size_t referer_size_ = 0;
     std::size_t bytes_ = 0;
