@@ -91,7 +91,7 @@ void Worker::run_once() {
     for (const int fd : ready)
         on_ready(fd);
     if (now_ >= next_deadline_) on_deadline();
-    if (!closed_.empty()) close_dropped();
+    if (!dropped_.empty()) close_dropped();
 }
 
 // Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
@@ -99,7 +99,7 @@ std::chrono::milliseconds Worker::before_wait() {
     using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
-    if (!closed_.empty()) return milliseconds(0);
+    if (!dropped_.empty()) return milliseconds(0);
     const auto next = std::min(next_deadline_, drain_end_);
     if (next == Clock::time_point::max()) return Poller::forever;
     return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
@@ -138,7 +138,7 @@ void Worker::on_deadline() {
     for (const auto& client : clients_) {
         if (!client) continue;
         if (now_ >= client->deadline) {
-            close_client(*client);
+            drop_client(*client);
         } else {
             next_deadline_ = std::min(next_deadline_, client->deadline);
         }
@@ -149,19 +149,20 @@ void Worker::on_deadline() {
 
 // Clients are closed only after the batch: within it, a closed descriptor's number could be reused.
 void Worker::close_dropped() {
-    closed_.clear();
+    dropped_.clear();
     acceptor_.resume();
 }
 
 // A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
-// the next sweep. Without the stop event, which is added once at the start, the loop can't run.
+// the next sweep. The stop event is added only once, at the start, and the loop can't run without
+// it.
 void Worker::on_watch_failed(int fd) {
     if (fd == stop_.fd()) throw std::system_error(ENOMEM, std::generic_category(), "watch");
     next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
     if (fd == acceptor_.listener().number()) {
         acceptor_.on_watch_failed();
     } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        close_client(*client);
+        drop_client(*client);
     }
 }
 
@@ -169,7 +170,7 @@ void Worker::add_client(Fd socket) {
     const int fd = socket.number();
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
-    closed_.reserve(clients_.capacity());  // dropping a client must not allocate
+    dropped_.reserve(clients_.capacity());  // dropping a client must not allocate
     clients_[index] =
         std::make_unique<Client>(std::move(socket), Connection(*handler_, pool_, common_headers_));
     clients_[index]->deadline = now_ + limits_.idle;
@@ -179,10 +180,10 @@ void Worker::add_client(Fd socket) {
 
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
-    if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
+    if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
-        return close_client(client);
+        return drop_client(client);
     if (state != client.state) update_state(client, state);
     watch(client, exchanged ? state.interest : interest_for(exchanged.error()));
 }
@@ -200,8 +201,8 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
-void Worker::close_client(Client& client) {
-    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+void Worker::drop_client(Client& client) {
+    dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
 
@@ -211,11 +212,11 @@ void Worker::drain() {
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
-        if (is_answered(client->state)) close_client(*client);
+        if (is_answered(client->state)) drop_client(*client);
     }
     poller_.wait(std::chrono::milliseconds(
         0));  // to pass on pending changes before the descriptors are closed
-    closed_.clear();
+    dropped_.clear();
     drain_end_ = Clock::now() + limits_.stop;
     while (client_count_ > 0 && now_ < drain_end_)
         run_once();

@@ -143,8 +143,8 @@ private:
     // One of these may have to be sent after output_:
     std::string_view pending_body_;  // of a sink, perhaps a view of input_; or a literal
     FileRange file_;
-    std::string_view chunk_end_;  // sent after echo_
-    std::size_t used_ = 0;        // bytes of input_ to consume once echo_ is sent
+    std::string_view chunk_end_;  // sent after pending_body_
+    std::size_t used_ = 0;        // bytes of input_ to consume once pending_body_ is sent
     BodySinkPtr sink_;            // takes the body of the current request, if the handler wants it
     HttpParser parser_;
     BodyParser body_;

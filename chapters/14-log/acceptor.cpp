@@ -19,7 +19,7 @@ Acceptor::Acceptor(Fd listener, Poller& poller, Handler& handler, AddClient add_
     poller_.add(listener_.number(), Interest::receive);
 }
 
-// A client is closed again if there is no memory for it. Further clients stay in the queue for now.
+// A client for which there is no memory is disconnected. Others stay in the listen queue for now.
 void Acceptor::accept() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto client = accept_client(listener_);

@@ -51,7 +51,7 @@ std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> in
 /// perhaps fewer than offered.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts);
 
-/// Sends the parts, then at most `most` bytes of the file; otherwise as above. A file that has
+/// Sends the parts, then at most `limit` bytes of the file; otherwise as above. A file that has
 /// become too short is reported as IoError::failed.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts,
                                          const FileRange& file, std::size_t limit);

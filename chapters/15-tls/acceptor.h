@@ -11,8 +11,8 @@
 
 namespace web {
 
-/// Accepts the clients of one listener. Pauses while descriptors or memory for more are lacking.
-/// Belongs to its loop's thread.
+/// Accepts the clients of one listener. If descriptors or memory run out, it pauses until resume()
+/// is called. Belongs to its loop's thread.
 class Acceptor {
 public:
     /// `add_client` takes each new client. It may throw std::bad_alloc, which pauses accepting.
@@ -30,7 +30,7 @@ public:
     /// Watches the listener again after a pause.
     void resume();
 
-    /// The poller has reported that it cannot watch the listener: pauses.
+    /// Call this when the poller has failed to watch the listener: counts as a pause.
     void on_watch_failed() { watched_ = false; }
 
     /// Stops listening for good.

@@ -25,7 +25,7 @@ public:
     bool has_tls() const { return span_bio_ != nullptr; }
 
     /// Must be called in each iteration of the loop: lets some more handshakes proceed.
-    void allow_handshakes() { handshakes_left_ = handshakes_per_iteration; }
+    void allow_handshakes() { handshake_turns_left_ = handshakes_per_iteration; }
 
 private:
     friend class ClientStream;
@@ -34,12 +34,12 @@ private:
     static constexpr int handshakes_per_iteration = 8;
 
     std::unique_ptr<TlsStream> make_tls_stream();
-    bool may_shake_hands() { return handshakes_left_-- > 0; }
+    bool take_handshake_turn() { return handshake_turns_left_-- > 0; }
 
     Tls& tls_;
     BufferPool& pool_;
     const std::unique_ptr<SpanBio> span_bio_;  // null: no TLS
-    int handshakes_left_ = 0;                  // that may still proceed in this iteration
+    int handshake_turns_left_ = 0;             // that may still proceed in this iteration
 };
 
 /// One client's bytes in both directions, plain or with TLS. Owns the socket.
@@ -50,7 +50,7 @@ public:
 
     int fd() const { return socket_.number(); }
 
-    /// Whether no handshake is pending: it is done, or there is no TLS.
+    /// Whether the handshake is done; true without TLS.
     bool is_open() const { return !tls_ || tls_->is_open(); }
 
     /// Like web::receive(). Must be called again if the handshake may not proceed in this
@@ -68,7 +68,7 @@ public:
     /// TLS receive() returns 0 instead.
     bool has_ended() const { return tls_ && tls_->has_ended(); }
 
-    /// Whether records wait to be sent, even though no answer does.
+    /// Whether encrypted records are unsent, even if the connection has no more output.
     bool has_unsent() const { return tls_ && tls_->has_unsent(); }
 
     /// Sends close_notify if there is TLS (RFC 8446 §6.1).

@@ -31,7 +31,7 @@ public:
     SpanBio& operator=(const SpanBio&) = delete;
     ~SpanBio();
 
-    /// Where to put received bytes, at most `most` of them.
+    /// Where to put received bytes, at most `limit` of them.
     std::span<char> receive_buffer(std::size_t limit) {
         return {input_.get(), std::min(limit, capacity)};
     }
@@ -53,7 +53,7 @@ public:
     /// Space to gather bytes that share a record or come from a file.
     std::span<char> plain() { return {plain_.get(), max_record_text + max_text_per_send}; }
 
-    /// The wire as a BIO for OpenSSL. Shared by all sessions.
+    /// OpenSSL's view of it. Shared by all sessions.
     bio_st* bio() const { return bio_; }
 
 private:

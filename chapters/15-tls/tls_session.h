@@ -17,20 +17,20 @@ namespace web {
 class Certificates;
 
 /// One client's side of TLS, which converts between records and plain bytes. Makes no system call:
-/// records pass through the wire. After an error, only send what is on the wire.
+/// records pass through a SpanBio. After an error, only send what is still in it.
 class TlsSession {
 public:
-    /// The wire must outlive the session, which shares ownership of the certificates. Throws
+    /// `span_bio` must outlive the session, which shares ownership of the certificates. Throws
     /// std::bad_alloc.
     TlsSession(std::shared_ptr<const Certificates> certificates, SpanBio& span_bio);
     ~TlsSession();
 
-    /// Takes all that the wire has received and decrypts it into `into`, which must have space for
-    /// that and for a partial record received earlier. Returns the number of bytes; 0 if the peer
-    /// has finished sending; `needs_receive` if there are none yet.
+    /// Takes all that the SpanBio has received and decrypts it into `into`, which must have space
+    /// for that and for a partial record received earlier. Returns the number of bytes; 0 if the
+    /// peer has finished sending; `needs_receive` if there are none yet.
     std::expected<std::size_t, IoError> read(std::span<char> into);
 
-    /// Makes a record of at most SpanBio::max_record_text bytes, for which the wire must have
+    /// Makes a record of at most SpanBio::max_record_text bytes, for which the SpanBio must have
     /// space. Returns false on failure.
     bool write(std::string_view plain);
 

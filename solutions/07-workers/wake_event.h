@@ -17,7 +17,8 @@ public:
     /// May be called by any thread and by a signal handler.
     void signal() const;
 
-    /// Returns false if the event isn't signalled, because another thread has cleared it.
+    /// Clears the event. Returns false if it was not signalled, for example because another thread
+    /// has cleared it first.
     bool clear() const;
 
 private:

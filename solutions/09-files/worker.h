@@ -70,7 +70,7 @@ private:
     void serve(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
-    void close_client(Client& client);
+    void drop_client(Client& client);
     void drain();
 
     const std::unique_ptr<Handler> handler_;
@@ -81,7 +81,7 @@ private:
     BufferPool pool_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
+    std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
     std::size_t client_count_ = 0;
     Clock::time_point now_;
     Clock::time_point next_date_;

@@ -46,8 +46,8 @@ struct Limits {
 /// Belongs to the thread that runs it.
 class alignas(cache_line) Worker {
 public:
-    /// Throws std::system_error. `limiter` and `stop` must outlive the worker. Its clients may hold
-    /// at most `buffers` bytes of buffers.
+    /// Throws std::system_error. `limiter` and `stop` must outlive the worker. Its clients'
+    /// buffers take at most `buffers` bytes.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
            ConnectionLimiter& limiter, const WakeEvent& stop);
 
@@ -80,7 +80,7 @@ private:
     void serve(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
-    void close_client(Client& client);
+    void drop_client(Client& client);
     void evict_stalled();
     void drain();
 
@@ -93,7 +93,7 @@ private:
     BufferPool pool_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
+    std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
     EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
     Clock::time_point now_;

@@ -51,17 +51,17 @@ std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
     return std::unexpected(IoError::needs_send);
 }
 
-// The current thread's handler, asked to free memory when it runs out.
+// The current thread's handler, whose caches release_memory() frees.
 thread_local Handler* cache_owner = nullptr;
 
-// operator new calls this before it throws, and tries again when it returns.
+// operator new calls this when memory runs out, and tries again once it has returned.
 void release_memory() {
     if (!cache_owner || !cache_owner->release_caches()) throw std::bad_alloc();
     purge_free_memory();
 }
 
-// Three calls in all, with accept(2) and close(2), and nothing is kept. A client that has already
-// sent something may see a reset after the answer.
+// A rejected client costs three system calls (accept, send, close) and no memory. A client that has
+// already sent something may see a reset after the answer.
 void reject(const Fd& socket) {
     constexpr std::string_view text = service_unavailable;
     const iovec answer{const_cast<char*>(text.data()), text.size()};
@@ -130,7 +130,7 @@ void Worker::run_once() {
     for (const int fd : ready)
         on_ready(fd);
     if (now_ >= next_deadline_) on_deadline();
-    if (!closed_.empty()) close_dropped();
+    if (!dropped_.empty()) close_dropped();
 }
 
 // Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
@@ -138,7 +138,7 @@ std::chrono::milliseconds Worker::before_wait() {
     using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
-    if (!closed_.empty()) return milliseconds(0);
+    if (!dropped_.empty()) return milliseconds(0);
     const auto next = std::min(next_deadline_, drain_end_);
     if (next == Clock::time_point::max()) return Poller::forever;
     return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
@@ -184,7 +184,7 @@ void Worker::on_deadline() {
     for (const auto& client : clients_) {
         if (!client) continue;
         if (now_ >= client->deadline) {
-            close_client(*client);
+            drop_client(*client);
         } else {
             next_deadline_ = std::min(next_deadline_, client->deadline);
         }
@@ -199,12 +199,13 @@ void Worker::on_deadline() {
 
 // Clients are closed only after the batch: within it, a closed descriptor's number could be reused.
 void Worker::close_dropped() {
-    closed_.clear();
+    dropped_.clear();
     acceptor_.resume();
 }
 
 // A client that isn't watched would wait for ever, so it is dropped. The listener is tried again at
-// the next sweep. Without its events, which are added once at the start, the loop can't run.
+// the next sweep. The stop and reload events are added only once, at the start, and the loop can't
+// run without them.
 void Worker::on_watch_failed(int fd) {
     if (fd == stop_.fd() || fd == reload_.fd())
         throw std::system_error(ENOMEM, std::generic_category(), "watch");
@@ -212,7 +213,7 @@ void Worker::on_watch_failed(int fd) {
     if (fd == acceptor_.listener().number()) {
         acceptor_.on_watch_failed();
     } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        close_client(*client);
+        drop_client(*client);
     }
 }
 
@@ -225,7 +226,7 @@ void Worker::add_client(Accepted accepted) {
     const int fd = accepted.socket.number();
     const auto index = static_cast<std::size_t>(fd);
     if (index >= clients_.size()) clients_.resize(index + 1);
-    closed_.reserve(clients_.capacity());  // dropping a client must not allocate
+    dropped_.reserve(clients_.capacity());  // dropping a client must not allocate
     eviction_policy_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
     clients_[index] =
@@ -238,10 +239,10 @@ void Worker::add_client(Accepted accepted) {
 
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
-    if (!exchanged && exchanged.error() == IoError::failed) return close_client(client);
+    if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
-        return close_client(client);
+        return drop_client(client);
     if (state != client.state) update_state(client, state);
     watch(client, exchanged ? state.interest : interest_for(exchanged.error()));
 }
@@ -263,11 +264,11 @@ void Worker::watch(Client& client, Interest interest) {
     poller_.change(client.socket.number(), interest);
 }
 
-// Its buffers are available to others at once, so what is in them is logged first.
-void Worker::close_client(Client& client) {
+// Others may reuse its buffers as soon as they are released, so what is in them is logged first.
+void Worker::drop_client(Client& client) {
     client.connection.abort();
     client.connection.release_buffers();
-    closed_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
+    dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));
     --client_count_;
 }
 
@@ -282,7 +283,7 @@ void Worker::evict_stalled() {
     while (!pool_.has_recovered()) {
         const auto victim = eviction_policy_.next_victim();
         if (!victim) return;
-        close_client(*clients_[static_cast<std::size_t>(*victim)]);
+        drop_client(*clients_[static_cast<std::size_t>(*victim)]);
     }
 }
 
@@ -292,20 +293,20 @@ void Worker::drain() {
     for (const auto& client : clients_) {
         if (!client) continue;
         client->connection.close_after_next();
-        if (is_answered(client->state)) close_client(*client);
+        if (is_answered(client->state)) drop_client(*client);
     }
     poller_.wait(std::chrono::milliseconds(
         0));  // to pass on pending changes before the descriptors are closed
-    closed_.clear();
+    dropped_.clear();
     drain_end_ = Clock::now() + limits_.stop;
     while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }
 
-// Clients without an answer at this point won't get one, so their requests are logged as cut off.
+// The remaining clients get no answer, so they are closed and their requests logged as cut off.
 void Worker::flush_log() {
     for (const auto& client : clients_) {
-        if (client) close_client(*client);
+        if (client) drop_client(*client);
     }
     access_log_->end();
 }

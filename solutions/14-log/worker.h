@@ -48,7 +48,7 @@ struct Limits {
 class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `limiter`, `log`, `reload` and `stop` must outlive the worker. Its
-    /// clients may hold at most `buffers` bytes of buffers.
+    /// clients' buffers take at most `buffers` bytes.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
            ConnectionLimiter& limiter, Log& log, const WakeEvent& reload, const WakeEvent& stop);
 
@@ -81,7 +81,7 @@ private:
     void serve(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void watch(Client& client, Interest interest);
-    void close_client(Client& client);
+    void drop_client(Client& client);
     void evict_stalled();
     void drain();
     void flush_log();
@@ -98,7 +98,7 @@ private:
     BufferPool pool_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
+    std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
     EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
     Clock::time_point now_;

@@ -21,9 +21,11 @@ std::unique_ptr<TlsStream> StreamContext::make_tls_stream() {
 ClientStream::ClientStream(Fd socket, StreamContext& context)
     : socket_(std::move(socket)), tls_(context.make_tls_stream()), context_(context) {}
 
-// A handshake that has to wait is reported again, since the poller is level-triggered.
+// The bytes of a handshake that has to wait stay in the socket, so the level-triggered poller
+// reports the client again.
 std::expected<std::size_t, IoError> ClientStream::receive_tls(std::span<char> into) {
-    if (!is_open() && !context_.may_shake_hands()) return std::unexpected(IoError::needs_receive);
+    if (!is_open() && !context_.take_handshake_turn())
+        return std::unexpected(IoError::needs_receive);
     return tls_->receive(socket_, into);
 }
 

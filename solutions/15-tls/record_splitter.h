@@ -12,8 +12,8 @@ namespace web {
 /// and bytes of a file are read.
 class RecordSplitter {
 public:
-    /// A piece has at most `of_record` bytes, all pieces together at most `most`. `room` must have
-    /// space for both.
+    /// A piece has at most `of_record` bytes, all pieces together at most `limit`. `scratch` must
+    /// have space for both.
     RecordSplitter(const Output& output, std::span<char> scratch, std::size_t of_record,
                    std::size_t limit);
 

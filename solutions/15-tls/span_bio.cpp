@@ -12,7 +12,7 @@ SpanBio& span_bio_of(BIO* bio) {
     return *static_cast<SpanBio*>(BIO_get_data(bio));
 }
 
-// BIO_meth_new(3): an empty wire means "try again", not the end.
+// BIO_meth_new(3): no input means "try again", not the end.
 int read_from_spans(BIO* bio, char* into, int size) {
     const std::size_t count = span_bio_of(bio).read({into, static_cast<std::size_t>(size)});
     BIO_clear_retry_flags(bio);

@@ -56,8 +56,8 @@ std::expected<std::size_t, IoError> TlsStream::send(const Fd& socket, std::span<
     return reported;
 }
 
-// Encrypts as much as the wire has space for. A file that ends too early ends the connection. Most
-// answers are contiguous and fit into one record, so they need not be split.
+// Encrypts as much as the SpanBio has space for. A file that ends too early ends the connection.
+// Most answers are contiguous and fit into one record, so they need not be split.
 bool TlsStream::encrypt(const Output& output) {
     const auto& parts = output.bytes;
     if (parts.size() == 1 && !output.file && parts[0].iov_len <= SpanBio::max_record_text) {

@@ -20,7 +20,7 @@ namespace web {
 /// when everything is sent, so the caller sees a slow client as it would without TLS.
 class TlsStream {
 public:
-    /// `wire` and `pool` must outlive it.
+    /// `span_bio` and `pool` must outlive it.
     TlsStream(std::unique_ptr<TlsSession> session, SpanBio& span_bio, BufferPool& pool)
         : session_(std::move(session)), span_bio_(span_bio), pool_(pool) {}
     ~TlsStream() { release_buffers(); }

@@ -49,7 +49,7 @@ struct Limits {
 class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `limiter`, `tls`, `log`, `reload` and `stop` must outlive the
-    /// worker. Its clients may hold at most `buffers` bytes of buffers.
+    /// worker. Its clients' buffers take at most `buffers` bytes.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
            ConnectionLimiter& limiter, Tls& tls, Log& log, const WakeEvent& reload,
            const WakeEvent& stop);
@@ -86,7 +86,7 @@ private:
     void finish_sending(Client& client);
     void send_close_notify(Client& client);
     void watch(Client& client, Interest interest);
-    void close_client(Client& client);
+    void drop_client(Client& client);
     void evict_stalled();
     void drain();
     void flush_log();
@@ -105,7 +105,7 @@ private:
     StreamContext streams_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
-    std::vector<std::unique_ptr<Client>> closed_;   // to be closed after the batch
+    std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
     EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
     Clock::time_point now_;
