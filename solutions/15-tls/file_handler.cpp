@@ -77,9 +77,7 @@ public:
     }
 
     // A file that is no longer requested must not stay open.
-    bool needs_next_second() const override {
-        return !files_.empty() || app_->needs_next_second();
-    }
+    bool needs_next_second() const override { return !files_.empty() || app_->needs_next_second(); }
 
     bool release_caches() override { return files_.release_caches() || app_->release_caches(); }
 

@@ -68,8 +68,7 @@ void serve(const web::Options& options) {
     if (!options.log.access.empty() || !options.log.error.empty() || tls.is_on()) {
         handle_file_signals();
     }
-    web::Server server(options.server, make_handler, tls, log, *reload_event,
-                       *stop_event);
+    web::Server server(options.server, make_handler, tls, log, *reload_event, *stop_event);
     const bool ipv6 = options.server.host.contains(':');
     const std::string host = ipv6 ? "[" + options.server.host + "]" : options.server.host;
     const char* const scheme = tls.is_on() ? "https" : "http";
