@@ -3,13 +3,6 @@
 #include <utility>
 
 namespace web {
-namespace {
-
-// The maximum number of bytes of a file in one call, so that other clients are served in between.
-constexpr std::size_t file_piece = 1024 * 1024;
-
-}  // namespace
-
 StreamContext::StreamContext(Tls& tls, BufferPool& pool)
     : tls_(tls), pool_(pool), span_bio_(tls.is_on() ? std::make_unique<SpanBio>() : nullptr) {}
 
@@ -27,13 +20,6 @@ std::expected<std::size_t, IoError> ClientStream::receive_tls(std::span<char> in
     if (!is_open() && !context_.take_handshake_turn())
         return std::unexpected(IoError::needs_receive);
     return tls_->receive(socket_, into);
-}
-
-std::expected<std::size_t, IoError> ClientStream::send(const Output& output) {
-    if (tls_) [[unlikely]]
-        return tls_->send(socket_, output.bytes, output.file);
-    return output.file ? web::send(socket_, output.bytes, *output.file, file_piece)
-                       : web::send(socket_, output.bytes);
 }
 
 void ClientStream::send_close_notify() {

@@ -61,7 +61,12 @@ public:
     }
 
     /// Like web::send(), and sends a limited part of a file.
-    std::expected<std::size_t, IoError> send(const Output& output);
+    std::expected<std::size_t, IoError> send(const Output& output) {
+        if (tls_) [[unlikely]]
+            return tls_->send(socket_, output.bytes, output.file);
+        return output.file ? web::send(socket_, output.bytes, *output.file, file_piece)
+                           : web::send(socket_, output.bytes);
+    }
 
     /// Whether the peer has sent its close_notify, which comes after the bytes received. Without
     /// TLS receive() returns 0 instead.
@@ -82,6 +87,10 @@ public:
     void release_idle_buffers();
 
 private:
+    /// The maximum number of bytes of a file in one call, so that other clients are served in
+    /// between.
+    static constexpr std::size_t file_piece = 1024 * 1024;
+
     std::expected<std::size_t, IoError> receive_tls(std::span<char> into);
 
     Fd socket_;
