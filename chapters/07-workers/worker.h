@@ -81,6 +81,7 @@ private:
     Clock::time_point last_sweep_;     // when all deadlines were last checked
     Clock::time_point next_deadline_;  // when they have to be checked again
     Clock::time_point drain_end_ = Clock::time_point::max();
+    bool busy_ = false;  // whether the last wait() reported anything
     bool stopping_ = false;
 };
 

@@ -86,6 +86,9 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
       now_(Clock::now()),
       last_sweep_(now_),
       next_deadline_(Clock::time_point::max()) {
+    // The loop's own descriptors have empty places.
+    clients_.resize(static_cast<std::size_t>(std::max(acceptor_.listener().number(), stop_.fd())) +
+                    1);
     poller_.add(stop_.fd(), Interest::receive);
 }
 
@@ -106,12 +109,13 @@ void Worker::run_once() {
     if (!dropped_.empty()) close_dropped();
 }
 
-// Returns how long the loop may sleep: until the next deadline, or for ever if there is none.
+// Returns how long the loop may sleep: until the next deadline, or for ever if there is none. While
+// clients are active the deadlines move, so the time isn't worth computing.
 std::chrono::milliseconds Worker::before_wait() {
     using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
         on_watch_failed(fd);
-    if (!dropped_.empty()) return milliseconds(0);
+    if (busy_) return sweep_interval;
     const auto next = std::min(next_deadline_, drain_end_);
     if (next == Clock::time_point::max()) return Poller::forever;
     return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
@@ -119,6 +123,7 @@ std::chrono::milliseconds Worker::before_wait() {
 
 void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
+    busy_ = !is_idle && !stopping_;
     if (now_ >= next_date_) update_date();
     if (!is_idle) next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
 }
@@ -135,12 +140,12 @@ void Worker::update_date() {
 }
 
 void Worker::on_ready(int fd) {
-    if (fd == acceptor_.listener().number()) {
+    if (const auto& client = clients_[static_cast<std::size_t>(fd)]) [[likely]] {
+        serve(*client);
+    } else if (fd == acceptor_.listener().number()) {
         acceptor_.accept();
     } else if (fd == stop_.fd()) {
         stopping_ = true;
-    } else if (const auto& client = clients_[static_cast<std::size_t>(fd)]) {
-        serve(*client);
     }
 }
 

@@ -49,6 +49,8 @@ public:
 
     int fd() const { return socket_.number(); }
 
+    bool is_encrypted() const { return tls_ != nullptr; }
+
     /// Whether the handshake is done; true without TLS.
     bool is_open() const { return !tls_ || tls_->is_open(); }
 
