@@ -19,33 +19,6 @@ Interest interest_for(IoError error) {
     return error == IoError::needs_send ? Interest::send : Interest::receive;
 }
 
-// Receives once, if that is wanted, then sends the output. Running out of memory affects this
-// client only: it gets the 503 answer instead.
-std::expected<void, IoError> exchange(ClientStream& stream, Connection& connection,
-                                      Interest wanted) try {
-    if (wanted == Interest::receive) {
-        const auto got = stream.receive(connection.receive_buffer());
-        if (!got) {
-            connection.received_nothing();
-            return std::unexpected(got.error());
-        }
-        if (*got == 0) {
-            connection.end_of_input();
-        } else {
-            connection.received(*got);
-        }
-    }
-    while (connection.has_output()) {
-        const auto took = stream.send(connection.output());
-        if (!took) return std::unexpected(took.error());
-        if (!connection.sent(*took)) break;
-    }
-    return {};
-} catch (const std::bad_alloc&) {
-    connection.out_of_memory();
-    return std::unexpected(IoError::needs_send);
-}
-
 // The current thread's handler, whose caches release_memory() frees.
 thread_local Handler* cache_owner = nullptr;
 
@@ -255,7 +228,7 @@ void Worker::add_client(Accepted accepted) {
 // Over TLS, close_notify may arrive together with the last bytes, so it is checked after these were
 // processed. And encrypted records may be unsent even if the connection has no output.
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.stream, client.connection, client.state.interest);
+    const auto exchanged = exchange(client);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
@@ -269,6 +242,33 @@ void Worker::serve(Client& client) {
         if (client.stream.has_unsent()) next = Interest::send;
     }
     watch(client, next);
+}
+
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
+std::expected<void, IoError> Worker::exchange(Client& client) try {
+    Connection& connection = client.connection;
+    if (client.state.interest == Interest::receive) {
+        const auto got = client.stream.receive(connection.receive_buffer());
+        if (!got) {
+            connection.received_nothing();
+            return std::unexpected(got.error());
+        }
+        if (*got == 0) {
+            connection.end_of_input();
+        } else {
+            connection.received(*got);
+        }
+    }
+    while (connection.has_output()) {
+        const auto took = client.stream.send(connection.output());
+        if (!took) return std::unexpected(took.error());
+        if (!connection.sent(*took)) break;
+    }
+    return {};
+} catch (const std::bad_alloc&) {
+    client.connection.out_of_memory();
+    return std::unexpected(IoError::needs_send);
 }
 
 void Worker::update_state(Client& client, const ConnectionState& state) {

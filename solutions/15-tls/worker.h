@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <expected>
 #include <memory>
 #include <vector>
 
@@ -82,6 +83,7 @@ private:
     void on_watch_failed(int fd);
     void add_client(Accepted accepted);
     void serve(Client& client);
+    static std::expected<void, IoError> exchange(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void finish_sending(Client& client);
     void send_close_notify(Client& client);

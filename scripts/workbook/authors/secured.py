@@ -120,11 +120,11 @@ UNBOUNDED = (("client_stream.h", "handshakes_per_iteration = 8;",
 # Whether there is TLS is asked before the loop that sends, and not in it.
 REQUESTED_BEFORE = (
     ("worker.cpp", "    while (connection.has_output()) {\n",
-     "    TlsStream* const tls = stream.tls();\n    while (connection.has_output()) {\n"),
-    ("worker.cpp", "        const auto took = stream.send(connection.output());\n", """\
+     "    TlsStream* const tls = client.stream.tls();\n    while (connection.has_output()) {\n"),
+    ("worker.cpp", "        const auto took = client.stream.send(connection.output());\n", """\
         const Output output = connection.output();
-        const auto took = tls ? tls->send(stream.socket(), output.bytes, output.file)
-                              : stream.send(output);
+        const auto took = tls ? tls->send(client.stream.socket(), output.bytes, output.file)
+                              : client.stream.send(output);
 """),
     ("client_stream.h", "    int fd() const {", """\
     TlsStream* tls() const { return tls_.get(); }
