@@ -22,7 +22,7 @@ CHECK = f"behaviour.{NAME}"
 NUMBER = 1 + max(chapter.number or 0 for chapter in all_chapters() if chapter.kind == SERVER)
 FOLDER = f"{NUMBER:02}-{NAME}"
 # What the gate asks of the chapter alone: its mistakes are caught, there are enough, and they fit.
-GATE = f"{FOLDER} and (fits or three or remembered) or catches and {CHECK}"
+GATE = f"{FOLDER} and (applies or three or caught_by) or caught_by_its_check and {CHECK}"
 
 
 @pytest.fixture
