@@ -37,7 +37,8 @@ web::CacheBounds cache_bounds(const web::Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
-// TODO(14): SIGHUP sets a flag.
+// TODO(14): SIGHUP signals another WakeEvent. The workers watch it, and the one that clears it
+// reopens the files.
 void serve(const web::Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();

@@ -55,8 +55,8 @@ web::CacheBounds cache_bounds(const web::Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
-// TODO(15): SIGHUP also sets the flag of Tls, which is made before a port is opened; and the
-// ready line says https.
+// TODO(15): on SIGHUP the certificates are read again, too; Tls is made before a port is opened;
+// and the ready line says https.
 void serve(const web::Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();

@@ -68,7 +68,7 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
       now_(Clock::now()),
       last_sweep_(now_),
       next_deadline_(Clock::time_point::max()) {
-    // The loop's own descriptors have empty places.
+    // on_ready() looks up every descriptor, so the loop's own ones get empty places.
     clients_.resize(static_cast<std::size_t>(std::max(acceptor_.listener().number(), stop_.fd())) +
                     1);
     poller_.add(stop_.fd(), Interest::receive);
@@ -90,7 +90,7 @@ void Worker::run_once() {
 }
 
 // Returns how long the loop may sleep: until the next deadline, or for ever if there is none. While
-// clients are active the deadlines move, so the time isn't worth computing.
+// clients are active, a sweep is due within a second anyway.
 std::chrono::milliseconds Worker::before_wait() {
     using std::chrono::milliseconds;
     for (const int fd : poller_.failed())
