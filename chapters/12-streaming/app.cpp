@@ -15,8 +15,9 @@ constexpr std::string_view page =
     "<p>The same page, faster every chapter.</p>\n"
     "</html>\n";
 
-// TODO(12): two sinks: one returns each piece, as part of an answer that has begun; the other
+// TODO(12.1): two sinks: one returns each piece, as part of an answer that has begun; the other
 // counts bytes. Neither keeps state about a body, so one of each serves all clients.
+// TODO(12.3): the length of the echo of a chunked body is unknown when it begins.
 class App final : public Handler {
 public:
     void respond(const Request& request, Response& response) override {

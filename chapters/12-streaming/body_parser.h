@@ -1,4 +1,4 @@
-// GIVEN(12), for you to use: nothing to write here. Read it first.
+// GIVEN(12.2), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ namespace web {
 /// returned last is lent first, because it's still in the cache.
 class BufferPool {
 public:
-    // TODO(12): bodies pass through these buffers now. Which size makes that cheapest?
+    // TODO(12.2): bodies pass through these buffers now. Which size makes that cheapest?
     /// Large enough for almost any head within the limits, and for many pipelined requests.
     static constexpr std::size_t buffer_size = 64 * 1024;
     /// With this many idle buffers, a returned one is freed.

@@ -131,14 +131,20 @@ bool Connection::read_head() {
     return head_complete_;
 }
 
-// TODO(12): call the handler as soon as the head is complete. If it answers, skip the body, up to a
-// bound: beyond that it is cheaper to close the connection. If it returns a sink, pass it the body
-// in input_ piece by piece, and receive nothing more until the bytes it returns are sent:
+// TODO(12.1): when the body is complete, ask the handler. If it returns a sink, call start(), pass
+// it the whole body as one piece, call end(), and send what it gave.
+// TODO(12.2): call the handler as soon as the head is complete. If it answers, skip the body. If it
+// returns a sink, pass it the body in input_ piece by piece, and receive nothing more until the
+// bytes it returns are sent:
 // - send 100 Continue only if the handler wants the body, and only while none of it has arrived
 // - call start() before the first piece, but no earlier: until then an error can still be reported
 // - a long piece is sent from where it is, in input_; it must stay there until then
-// - end() gives the answer, or the last bytes of one that has begun; then send the last chunk
+// - end() gives the answer, or the last bytes of one that has begun
 // - release the sink after its last bytes are sent, and not before
+// TODO(12.4): an answer of unknown length is sent in chunks: each piece is one, and after the last
+// bytes follows the last chunk.
+// TODO(12.5): skip an unwanted body only up to a bound: beyond that it is cheaper to close the
+// connection. Close it, too, if the client still waits for 100 Continue.
 // A body that arrived complete with its head stays in the input. Any other body gets memory of its
 // own, so that the head, which `request_` has views of, never moves.
 void Connection::begin_body() {
@@ -190,7 +196,7 @@ void Connection::next_request() {
     head_complete_ = false;
 }
 
-// TODO(12): once an answer has begun, it cannot be replaced, here and in out_of_memory(): cut it
+// TODO(12.5): once an answer has begun, it cannot be replaced, here and in out_of_memory(): cut it
 // short and close the connection.
 void Connection::refuse(Status status) {
     Response response;

@@ -106,9 +106,11 @@ private:
     // Lent by the pool while they hold bytes, so an idle client takes up no buffer.
     Buffer input_;
     Buffer output_;
-    // TODO(12): a body is no longer held. What is needed instead: its receiver (a BodySinkPtr), the
-    // current place in the body (a BodyParser), how much of the answer has been given, and what has
-    // to be sent from where it is before more is received.
+    // TODO(12.2): a body is no longer held. What is needed instead: its receiver (a BodySinkPtr),
+    // the current place in the body (a BodyParser), how much of the answer has been given, and what
+    // has to be sent from where it is before more is received.
+    // TODO(12.4): after a piece that is sent from where it is, its chunk's CRLF has to be sent.
+    // TODO(12.5): how much of an unwanted body is worth skipping?
     std::unique_ptr<char[]> body_;  // a body that did not arrive with its head
     std::size_t body_received_ = 0;
     // One of these may have to be sent after output_:

@@ -64,7 +64,7 @@ public:
     FileHandler(const std::string& root, const CacheBounds& bounds, std::unique_ptr<Handler> app)
         : files_(root, bounds), app_(std::move(app)) {}
 
-    // TODO(12): begin(). A request for a file is answered at once; otherwise return the sink that
+    // TODO(12.1): begin(). A request for a file is answered at once; otherwise return the sink that
     // the application returns.
     void respond(const Request& request, Response& response) override {
         if (is_get(request)) return respond_with_file(request, response);

@@ -352,7 +352,7 @@ std::expected<HttpParser::Progress, Status> HttpParser::finish_head(const char* 
         // RFC 9112 §6.1 and §6.3: two framings at once, or one that HTTP/1.0 does not define, allow
         // request smuggling. Only if chunked is the last coding is the end of the body known.
         if (length.seen || is_1_0 || !coding.good) return reject(Status::bad_request);
-        // TODO(12): accept a single `chunked` as a valid framing.
+        // TODO(12.3): accept a single `chunked` as a valid framing.
         return reject(other_coding ? Status::not_implemented : Status::length_required);
     }
     if (request.content_length > max_body) return reject(Status::content_too_large);

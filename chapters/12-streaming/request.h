@@ -14,9 +14,10 @@ enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 struct Request {
     std::string_view path;
     std::string_view query;
-    // TODO(12), step 1: a body may be `chunked`.
-    // TODO(12), step 2: remove `body`, because it has not arrived when the handler is called. Then
+    // TODO(12.1): remove `body`. The handler will soon be called before the body has arrived. Then
     // 4 becomes 3 in the static_assert below.
+    // TODO(12.2): add has_body().
+    // TODO(12.3): a body may be `chunked`.
     std::string_view body;
     /// The field lines as received, each with its CRLF. Code that needs a field searches for it,
     /// because storing all of them would slow every request.

@@ -39,9 +39,10 @@ public:
     /// literal.
     void body_reference(std::string_view bytes) { body_ = bytes; }
 
-    // TODO(12): replace this with stream(size), and stream() for an unknown size. In the second
-    // case format_head() announces chunks, or no framing if the client speaks HTTP/1.0, where the
-    // end of the connection is the end of the body.
+    // TODO(12.1): replace this with stream(size), and stream() for an unknown size. In the second
+    // case format_head() writes no length, and the end of the connection is the end of the body.
+    // TODO(12.4): in the second case format_head() announces chunks, except to a client that speaks
+    // HTTP/1.0.
     /// Uses the body of the request that is being answered. It is sent from where it is, without a
     /// copy.
     void request_body(std::string_view bytes) {

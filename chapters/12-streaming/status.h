@@ -15,7 +15,7 @@ enum class Status : std::uint16_t {
     bad_request = 400,
     not_found = 404,
     method_not_allowed = 405,
-    // TODO(12): remove this one: a length is no longer required.
+    // TODO(12.3): remove this one: a length is no longer required.
     length_required = 411,
     precondition_failed = 412,
     content_too_large = 413,

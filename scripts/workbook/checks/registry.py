@@ -45,6 +45,7 @@ from workbook.checks.behaviour import (
     bodies,
     changing_files,
     chunked,
+    chunked_answers,
     codings,
     connections,
     cuts,
@@ -68,6 +69,7 @@ from workbook.checks.behaviour import (
     paths,
     pipelining,
     ranges,
+    refused_bodies,
     reported_fields,
     requests,
     root,
@@ -89,7 +91,7 @@ BEHAVIOUR = (
     requests, framing, limits, smuggling, bodies, cuts, connections, idle_cpu, idle_wakeups,
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
     deadlines, files, paths, changing_files, root, validators, ranges, codings, file_cache,
-    chunked, streaming, overload, log, tls,
+    streaming, chunked, chunked_answers, refused_bodies, overload, log, tls,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
@@ -11,7 +11,6 @@ from workbook.checks.behaviour.rows import (
     FIELDS_TOO_LARGE,
     HOST,
     MAX_BODY,
-    MIB,
     NEXT,
     NO_ANSWER,
     PAGE_ANSWER,
@@ -23,14 +22,13 @@ from workbook.checks.behaviour.rows import (
     Case,
     bytewise,
     chunks,
-    echoed_in_chunks,
     get,
     noise,
     row,
     sunk,
 )
-from workbook.checks.behaviour.unchanged import GET, LAST, chain, page
-from workbook.servers.client import Await, HalfClose, Step
+from workbook.checks.behaviour.unchanged import LAST, chain, not_found, page
+from workbook.servers.client import Await, HalfClose
 
 CODING = b"Transfer-Encoding: chunked\r\n"
 # the limit on the bytes of a body's extensions and trailers, including their line ends
@@ -54,7 +52,7 @@ def cases() -> Iterator[Case]:
     yield from extensions()
     yield from trailers()
     yield from framings()
-    yield from whole_bodies()
+    yield from unwanted()
     yield from broken()
     yield from cut()
 
@@ -86,6 +84,8 @@ def sizes() -> Iterator[Case]:
         ("data-that-looks-like-a-request", chunks(NEXT), len(NEXT)),
     ]:
         yield taken(what, body, size, SYNTAX)
+    yield row("sink-10-MiB", post(chunks(noise(MAX_BODY), 65_536)), sunk(MAX_BODY),
+              "RFC 9110 §15.5.14")
     for what, digits in [
         ("without-digits", b""),
         ("invalid-digit", b"g"),
@@ -208,19 +208,14 @@ def framings() -> Iterator[Case]:
         yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, FRAMING)  # type: ignore[arg-type]
 
 
-def whole_bodies() -> Iterator[Case]:
-    """The same bytes come back in chunks, whatever chunks they were sent in."""
-    for size, each in [(0, 1), (1, 1), (5, 2), (300, 1), (4096, 4096), (16_384, 16_384),
-                       (16_385, 16_385), (65_537, 1000), (300_000, 131_072), (MIB, 16_384),
-                       (MIB, MIB), (MIB, 99_999)]:
-        yield row(f"echo-{size}-by-{each}", post(chunks(noise(size), each), b"/echo"),
-                  echoed_in_chunks(noise(size)), SYNTAX)
-    yield row("sink-10-MiB", post(chunks(noise(MAX_BODY), 65_536)), sunk(MAX_BODY),
-              "RFC 9110 §15.5.14")
-    sent, expect = chain((post(chunks(noise(70_000), 7000), b"/echo", HOST),
-                          echoed_in_chunks(noise(70_000), STAYS)), GET,
-                         (post(LAST_CHUNK, b"/echo", HOST), echoed_in_chunks(b"", STAYS)), LAST)
-    yield row("pipelined-echoes", sent, expect, SYNTAX)
+def unwanted() -> Iterator[Case]:
+    """Chunked bodies of requests that are answered without reading them."""
+    body, lost = chunks(noise(5000), 700), not_found()
+    for what, steps in [
+        ("skipped", (post(body, b"/nowhere", HOST) + LAST[0],)),
+        ("answered-first", (post(b"", b"/nowhere", HOST), Await(lost), body + LAST[0])),
+    ]:
+        yield row(f"unwanted-body-{what}", steps, lost + PAGE_ANSWER, "RFC 9112 §9.3")
 
 
 def broken() -> Iterator[Case]:
@@ -251,15 +246,6 @@ def broken() -> Iterator[Case]:
                        ("data-end", b"5\r\nhello\r"), ("chunks", HELLO), ("last", b"0\r\n"),
                        ("trailers", b"0\r\nX: y\r\n"), ("end", b"0\r\n\r")]:
         yield row(f"half-close-in-{what}", (post(sent), HalfClose()), NO_ANSWER, stops)
-    yield row("malformed-first-size-of-an-echo", post(b"z\r\n", b"/echo") + NEXT, BAD,
-              "RFC 9112 §7.1; RFC 9110 §15.5.1")
-    yield row("half-close-in-an-echo", (post(HELLO, b"/echo"), HalfClose()),
-              echoed_in_chunks(b"hello", ended=False), stops)
-    for what, wrong in [("size", b"z\r\n"), ("end", b"5\r\nhelloz"), ("trailer", b"0\r\nz\r\n"),
-                        ("total", b"a00000\r\n")]:
-        data = b"hellohello" if what == "end" else b"hello"
-        yield row(f"malformed-{what}-in-an-echo", post(HELLO + wrong, b"/echo") + NEXT,
-                  echoed_in_chunks(data, ended=False), "RFC 9112 §7, §8")
 
 
 def cut() -> Iterator[Case]:
@@ -270,14 +256,6 @@ def cut() -> Iterator[Case]:
     for at in range(begins - 2, begins + len(body) + 2):
         yield row(f"cut-at-{at - begins:03}", (sent[:at], TINY, sent[at:]), expect, SYNTAX)
     yield row("byte-by-byte", bytewise(sent), expect, SYNTAX)
-    steps: tuple[Step, ...] = bytewise(post(body, b"/echo"))
-    yield row("echo-byte-by-byte", steps, echoed_in_chunks(b"hello01234567890"), SYNTAX)
-    yield row("echo-in-pieces", _pieces(post(chunks(noise(50_000), 777), b"/echo"), 1000),
-              echoed_in_chunks(noise(50_000)), SYNTAX)
-
-
-def _pieces(sent: bytes, size: int) -> Iterable[Step]:
-    return tuple(step for i in range(0, len(sent), size) for step in (sent[i:i + size], TINY))
 
 
 CHECKS = (group("chunked", "chunked bodies", cases, level=12),)

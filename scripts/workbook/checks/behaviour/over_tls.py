@@ -24,11 +24,7 @@ OF_POSITIONS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
 CUT_OFF = "the answer is cut off, and over TLS that shows: tls/incomplete-answer-is-cut-off"
 UNCOUNTED = "sessions are not in the budget, and idle buffers are released a second later"
 OTHERWISE = {
-    "chunked/half-close-in-an-echo": CUT_OFF,
-    "chunked/malformed-end-in-an-echo": CUT_OFF,
-    "chunked/malformed-size-in-an-echo": CUT_OFF,
-    "chunked/malformed-total-in-an-echo": CUT_OFF,
-    "chunked/malformed-trailer-in-an-echo": CUT_OFF,
+    "chunked-answers/half-close-in-an-echo": CUT_OFF,
     "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
     "descriptors/limit-raised-later": "who is not accepted has no handshake to wait behind",
     "log/ipv6": "its clients speak no TLS",
@@ -38,6 +34,10 @@ OTHERWISE = {
     "overload/long-heads-in-bounded-memory": UNCOUNTED,
     "overload/small-heads-in-bounded-memory": UNCOUNTED,
     "overload/rejected-clients-leave-nothing": "no answer can be sent before the handshake",
+    "refused-bodies/malformed-end-in-an-echo": CUT_OFF,
+    "refused-bodies/malformed-size-in-an-echo": CUT_OFF,
+    "refused-bodies/malformed-total-in-an-echo": CUT_OFF,
+    "refused-bodies/malformed-trailer-in-an-echo": CUT_OFF,
     "root/out-of-descriptors": "who is not accepted has no handshake to wait behind",
     "root/unreadable-root": "a server that may read nothing cannot read a key",
     "streaming/half-close-in-an-echo": CUT_OFF,

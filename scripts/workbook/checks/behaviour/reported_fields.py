@@ -123,9 +123,25 @@ def streamed() -> Iterator[Case]:
     yield row("bytes-changed-by-a-sink", (Sip(4096, 0.001), capitals),
               coded + chunks(LETTERS.upper() + reported_on), "the chapter's page", narrow=True,
               level=CHUNKS_LEVEL)
+
+
+def sinks() -> Iterator[Case]:
+    """Whatever becomes of a body, its sink is released."""
+    yield alone("sinks-of-answered-clients", "the chapter's page",
+                "clients send bodies and are answered; another asks how many sinks there are",
+                "none", sinks_of_answered_clients)
     yield alone("sinks-of-disconnected-clients", "the chapter's page",
                 "clients send a part of a body, and vanish; another asks how many sinks there are",
-                "none", sinks_of_disconnected_clients, level=CHUNKS_LEVEL)
+                "none", sinks_of_disconnected_clients)
+
+
+def sinks_of_answered_clients(server: Server) -> None:
+    with connected(server, 3) as clients:
+        for client in clients:
+            client.perform((post(noise(100), b"/a"),))
+            if not client.finish().data.startswith(b"HTTP/1.1 200 "):
+                raise Unmet("a client was not answered")
+    must_have_released(server)
 
 
 def sinks_of_disconnected_clients(server: Server) -> None:
@@ -133,6 +149,10 @@ def sinks_of_disconnected_clients(server: Server) -> None:
         with connected(server, 3) as clients:
             for client in clients:
                 client.perform((post(noise(100), b"/a")[:-50], Pause(0.05), vanish))
+    must_have_released(server)
+
+
+def must_have_released(server: Server) -> None:
     deadline = time.monotonic() + TIMEOUT_S
     while (living := _living(server)) != b"0":
         if time.monotonic() > deadline:
@@ -165,6 +185,8 @@ def mirrored(path: bytes = b"/", query: bytes = b"", fields: bytes = USUAL, meth
         method, path, query, version, len(body), body) + b"".join(sorted(lines))
 
 
-CHECKS = (replace(behaviour.group("reported-fields", "request fields passed to the application",
-                                  cases),
-                  judge=judge, builds=(MEASURE,), program=PROGRAM),)
+GROUPS = (
+    behaviour.group("reported-fields", "request fields passed to the application", cases),
+    behaviour.group("sinks", "sinks of bodies", sinks, level=CHUNKS_LEVEL),
+)
+CHECKS = tuple(replace(group, judge=judge, builds=(MEASURE,), program=PROGRAM) for group in GROUPS)
