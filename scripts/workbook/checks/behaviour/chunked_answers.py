@@ -29,8 +29,8 @@ from workbook.checks.behaviour.streaming import (
     FINISHED,
     FLAT,
     UPLOADS,
-    must_survive_resets,
     must_stay_small,
+    must_survive_resets,
     upload_size,
 )
 from workbook.checks.behaviour.unchanged import ASKS, GET, LAST, chain, echo, sink

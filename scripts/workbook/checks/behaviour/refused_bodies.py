@@ -34,7 +34,7 @@ def cases() -> Iterator[Case]:
 
 
 def not_skipped() -> Iterator[Case]:
-    """A long body that nobody wants ends the connection."""
+    """A long unwanted body ends the connection."""
     reference = "RFC 9112 §9.3, §9.6"
     over = b"%d" % (SKIPPED + 1)
     for what, steps, expect in [
