@@ -15,8 +15,8 @@ class Handler {
 public:
     virtual ~Handler() = default;
 
-    // TODO(12.1): instead of respond(): virtual BodySinkPtr begin(const Request&, Response&) = 0; It
-    // either fills in the response and returns null, or returns the sink that answers later
+    // TODO(12.1): instead of respond(): virtual BodySinkPtr begin(const Request&, Response&) = 0;
+    // It either fills in the response and returns null, or returns the sink that answers later
     // (body_sink.h).
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;

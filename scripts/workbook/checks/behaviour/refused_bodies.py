@@ -44,7 +44,7 @@ def not_skipped() -> Iterator[Case]:
         ("in-chunks", (chunked.post(chunks(noise(SKIPPED + 1), 65_536), NOWHERE, HOST) + NEXT,
                        Pause(0.01)), not_found()),
     ]:
-        yield row(f"not-skipped-{what}", steps, expect, reference)  # type: ignore[arg-type]
+        yield row(f"not-skipped-{what}", steps, expect, reference)
 
 
 def refused_instead_of_continue() -> Iterator[Case]:
