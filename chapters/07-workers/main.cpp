@@ -27,7 +27,7 @@ void handle_signals() {
 }
 
 void serve(const web::Options& options) {
-    // TODO(7): remove this message. Correct the help in options.cpp, and the default in server.h.
+    // TODO(7.1): remove this message, and correct the help in options.cpp.
     if (options.server.threads > 1)
         std::fputs("server: one thread serves here, not more\n", stderr);
     web::Server server(options.server, web::make_app, *stop_event);

@@ -28,7 +28,10 @@ public:
     void run() { worker_.run(); }
 
 private:
-    // TODO(7): one worker per thread; the first can use the calling thread. Nothing hot is shared.
+    // TODO(7.1): one worker per thread; the first can use the calling thread. Nothing hot is
+    // shared.
+    // TODO(7.2): bind each worker to a core. The default of `threads` is the number of usable
+    // cores.
     Worker worker_;
     std::uint16_t port_;
 };

@@ -28,8 +28,8 @@ struct Limits {
 
 /// One event loop with its poller and clients. Sleeps until a client is ready or a deadline has
 /// passed, and decides how long to wait for each client. Belongs to the thread that runs it.
-// TODO(7): two workers must not write to the same cache line: alignas(64), or 128 on Apple's arm64.
-// On Linux bind each to its core: sched_setaffinity(2), in a file of its own.
+// TODO(7.2): two workers must not write to the same cache line: alignas(64), or 128 on Apple's
+// arm64. On Linux bind each to its core: sched_setaffinity(2), in a file of its own.
 class Worker {
 public:
     /// Throws std::system_error. `stop` must outlive the worker.

@@ -31,6 +31,10 @@ def cases() -> Iterator[Case]:
     yield alone("threads-as-requested", "pthreads(7)",
                 "the server is started with --threads 2, and 5",
                 "the second has 3 threads more", threads_as_asked)
+
+
+def on_cores() -> Iterator[Case]:
+    """As many workers as there are cores to use, and each on one of them."""
     yield alone("one-core-per-worker", "sched_setaffinity(2)",
                 "the server is started with a thread for "
                 "each core that it may use", "each of these cores is the only one of some thread",
@@ -151,4 +155,7 @@ def _reported(found: list[set[int]]) -> str:
     return "its threads may use " + ", ".join(str(sorted(cores)) for cores in found)
 
 
-CHECKS = (group("workers", "clients distributed over workers", cases, level=7),)
+CHECKS = (
+    group("workers", "clients distributed over workers", cases, level=7),
+    group("cores", "a core for each worker", on_cores, level=7),
+)
