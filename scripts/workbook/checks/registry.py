@@ -43,6 +43,7 @@ from workbook.checks import (
 )
 from workbook.checks.behaviour import (
     bodies,
+    buffered,
     changing_files,
     chunked,
     codings,
@@ -68,6 +69,7 @@ from workbook.checks.behaviour import (
     paths,
     pipelining,
     ranges,
+    rates,
     reported_fields,
     requests,
     root,
@@ -89,7 +91,7 @@ BEHAVIOUR = (
     requests, framing, limits, smuggling, bodies, cuts, connections, idle_cpu, idle_wakeups,
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
     deadlines, files, paths, changing_files, root, validators, ranges, codings, file_cache,
-    chunked, streaming, overload, log, tls,
+    chunked, streaming, overload, buffered, rates, log, tls,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (

@@ -24,6 +24,7 @@ OF_POSITIONS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
 CUT_OFF = "the answer is cut off, and over TLS that shows: tls/incomplete-answer-is-cut-off"
 UNCOUNTED = "sessions are not in the budget, and idle buffers are released a second later"
 OTHERWISE = {
+    "buffer-bound/heads-beyond-the-bound": UNCOUNTED,
     "chunked/half-close-in-an-echo": CUT_OFF,
     "chunked/malformed-end-in-an-echo": CUT_OFF,
     "chunked/malformed-size-in-an-echo": CUT_OFF,
@@ -31,12 +32,12 @@ OTHERWISE = {
     "chunked/malformed-trailer-in-an-echo": CUT_OFF,
     "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
     "descriptors/limit-raised-later": "who is not accepted has no handshake to wait behind",
+    "eviction/long-heads-in-bounded-memory": UNCOUNTED,
+    "eviction/small-heads-in-bounded-memory": UNCOUNTED,
+    "incomplete-heads/incomplete-heads-in-small-buffers": "a session is larger than that",
     "log/ipv6": "its clients speak no TLS",
     "log/unread-standard-output": "its clients speak no TLS",
     "log/one-client-too-many": "no answer can be sent before the handshake",
-    "overload/incomplete-heads-in-small-buffers": "a session is larger than that",
-    "overload/long-heads-in-bounded-memory": UNCOUNTED,
-    "overload/small-heads-in-bounded-memory": UNCOUNTED,
     "overload/rejected-clients-leave-nothing": "no answer can be sent before the handshake",
     "root/out-of-descriptors": "who is not accepted has no handshake to wait behind",
     "root/unreadable-root": "a server that may read nothing cannot read a key",
