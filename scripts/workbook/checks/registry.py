@@ -36,6 +36,7 @@ from workbook.checks import (
     kevents,
     labs,
     layout,
+    linking,
     poller,
     resident,
     seam,
@@ -100,7 +101,7 @@ CHECKS: tuple[Check, ...] = (
     *seam.CHECKS, *poller.CHECKS,
     *counted.CHECKS, *sending.CHECKS, *counted.LATER_CHECKS,
     *layout.CHECKS, *resident.CHECKS, *kevents.CHECKS, *futexes.CHECKS,
-    *allocator.CHECKS, *clock.CHECKS, *labs.CHECKS,
+    *allocator.CHECKS, *linking.CHECKS, *clock.CHECKS, *labs.CHECKS,
 )
 NAMES = tuple(check.name for check in CHECKS)
 
