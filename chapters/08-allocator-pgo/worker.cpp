@@ -128,7 +128,7 @@ void Worker::on_deadline() {
         }
     }
     acceptor_.resume();
-    // TODO(8): return to the system what this thread has freed and jemalloc keeps.
+    // TODO(8.2): return to the system what this thread has freed and jemalloc keeps.
 }
 
 // Clients are closed only after the batch: within it, a closed descriptor's number could be reused.

@@ -1,2 +1,2 @@
-// TODO(13): what address.h declares. Of IPv6 a whole /64 is one network: RFC 4291 §2.5.4.
+// TODO(13.1): define what address.h declares. A whole /64 of IPv6 is one network (RFC 4291 §2.5.4).
 #include "address.h"

@@ -18,9 +18,13 @@ public:
     /// With this many idle buffers, a returned one is freed.
     static constexpr std::size_t max_idle = 64;
 
-    // TODO(13): no more than a bound. Who counts, and when does memory run out while it counts?
-    // Then a small buffer, 4 KiB, for a connection that only waits; and whether a connection should
-    // give its buffer back.
+    // TODO(13.2): take a bound in bytes, and throw std::bad_alloc where it would be exceeded. Count
+    // a buffer when it is allocated and when it is freed, not when it is lent.
+    // TODO(13.3): add acquire_small(), which lends a buffer of 4 KiB to a connection that only
+    // waits, and keep idle buffers of both sizes.
+    // TODO(13.4): add is_nearly_exhausted() and has_recovered(): an eighth of the bound is a
+    // reserve, and a quarter has to be free again after an eviction, but never less than two
+    // buffers.
     Buffer acquire() {
         if (count_ == 0) return Buffer(buffer_size);
         return std::move(idle_[--count_]);

@@ -110,9 +110,9 @@ bool Connection::sent_large_body(std::size_t count) {
     return true;
 }
 
-// TODO(13): an incomplete head, or requests that wait: move them into a small buffer if they fit.
-// In receive_buffer() they go back to a large one. Not while a body is being received, because its
-// pieces are sent from where they are in the buffer.
+// TODO(13.3): move an incomplete head, or requests that wait, into a small buffer if they fit, and
+// back into a large one in receive_buffer(). Leave a body where it is, because its pieces are sent
+// from the buffer.
 void Connection::release_empty_buffers(Buffer& buffer) {
     if (buffer && buffer.empty()) pool_->release(std::move(buffer));
 }

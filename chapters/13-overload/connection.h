@@ -37,7 +37,8 @@ enum class Waiting : std::uint8_t {
 struct ConnectionState {
     Waiting waiting = Waiting::request;
     Interest interest = Interest::receive;
-    // TODO(13): a single byte is no progress. How many bytes were moved?
+    // TODO(13.5): count the bytes of bodies and answers that were moved, because a single byte is
+    // no progress, and the bodies that have begun, because each is a transfer of its own.
     std::uint32_t progress = 0;
 
     bool operator==(const ConnectionState&) const = default;
@@ -77,7 +78,9 @@ public:
     /// be new output, because waiting requests are answered then.
     bool sent(std::size_t count);
 
-    // TODO(13): a client that is dropped has borrowed buffers, too: give them back.
+    // TODO(13.2): return the buffers to the pool in a destructor. Otherwise the pool counts them
+    // for ever. A connection is moved into its client, so it needs a move constructor then.
+    // TODO(13.4): let the worker ask whether a connection holds buffers, and take them back early.
     /// Makes the next answer the last.
     void close_after_next() { closing_ = true; }
 

@@ -1,4 +1,4 @@
-// GIVEN(13), for you to use: nothing to write here. Read it first.
+// GIVEN(13.1), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <atomic>

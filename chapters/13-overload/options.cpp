@@ -55,9 +55,11 @@ OptionTable timeout_options(Limits& limits) {
     };
 }
 
-// TODO(13): --max-clients, --per-address, then --max-buffered and --min-rate. If a worker's share
-// is below four buffers (two clients, each with one to receive into and one to send from), refuse
-// it in read_options(), naming the option.
+// TODO(13.1): add --max-clients, at least 1, and --per-address, where 0 sets no limit.
+// TODO(13.2): add --max-buffered. If a worker's share is below four buffers (two clients, each with
+// one to receive into and one to send from), refuse it in read_options() and name the option. The
+// default grows with the number of threads instead.
+// TODO(13.5): add --min-rate, where 0 accepts any rate.
 OptionTable option_table(Options& options) {
     return joined({file_options(options), server_options(options.server),
                    timeout_options(options.server.limits)});

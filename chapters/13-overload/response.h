@@ -15,7 +15,7 @@
 
 namespace web {
 
-// TODO(13): Retry-After: 1 (RFC 9110 §10.2.3).
+// TODO(13.1): add Retry-After: 1 (RFC 9110 §10.2.3).
 /// The answer when memory runs out (RFC 9110 §15.6.4). It's a constant, because there's no memory
 /// to build one.
 inline constexpr std::string_view service_unavailable =

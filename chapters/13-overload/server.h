@@ -17,8 +17,8 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
-    // TODO(13): the bounds of connection_limiter.h, and the bytes of all buffers; then an
-    // ConnectionLimiter for all workers, and for each worker its share.
+    // TODO(13.1): add the bounds of connection_limiter.h. All workers share one ConnectionLimiter.
+    // TODO(13.2): add the bytes of all buffers, 64 MiB by default. Each worker gets an equal share.
     Limits limits;
 };
 

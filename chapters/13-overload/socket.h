@@ -36,7 +36,7 @@ std::vector<Fd> listen_on(const std::string& host, std::uint16_t port, unsigned 
 /// The port that a listening socket is bound to.
 std::uint16_t local_port(const Fd& socket);
 
-// TODO(13): the client's Address, too: the same call can return it.
+// TODO(13.1): return the client's Address, too. The same system call reports it.
 std::expected<Fd, AcceptError> accept_client(const Fd& listener);
 
 /// Returns the number of bytes received; 0 when the peer has finished sending.

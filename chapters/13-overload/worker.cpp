@@ -147,8 +147,9 @@ void Worker::on_ready(int fd) {
     } else if (fd == stop_.fd()) {
         stopping_ = true;
     }
-    // TODO(13): when the pool is short, drop the clients that have made no progress for longest.
-    // After each client, not after the batch: 256 of them could take what is left.
+    // TODO(13.4): when the pool is nearly exhausted, drop the clients that hold buffers and have
+    // made no progress for longest. Do it after each client, not after the batch, because the 256
+    // clients of one batch could take all that is left.
 }
 
 // Closes the clients that are overdue, and finds the earliest deadline of the others.
@@ -188,7 +189,8 @@ void Worker::on_watch_failed(int fd) {
     }
 }
 
-// TODO(13): a client that is not admitted gets the 503 and is closed: three calls, and no memory.
+// TODO(13.1): a client that is not admitted gets the 503 and is closed: three system calls, and no
+// memory. A client that is admitted holds its slot as a member.
 void Worker::add_client(Fd socket) {
     const int fd = socket.number();
     const auto index = static_cast<std::size_t>(fd);
@@ -214,8 +216,8 @@ void Worker::serve(Client& client) {
 void Worker::update_state(Client& client, const ConnectionState& state) {
     if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
         half_close(client.socket);
-    // TODO(13): a transfer goes on while the client waits for the rest of the same body, or for
-    // space to send. Then only enough bytes deserve a new deadline.
+    // TODO(13.5): a transfer goes on while the client waits for the rest of the same body, or for
+    // space to send. During a transfer, set a new deadline only when enough bytes have been moved.
     client.state = state;
     client.deadline = now_ + limits_.timeout_for(state.waiting);
 }

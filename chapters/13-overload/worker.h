@@ -29,8 +29,8 @@ struct Limits {
     std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
     std::chrono::seconds progress{10};  // between two pieces of a body or of an answer
     std::chrono::seconds linger{2};     // to close its side after its last answer
-    // TODO(13): the minimum rate, too.
-    std::chrono::seconds stop{1};  // to receive its answer while the server is being stopped
+    std::chrono::seconds stop{1};       // to receive its answer while the server is being stopped
+    // TODO(13.5): add the minimum rate in bytes a second, 500 by default.
 
     std::chrono::seconds timeout_for(Waiting waiting) const;
 };

@@ -36,6 +36,7 @@ from workbook.checks import (
     kevents,
     labs,
     layout,
+    linking,
     poller,
     resident,
     seam,
@@ -43,6 +44,7 @@ from workbook.checks import (
 )
 from workbook.checks.behaviour import (
     bodies,
+    buffered,
     changing_files,
     chunked,
     chunked_answers,
@@ -69,6 +71,7 @@ from workbook.checks.behaviour import (
     paths,
     pipelining,
     ranges,
+    rates,
     refused_bodies,
     reported_fields,
     requests,
@@ -91,7 +94,7 @@ BEHAVIOUR = (
     requests, framing, limits, smuggling, bodies, cuts, connections, idle_cpu, idle_wakeups,
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
     deadlines, files, paths, changing_files, root, validators, ranges, codings, file_cache,
-    streaming, chunked, chunked_answers, refused_bodies, overload, log, tls,
+    streaming, chunked, chunked_answers, refused_bodies, overload, buffered, rates, log, tls,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (
@@ -100,7 +103,7 @@ CHECKS: tuple[Check, ...] = (
     *seam.CHECKS, *poller.CHECKS,
     *counted.CHECKS, *sending.CHECKS, *counted.LATER_CHECKS,
     *layout.CHECKS, *resident.CHECKS, *kevents.CHECKS, *futexes.CHECKS,
-    *allocator.CHECKS, *clock.CHECKS, *labs.CHECKS,
+    *allocator.CHECKS, *linking.CHECKS, *clock.CHECKS, *labs.CHECKS,
 )
 NAMES = tuple(check.name for check in CHECKS)
 

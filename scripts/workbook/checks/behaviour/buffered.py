@@ -21,6 +21,7 @@ from workbook.checks.behaviour.alone import (
     must_end,
 )
 from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     FIELDS_TOO_LARGE,
     HOST,
@@ -40,6 +41,7 @@ from workbook.checks.behaviour.rows import (
     post,
     row,
 )
+from workbook.checks.behaviour.start import bad_option
 from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo
 from workbook.servers.client import Await, Client, Pause, Sip, Step, exchange, readable
 from workbook.servers.process import Server
@@ -67,17 +69,30 @@ FLOOD = 1000
 LAST_FEW = 5
 RUSH = 60
 IDLE = 50
+MANY_THREADS = 130  # more than fit into 64 MiB
 HAS_SEEN_IT = Pause(0.01)
 SMALL = 4 * KIB  # data that waits may be held in a buffer of this size
 
 
-def cases() -> Iterator[Case]:
-    yield from halves()
-    yield from budgets()
-
-
 def limited(budget: int, threads: int = 1) -> tuple[str, ...]:
     return "--threads", str(threads), "--max-buffered", str(budget)
+
+
+def bounds() -> Iterator[Case]:
+    yield alone("heads-beyond-the-bound", STATUS,
+                f"the server may lend {MORE_BUDGET // BUFFER} buffers; {LONG_HEADS} clients send "
+                f"{HOLD_MORE // KIB} KiB of a head, and close; then another asks",
+                f"the server grows by less than {BOUND:g} times what it may lend; the other is "
+                "served", beyond_the_bound, arguments=limited(MORE_BUDGET))
+    yield alone("no-memory-for-heads", f"{STATUS}, §10.2.3",
+                f"the server may take {LITTLE // MIB} MiB more than it has; {LONG_HEADS} clients "
+                f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
+                "the end; after they disconnected, another is served", no_memory_for_heads,
+                environment=NO_STOCK)
+    yield alone("default-buffers-with-many-threads", "the chapter's page",
+                f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
+                "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
+    yield bad_option("--max-buffered", "0", "1", "524287", "1048575")
 
 
 def halves() -> Iterator[Case]:
@@ -113,6 +128,11 @@ def halves() -> Iterator[Case]:
     yield Case("clients-get-only-their-own-heads", (), (), reference, talk=Talk(
         f"{IDLE} clients send half of the head of a body of their own, one after another; then, in "
         "the reverse order, the remaining half", "each has its own body back", anothers_half))
+    yield alone("incomplete-heads-in-small-buffers", STATUS,
+                f"the server may lend {MORE_BUDGET // BUFFER} buffers; {HALVES} clients send "
+                f"{HALF} bytes of a head, and later the remainder",
+                f"each makes the server grow by less than {ENOUGH_EACH // KIB} KiB, and is served",
+                half_heads, arguments=limited(MORE_BUDGET))
 
 
 def long_head(size: int) -> bytes:
@@ -165,7 +185,7 @@ def anothers_half(address: tuple[str, int]) -> None:
             client.close()
 
 
-def budgets() -> Iterator[Case]:
+def evictions() -> Iterator[Case]:
     eight, sixteen = (f"the server may lend {n // BUFFER} buffers" for n in (BUDGET, MORE_BUDGET))
     unread = f"what they can of {EACH_SENDS // MIB} MiB to /echo, and read nothing"
     grows = f"the server grows by less than {BOUND:g} times what it may lend"
@@ -184,10 +204,6 @@ def budgets() -> Iterator[Case]:
                 f"{grows}; the other is served, and the last of those who wait",
                 partial(heads_in_bounded_memory, number=FLOOD, size=SMALL),
                 arguments=limited(MORE_BUDGET))
-    yield alone("incomplete-heads-in-small-buffers", STATUS,
-                f"{sixteen}; {HALVES} clients send {HALF} bytes of a head, and later the remainder",
-                f"each makes the server grow by less than {ENOUGH_EACH // KIB} KiB, and is served",
-                half_heads, arguments=limited(MORE_BUDGET))
     for lent in (4, 8):
         yield alone(f"served-next-to-unread-echoes-with-{lent}-buffers", STATUS,
                     f"the server may lend {lent} buffers; one after another come {FEW} clients "
@@ -219,11 +235,6 @@ def budgets() -> Iterator[Case]:
                 f"{eight}; {FEW} clients send {unread}; SIGTERM",
                 "the server ends within a second, with 0", stops_while_short,
                 arguments=limited(BUDGET))
-    yield alone("no-memory-for-heads", f"{STATUS}, §10.2.3",
-                f"the server may take {LITTLE // MIB} MiB more than it has; {LONG_HEADS} clients "
-                f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
-                "the end; after they disconnected, another is served", no_memory_for_heads,
-                environment=NO_STOCK)
 
 
 def press(clients: Sequence[Client], sent: bytes) -> None:
@@ -346,6 +357,24 @@ def half_heads(server: Server) -> None:
         raise Unmet(f"each made it grow by {each / KIB:.1f} KiB")
 
 
+def beyond_the_bound(server: Server) -> None:
+    must_be_plain(server)
+    sent = long_head(HOLD_MORE)[:-HALF]
+    with connected(server, LONG_HEADS, timeout_s=LONG_S) as clients:
+        had = server.own_bytes()
+        for client in clients:
+            client.perform((sent,))
+        server.sleeps(TIMEOUT_S)
+        must_not_grow(server, had, MORE_BUDGET)
+    server.sleeps(TIMEOUT_S)
+    asks_and_reads(server)
+
+
+def very_many_threads(server: Server) -> None:
+    with connected(server, 1) as clients:
+        have_the_page(clients)
+
+
 def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
     must_be_plain(server)
     sent = long_head(size + HALF)
@@ -420,3 +449,13 @@ def no_memory_for_heads(server: Server) -> None:
             was_served(client, GET[1])
             client.close()
         have_the_page(served, times=2)
+
+
+CHECKS = (
+    group("buffer-bound", "all buffers together take no more memory than the bound", bounds,
+          level=13),
+    group("incomplete-heads", "half heads wait in little memory, and lose no byte", halves,
+          level=13),
+    group("eviction", "clients that hold memory and stall make way for others", evictions,
+          level=13),
+)

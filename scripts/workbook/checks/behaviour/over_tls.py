@@ -24,15 +24,16 @@ OF_POSITIONS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
 CUT_OFF = "the answer is cut off, and over TLS that shows: tls/incomplete-answer-is-cut-off"
 UNCOUNTED = "sessions are not in the budget, and idle buffers are released a second later"
 OTHERWISE = {
+    "buffer-bound/heads-beyond-the-bound": UNCOUNTED,
     "chunked-answers/half-close-in-an-echo": CUT_OFF,
     "descriptors/fewer-than-clients": "who is not accepted has no handshake to wait behind",
     "descriptors/limit-raised-later": "who is not accepted has no handshake to wait behind",
+    "eviction/long-heads-in-bounded-memory": UNCOUNTED,
+    "eviction/small-heads-in-bounded-memory": UNCOUNTED,
+    "incomplete-heads/incomplete-heads-in-small-buffers": "a session is larger than that",
     "log/ipv6": "its clients speak no TLS",
     "log/unread-standard-output": "its clients speak no TLS",
     "log/one-client-too-many": "no answer can be sent before the handshake",
-    "overload/incomplete-heads-in-small-buffers": "a session is larger than that",
-    "overload/long-heads-in-bounded-memory": UNCOUNTED,
-    "overload/small-heads-in-bounded-memory": UNCOUNTED,
     "overload/rejected-clients-leave-nothing": "no answer can be sent before the handshake",
     "refused-bodies/malformed-end-in-an-echo": CUT_OFF,
     "refused-bodies/malformed-size-in-an-echo": CUT_OFF,

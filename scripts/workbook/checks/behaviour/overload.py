@@ -1,6 +1,8 @@
-"""Everything is bounded: the number of clients, in total and per address, the memory they make the
-server hold (buffered.py), and how slow they may be (rates.py). A client that is rejected learns
-when to retry, and leaves nothing behind.
+"""The number of clients is bounded, in total and per address. A client that is rejected learns when
+to retry, and leaves nothing behind.
+
+The memory that clients make the server hold is bounded in buffered.py, and how slow they may be in
+rates.py.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from functools import partial
 from itertools import count
 from time import monotonic, sleep
 
-from workbook.checks.behaviour import buffered, rates
 from workbook.checks.behaviour.alone import (
     TIMEOUT_S,
     alone,
@@ -37,7 +38,7 @@ from workbook.checks.behaviour.rows import (
     noise,
     post,
 )
-from workbook.checks.behaviour.start import repeated, reported, started_in_vain
+from workbook.checks.behaviour.start import bad_option, repeated
 from workbook.checks.behaviour.unchanged import GET, LAST
 from workbook.machine import network
 from workbook.servers.client import Await, Client, HalfClose, Step, Vanish, readable
@@ -52,7 +53,6 @@ FLOOD, ASKS = 5, 40
 SOON_S = 0.02
 LONG_S = 120.0
 EACH = 2  # per address
-MANY_THREADS = 130  # more than fit into 64 MiB
 ENTRY = 32  # bytes: less than it takes to store an address
 # A client that has begun its next head is not idle, so that limit may be short.
 STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
@@ -61,8 +61,6 @@ WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
 TURNED_AWAY = PausingClient("is turned away", (), NO_SLOT)
 CLIENT_1, CLIENT_2, CLIENT_3, CLIENT_4 = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
 NETWORK, NEXT_NETWORK = "fd00:0:0:1::", "fd00:0:0:2::"
-TOO_LARGE = "99999999999999999999999"
-NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
 
 
 def cases() -> Iterator[Case]:
@@ -70,8 +68,6 @@ def cases() -> Iterator[Case]:
     yield from rejected()
     yield from addresses()
     yield from ends()
-    yield from buffered.cases()
-    yield from rates.cases()
 
 
 def locations() -> Iterator[Case]:
@@ -170,22 +166,8 @@ def ends() -> Iterator[Case]:
                 f"there is place for {CLIENTS} clients, who are served; {MORE} are turned away and "
                 "do not close; SIGTERM", "the server ends at once, with 0", stops_while_full,
                 arguments=max_clients(CLIENTS))
-    yield alone("default-buffers-with-many-threads", "the chapter's page",
-                f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
-                "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
-    for option, more in [("--max-clients", ("0",)), ("--per-address", ()), ("--min-rate", ()),
-                         ("--timeout", ()), ("--max-buffered", ("0", "1", "524287", "1048575"))]:
-        values = (*NO_NUMBERS, *more)
-        yield alone(f"bad-{option.removeprefix('--')}", "exit(3)",
-                    f"the server is started with --threads 2 and {option} "
-                    + ", ".join(f"“{value}”" for value in values),
-                    "each time it names the option on stderr, prints nothing on stdout, and ends "
-                    "with 1", partial(bad_values, option=option, values=values))
-
-
-def very_many_threads(server: Server) -> None:
-    with connected(server, 1) as clients:
-        have_the_page(clients)
+    for option, more in [("--max-clients", ("0",)), ("--per-address", ()), ("--timeout", ())]:
+        yield bad_option(option, *more)
 
 
 def max_clients(clients: int) -> tuple[str, str]:
@@ -386,14 +368,4 @@ def stops_while_full(server: Server) -> None:
             must_end(server)
 
 
-def bad_values(server: Server, option: str, values: Sequence[str]) -> None:
-    for value in values:
-        code, out, err = started_in_vain(server, "--threads", "2", option, value)
-        if code is None:
-            raise Unmet(f"with “{value}” it did not end")
-        if code != 1 or out or option not in err:
-            raise Unmet(f"with “{value}” {reported(code, out, err)}")
-
-
-CHECKS = (group("overload", "too many clients, and clients that are too slow", cases,
-                level=13),)
+CHECKS = (group("overload", "more clients than there is room for", cases, level=13),)

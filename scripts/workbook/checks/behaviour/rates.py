@@ -25,6 +25,7 @@ from workbook.checks.behaviour.deadlines import (
     limited,
     stays,
 )
+from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     HOST,
     MIB,
@@ -37,6 +38,7 @@ from workbook.checks.behaviour.rows import (
     post,
     sunk,
 )
+from workbook.checks.behaviour.start import bad_option
 from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, sink
 from workbook.servers.client import Await, Pause, Step
 from workbook.servers.process import Server
@@ -52,6 +54,7 @@ def cases() -> Iterator[Case]:
     yield from bodies()
     yield from answers()
     yield from timeouts()
+    yield bad_option("--min-rate")
 
 
 def minimum_rate(rate: int) -> tuple[str, str]:
@@ -182,3 +185,6 @@ def _timed(what: str, options: tuple[str, ...], done: str, expected: str,
            perform: partial[None]) -> Case:
     return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
                  expected, perform, arguments=options)
+
+
+CHECKS = (group("min-rate", "bodies and answers that are too slow", cases, level=13),)

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, must_be_plain
@@ -24,6 +25,8 @@ FEW_THREADS, MORE_THREADS = 2, 5
 TWICE, LOOK_S = 2, 0.2
 TOO_MANY_THREADS = 64
 CAPACITY_KB = 64 * 1024  # enough for the stacks of only some of them, at 8 MiB each
+TOO_LARGE = "99999999999999999999999"
+NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
 
 
 def cases() -> Iterator[Case]:
@@ -163,6 +166,25 @@ def reported(code: int, out: str, err: str) -> str:
     output = "; ".join(f"on {name}: {text.strip()}" for name, text in
                        (("stdout", out), ("stderr", err)) if text.strip())
     return f"it ended with {code}, and printed {output or 'nothing'}"
+
+
+def bad_option(option: str, *more: str) -> Case:
+    """The server must refuse these values of the option, and all that are no number."""
+    values = (*NO_NUMBERS, *more)
+    return alone(f"bad-{option.removeprefix('--')}", "exit(3)",
+                 f"the server is started with --threads 2 and {option} "
+                 + ", ".join(f"“{value}”" for value in values),
+                 "each time it names the option on stderr, prints nothing on stdout, and ends "
+                 "with 1", partial(_bad_values, option=option, values=values))
+
+
+def _bad_values(server: Server, option: str, values: Sequence[str]) -> None:
+    for value in values:
+        code, out, err = started_in_vain(server, "--threads", "2", option, value)
+        if code is None:
+            raise Unmet(f"with “{value}” it did not end")
+        if code != 1 or out or option not in err:
+            raise Unmet(f"with “{value}” {reported(code, out, err)}")
 
 
 CHECKS = (group("start", "starting, and failing to start", cases),)
