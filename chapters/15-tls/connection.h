@@ -104,8 +104,8 @@ public:
     }
 
 private:
-    // TODO(15.3): the minimum must be larger than a TLS record, which must fit behind the bytes that
-    // are already there.
+    // TODO(15.3): the minimum must be larger than a TLS record, which must fit behind the bytes
+    // that are already there.
     /// The minimum space that makes a system call worthwhile.
     static constexpr std::size_t min_receive_size = 4 * 1024;
     /// While this many bytes are unsent, no further request is answered, so a client that doesn't

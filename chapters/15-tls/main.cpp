@@ -22,8 +22,8 @@ extern "C" void request_stop(int) {
     stop_event->signal();
 }
 
-// TODO(15.7): SIGHUP also reads the certificates again. With TLS the signal must be handled even
-// if there is no log.
+// TODO(15.7): SIGHUP also reads the certificates again. With TLS the signal must be handled even if
+// there is no log.
 // The same for SIGHUP: log files were renamed.
 const web::WakeEvent* reload_event = nullptr;
 

@@ -253,8 +253,8 @@ void Worker::add_client(Accepted accepted) {
 
 // TODO(15.4): if encrypted records are unsent, wait until the socket is writable, even if the
 // connection has no output.
-// TODO(15.6): close_notify may arrive together with the last bytes, so check for it after these. And
-// before its handshake is done the state of a client's connection means nothing.
+// TODO(15.6): close_notify may arrive together with the last bytes, so check for it after these.
+// And before its handshake is done the state of a client's connection means nothing.
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
@@ -276,8 +276,8 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
-// TODO(15.6): send close_notify before the sending side is shut down and before a client is dropped,
-// but only to a client that has all of its answers.
+// TODO(15.6): send close_notify before the sending side is shut down and before a client is
+// dropped, but only to a client that has all of its answers.
 // Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;

@@ -95,9 +95,7 @@ public:
         ERR_clear_error();
     }
 
-    void say(std::string_view text) {
-        SSL_write(ssl_, text.data(), static_cast<int>(text.size()));
-    }
+    void say(std::string_view text) { SSL_write(ssl_, text.data(), static_cast<int>(text.size())); }
     void say_close_notify() { SSL_shutdown(ssl_); }
 
     void hear(std::string_view records) {
