@@ -117,6 +117,8 @@ function(hotpath_server)
         hotpath_mirror()
         if("tls_session.cpp" IN_LIST ARGN)
             hotpath_session()
+        else()
+            file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/session)  # must not be judged instead
         endif()
     endif()
     if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
