@@ -151,7 +151,7 @@ struct Server {
     std::vector<char> into = std::vector<char>(256 * 1024);
 };
 
-// Passes records in both directions until nobody has any.
+// Passes records in both directions until there are no more.
 void connect(Server& server, Peer& peer, std::size_t piece = SpanBio::capacity) {
     for (std::string sent = peer.records(); !sent.empty(); sent = peer.records()) {
         for (std::string_view rest = sent; !rest.empty();
