@@ -66,6 +66,8 @@ public:
     /// The space to receive bytes into. Valid until the next call of any other function.
     std::span<char> receive_buffer();
 
+    // TODO(15.3): add received_nothing(), for when nothing was received into receive_buffer(): it
+    // releases an idle input buffer. received() then always has bytes.
     /// `count` bytes, perhaps 0, were received into receive_buffer(). Answers what has arrived so
     /// far.
     void received(std::size_t count);
@@ -102,8 +104,8 @@ public:
     }
 
 private:
-    // TODO(15): and more than a TLS record, which must fit in after the bytes that are already
-    // there.
+    // TODO(15.3): the minimum must be larger than a TLS record, which must fit behind the bytes
+    // that are already there.
     /// The minimum space that makes a system call worthwhile.
     static constexpr std::size_t min_receive_size = 4 * 1024;
     /// While this many bytes are unsent, no further request is answered, so a client that doesn't
@@ -129,6 +131,8 @@ private:
     bool has_large_body() const {
         return (pending_body_.size() | chunk_end_.size() | file_.size) > 0;
     }
+    // TODO(15.6): make this public, and add response_incomplete(): an answer has begun and is not
+    // complete yet.
     bool response_started() const { return reply_ > Reply::later; }
     bool may_answer() const {
         return !last_response_queued_ && !has_large_body() && output_.size() < max_unsent;

@@ -44,7 +44,7 @@ std::int64_t nanoseconds(const timespec& time) {
     return std::clamp<std::int64_t>(time.tv_sec, -limit, limit) * second + time.tv_nsec;
 }
 
-// TODO(15): read_at(), with pread(2).
+// TODO(15.5): read_at(), with pread(2).
 
 Files::Files(const std::string& root) : root_(open_root(root)) {}
 

@@ -16,8 +16,8 @@ enum class FileError : std::uint8_t {
     exhausted,  // no descriptors, no memory or a disk error: may pass
 };
 
-// TODO(15): read_at(): bytes of a file from an offset on, fewer only where it ends or fails, for
-// callers that cannot use sendfile(2).
+// TODO(15.5): read_at(), which reads bytes of a file from an offset on. It returns fewer than asked
+// for only at the end of the file or on an error.
 
 /// The regular files beneath one directory. Belongs to one thread.
 class Files {

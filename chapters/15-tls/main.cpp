@@ -22,6 +22,8 @@ extern "C" void request_stop(int) {
     stop_event->signal();
 }
 
+// TODO(15.7): SIGHUP also reads the certificates again. With TLS the signal must be handled even if
+// there is no log.
 // The same for SIGHUP: log files were renamed.
 const web::WakeEvent* reload_event = nullptr;
 
@@ -55,8 +57,9 @@ web::CacheBounds cache_bounds(const web::Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
-// TODO(15): on SIGHUP the certificates are read again, too; Tls is made before a port is opened;
-// and the ready line says https.
+// TODO(15.1): make a Tls before the Server, so that a certificate that can't be used ends the
+// process before a port is open.
+// TODO(15.3): hand it to the Server. With TLS the ready line says https.
 void serve(const web::Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();

@@ -137,7 +137,8 @@ OptionTable log_options(LogOptions& log) {
     };
 }
 
-// TODO(15): --cert and --key, repeated for each certificate, and --ticket-lifetime.
+// TODO(15.1): --cert and --key, repeated for each certificate, and --ticket-lifetime. The n-th key
+// belongs to the n-th certificate.
 OptionTable option_table(Options& options, std::optional<std::size_t>& buffers) {
     return joined({file_options(options), server_options(options.server),
                    timeout_options(options.server.limits),

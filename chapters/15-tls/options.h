@@ -14,6 +14,7 @@ struct Options {
     ServerOptions server;
     std::string root;                      // empty: no files
     std::size_t cache = 64 * 1024 * 1024;  // bytes, for all workers together
+    // TODO(15.1): the TlsOptions.
     LogOptions log;
 };
 

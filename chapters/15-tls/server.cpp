@@ -32,7 +32,7 @@ private:
 
 }  // namespace
 
-// TODO(15): pass the certificates on.
+// TODO(15.3): pass the Tls on to the workers.
 Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Log& log,
                const WakeEvent& reload, const WakeEvent& stop)
     : limiter_(options.limiter), stop_(stop) {

@@ -25,7 +25,7 @@ struct ServerOptions {
     std::size_t buffers = 64 * 1024 * 1024;  // bytes, for the buffers of all clients together
 };
 
-// TODO(15): the workers share the certificates, too.
+// TODO(15.3): the workers share the Tls, too.
 
 /// A worker for each thread, the calling one among them. They share nothing but the event that
 /// stops them, the count of their clients, and the files of the log.

@@ -1,4 +1,4 @@
-// GIVEN(15), for you to use: nothing to write here. Read it first.
+// GIVEN(15.1), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <openssl/types.h>

@@ -1,9 +1,12 @@
-// TODO(15): what tls_stream.h declares.
-// - receive: first send what waits to be sent; then receive, leaving as much space free as a record
-//   that has begun may already have; send an answer of the handshake, or an alert, at once
-// - send: encrypt what fits on the wire and send it with one call; keep what the socket does not
-//   take in a buffer of the pool, and report the last byte as sent only when all of it has been
-//   sent
-// - two things are failures: the socket's end without close_notify, and no memory for the rest of a
-//   record
+// TODO(15.3): receive(), send(), encrypt(), flush(), fail() and send_close_notify().
+// - receive(): receive into the SpanBio, and leave as much space in `into` free as a record that
+//   has begun may already have; send the answer of a handshake, or an alert, at once
+// - send(): encrypt what fits into the SpanBio and send it with one call; a connection has failed
+//   if the socket doesn't take everything, or if there is a file to send
+// TODO(15.4): keep what the socket doesn't take, in a buffer of the pool, and send it before
+// anything else. Report the last plain byte as sent only when all records have been sent. Without
+// memory for the rest of a record the connection has failed.
+// TODO(15.5): let a RecordSplitter cut the output into records, and read the file.
+// TODO(15.6): an end of the socket without close_notify is a failure. Add finish_sending(), after
+// which receive() only counts bytes, and release_idle_buffers().
 #include "tls_stream.h"

@@ -27,10 +27,11 @@ Interest interest_for(IoError error) {
     return error == IoError::needs_send ? Interest::send : Interest::receive;
 }
 
-// TODO(15): through the client's stream, which is plain or TLS. Its send() asks which at each call:
-// a check before the loop makes two loops, and the one without TLS slower. Receives once, if that
-// is wanted, and sends the output. Running out of memory only affects this client, because the 503
-// needs none.
+// TODO(15.3): exchange bytes through the client's stream, which is plain or TLS, so make this a
+// function of the worker. The stream asks which at each call: a check before the loop makes two
+// loops, and the one without TLS slower.
+// Receives once, if that is wanted, then sends the output. Running out of memory affects this
+// client only: it gets the 503 answer instead.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
                                       Interest wanted) try {
     if (wanted == Interest::receive) {
@@ -151,6 +152,7 @@ std::chrono::milliseconds Worker::before_wait() {
     return std::max(std::chrono::ceil<milliseconds>(next - now_), milliseconds(0));
 }
 
+// TODO(15.6): allow some more handshakes in each iteration.
 void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
     busy_ = !is_idle && !stopping_;
@@ -185,9 +187,9 @@ void Worker::on_ready(int fd) {
         access_log_->write(now_);
 }
 
+// TODO(15.7): when `reload_` is signalled, read the certificates again, too.
+// TODO(15.6): release the streams' idle buffers, too.
 // Closes the clients that are overdue, and finds the earliest deadline of the others.
-// TODO(15): and release the streams' idle buffers. When `reload_` is signalled, read the
-// certificates again.
 void Worker::on_deadline() {
     last_sweep_ = now_;
     next_deadline_ = Clock::time_point::max();
@@ -227,8 +229,8 @@ void Worker::on_watch_failed(int fd) {
     }
 }
 
-// TODO(15): a client has a stream from the beginning, and until its handshake is done as much time
-// as for a head. A client that is rejected does not expect plain text.
+// TODO(15.6): until its handshake is done a client has as much time as for a head. A client that is
+// rejected can't read plain text if it expects TLS, and the log must not show an answer.
 void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
     if (!slot) {
@@ -249,10 +251,10 @@ void Worker::add_client(Accepted accepted) {
     poller_.add(fd, Interest::receive);
 }
 
-// TODO(15): the bytes received may be the last: the end comes after them. Before its handshake is
-// done the state of a client's connection means nothing; and what the stream still has to send
-// waits until the socket is writable. Only some clients go on with their handshakes in one
-// iteration of the loop.
+// TODO(15.4): if encrypted records are unsent, wait until the socket is writable, even if the
+// connection has no output.
+// TODO(15.6): close_notify may arrive together with the last bytes, so check for it after these.
+// And before its handshake is done the state of a client's connection means nothing.
 void Worker::serve(Client& client) {
     const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
@@ -274,16 +276,16 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     client.deadline = now_ + limits_.timeout_for(state.waiting);
 }
 
-// TODO(15): over TLS close_notify is sent before the sending side is shut down.
-// The kernel is called only when the interest has changed.
+// TODO(15.6): send close_notify before the sending side is shut down and before a client is
+// dropped, but only to a client that has all of its answers.
+// Calls the poller only when the interest has changed.
 void Worker::watch(Client& client, Interest interest) {
     if (std::exchange(client.interest, interest) == interest) return;
     poller_.change(client.socket.number(), interest);
 }
 
-// Its buffers are available to others at once, so log first what may be in them.
-// TODO(15): a client that has all its answers is sent close_notify before its buffers are returned;
-// others must not be.
+// TODO(15.4): release the stream's buffers, too.
+// Others may reuse its buffers as soon as they are released, so what is in them is logged first.
 void Worker::drop_client(Client& client) {
     client.connection.abort();
     client.connection.release_buffers();
@@ -292,6 +294,7 @@ void Worker::drop_client(Client& client) {
 }
 
 // Drops stalled clients that hold buffers, before the pool is empty.
+// TODO(15.4): a client whose stream has unsent records holds a buffer as well.
 void Worker::evict_stalled() {
     eviction_policy_.clear();
     for (const auto& client : clients_) {

@@ -58,7 +58,8 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
 
-    // TODO(15): a StreamContext; and each client has a ClientStream instead of a socket.
+    // TODO(15.3): a worker has a StreamContext, and each client has a ClientStream instead of a
+    // socket.
     struct Client {
         ConnectionLimiter::Slot slot;
         Fd socket;

@@ -115,6 +115,11 @@ function(hotpath_server)
     hotpath_program(server ${ARGN})
     if(CMAKE_BUILD_TYPE STREQUAL "Measure")
         hotpath_mirror()
+        if("tls_session.cpp" IN_LIST ARGN)
+            hotpath_session()
+        else()
+            file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/session)  # must not be judged instead
+        endif()
     endif()
     if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
         hotpath_poller()
@@ -145,6 +150,19 @@ function(hotpath_mirror)
     hotpath_quoted(${mirror})
     target_link_options(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
     target_link_libraries(${mirror} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
+endfunction()
+
+# The checkpoint's TLS session alone: see scripts/tls/session_test.cpp.
+function(hotpath_session)
+    hotpath_target(server server)
+    hotpath_target(session session)
+    hotpath_program(session
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../tls/session_test.cpp
+        $<FILTER:$<TARGET_OBJECTS:${server}>,EXCLUDE,/main\\.cpp>
+    )
+    hotpath_quoted(${session})
+    target_link_options(${session} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
+    target_link_libraries(${session} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
 endfunction()
 
 # The checkpoint's kqueue backend alone: see scripts/poller/poller_test.cpp.

@@ -124,7 +124,8 @@ def test_tls_cases_pass_in_other_builds(name: str, preset: str) -> None:
     level = int(name.partition("-")[0])
     sample = [case for case in over_tls.sampled(over_tls.whole(registry.GROUPS))
               if case.holds_at(level) and not case.alone]
-    own = list(registry.named("behaviour.tls").cases())
+    own = [case for check in registry.GROUPS if check.level == over_tls.LEVEL and check.cases
+           for case in check.cases()]
     must_hold(programs.solution(name, preset), [*sample, *own], level)
 
 

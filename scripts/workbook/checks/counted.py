@@ -31,14 +31,17 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):
-        for options in product((False, True), repeat=3):  # who has no such option ends at once
+        for options in product((False, True), repeat=4):  # who has no such option ends at once
             yield from _judge(subject, [check for check in wanted
                                         if check.measure and _options(check.measure) == options])
 
 
-def _options(measure: Measure) -> tuple[bool, bool, bool]:
-    """What the server is asked for beside its folder."""
-    return measure.rejected, measure.secured, measure.logged
+def _options(measure: Measure) -> tuple[bool, bool, bool, bool]:
+    """What the server is asked for beside its folder. A server that cannot send files over TLS yet
+    has other costs of TLS.
+    """
+    return (measure.rejected, measure.secured, measure.logged,
+            measure.secured and measure.rooted)
 
 
 def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import ssl
 import tempfile
 import time
 from collections import Counter
@@ -217,6 +218,9 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
         if "ptrace" in error.message:
             raise CannotTrace(f"this system forbids tracing: {error.message}") from None
         raise
+    except ssl.SSLError as error:
+        raise UserError(f"the server was asked by TLS and answered otherwise: {error.reason}",
+                        "try it: openssl s_client -connect HOST:PORT") from None
     if ended.killed or ended.exit_code != 0:
         raise server.failure(f"did not end well under {tool.program}")
     return tool.read(report.read_text(errors="replace"))

@@ -87,7 +87,8 @@ class Socket(ssl.SSLSocket):
 
     def shutdown(self, how: int) -> None:
         if how == socket.SHUT_WR and self._sslobj is not None:  # type: ignore[attr-defined]
-            self.unwrap()
+            with suppress(ssl.SSLEOFError):  # the peer has closed without saying so
+                self.unwrap()
         super().shutdown(how)
 
 

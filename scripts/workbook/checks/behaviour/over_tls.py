@@ -21,7 +21,7 @@ NAME = "behaviour.over-tls"
 LEVEL = 15
 POSITION = re.compile(r".+-at-\d+(?:-of-\d+)?@.+")
 OF_POSITIONS, OF_OTHERS, OF_ALONE = 40, 4, 8  # one case out of this many is run
-CUT_OFF = "the answer is cut off, and over TLS that shows: tls/incomplete-answer-is-cut-off"
+CUT_OFF = "the answer is cut off, and over TLS that shows: tls-ends/incomplete-answer-is-cut-off"
 UNCOUNTED = "sessions are not in the budget, and idle buffers are released a second later"
 OTHERWISE = {
     "buffer-bound/heads-beyond-the-bound": UNCOUNTED,

@@ -360,6 +360,8 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
                 case.alone.perform(server)
             except Unmet as problem:
                 unmet = problem
+            except TimeoutError:
+                unmet = Unmet("what a client waited for did not come in time")
             return unmet, server.stop()
 
 

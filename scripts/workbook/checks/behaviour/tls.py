@@ -47,14 +47,16 @@ LIFETIME_S = 2
 RESUMED = 8  # connections that present the same ticket
 
 
-def cases() -> Iterator[Case]:
+def negotiated() -> Iterator[Case]:
     yield from agreed()
     yield from names()
-    yield from resumed()
-    yield from read_again()
-    yield from tls_records.cases()
-    yield from tls_handshakes.cases()
-    yield from options()
+    yield from tls_handshakes.without_tls()
+    yield from tls_records.records()
+
+
+def sent() -> Iterator[Case]:
+    yield from tls_records.echoes()
+    yield from tls_handshakes.unread()
 
 
 def agreed() -> Iterator[Case]:
@@ -430,4 +432,14 @@ def arguments_of(what: str, text: Path) -> tuple[str, ...]:
     }[what]
 
 
-CHECKS = (group("tls", "TLS", cases, level=15),)
+CHECKS = (
+    group("tls-options", "certificates, keys and options of TLS", options, level=15),
+    group("tls", "what TLS agrees on, and records however they come", negotiated, level=15),
+    group("tls-sending", "answers in records to clients that read late", sent, level=15),
+    group("tls-files", "files over TLS", tls_records.files_over_it, level=15),
+    group("tls-ends", "the ends of TLS connections", tls_records.ends, level=15),
+    group("tls-limits", "handshakes that are late, too many or broken", tls_handshakes.cases,
+          level=15),
+    group("tls-tickets", "session tickets", resumed, level=15),
+    group("tls-reload", "certificates that are replaced", read_again, level=15),
+)

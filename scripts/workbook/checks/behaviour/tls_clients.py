@@ -50,7 +50,10 @@ def a_client(server: Server, hello: Hello | None = None, narrow: bool = False,
              timeout_s: float = TIMEOUT_S) -> Iterator[Client]:
     address, deadline = (server.host, server.port), time.monotonic() + timeout_s
     with Client(address, deadline, narrow, hello=hello) as client:
-        yield client
+        try:
+            yield client
+        except ssl.SSLError as error:
+            raise Unmet(f"its TLS connection failed: {error}") from None
 
 
 def of(name: str, **how: object) -> Hello:

@@ -53,11 +53,14 @@ def cases() -> Iterator[Case]:
     yield from leftovers()
 
 
-def handshakes() -> Iterator[Case]:
+def without_tls() -> Iterator[Case]:
     yield alone("plain-http", "RFC 9112 §9.7", "a client sends a request without TLS",
                 "400 without TLS, and the end", plain_http)
     yield alone("garbage", "RFC 8446 §5.1", "a client sends bytes that are no record",
                 "the end", garbage)
+
+
+def handshakes() -> Iterator[Case]:
     for what, does, sent in [("not-started", "connects and is silent", b""),
                              ("incomplete", "stops in its first record", HALF)]:
         yield alone(f"handshake-{what}", "the chapter's page",
@@ -75,13 +78,16 @@ def handshakes() -> Iterator[Case]:
                 "two are served, a third connects; one of the two leaves, a fourth connects",
                 "the end without a byte for the third, logged without a status; "
                 "the page for the fourth", one_too_many)
+    yield alone("handshake-flood", "the chapter's page",
+                f"while the server sleeps, {FLOOD} clients send the first of a handshake, and then "
+                "an established client a request", "which is answered before half of them", flood)
+
+
+def unread() -> Iterator[Case]:
     yield alone("unread-answer", "the chapter's page",
                 f"the progress limit is a second; a client asks for files of {UNREAD[0]:,} and "
                 f"{UNREAD[1]:,} bytes, and reads nothing", "it is cut off when its time is over",
                 answer_unread)
-    yield alone("handshake-flood", "the chapter's page",
-                f"while the server sleeps, {FLOOD} clients send the first of a handshake, and then "
-                "an established client a request", "which is answered before half of them", flood)
 
 
 def when_idle() -> Iterator[Case]:

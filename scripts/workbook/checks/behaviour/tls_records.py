@@ -51,12 +51,6 @@ from workbook.servers.tls import Hello
 SITE_FILES = {"one.bin": 1, "record.bin": 1 << 14, "more.bin": (1 << 14) + 1, "large.bin": 3 * MIB}
 
 
-def cases() -> Iterator[Case]:
-    yield from records()
-    yield from ends()
-    yield from bytes_over_it()
-
-
 def records() -> Iterator[Case]:
     for name in VERSIONS:
         for size in (1, 7, 1000):
@@ -125,7 +119,7 @@ def ends() -> Iterator[Case]:
                 "answers or a part of them, and the end without a word", truncated_after_requests)
 
 
-def bytes_over_it() -> Iterator[Case]:
+def echoes() -> Iterator[Case]:
     for size in (1, (1 << 14) - 1, 1 << 14, (1 << 14) + 1, 1 << 17, MIB + 1):
         yield alone(f"echo-of-{size}", "RFC 8446 §5.1", f"a client sends {size} bytes, and reads at "
                     "once", "the same bytes", partial(echo, size=size))
@@ -136,6 +130,9 @@ def bytes_over_it() -> Iterator[Case]:
     yield alone("slow-reader", "send(2), EAGAIN",
                 "a client asks for an echo of 1 MiB, and reads by 5000 bytes with pauses",
                 "the same bytes", slow_reader)
+
+
+def files_over_it() -> Iterator[Case]:
     yield alone("files", "RFC 9110 §14.2; pread(2)",
                 "files about the size of a record, one of 3 MiB, and parts of them",
                 "their bytes", files)

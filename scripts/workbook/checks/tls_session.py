@@ -1,0 +1,58 @@
+"""Judges the TLS session alone: that it converts between records and plain bytes in memory.
+
+A program asks it, which is built beside the server: see scripts/tls/session_test.cpp.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
+from workbook.common.paths import shown
+
+PROGRAM = "session"
+SECONDS = 30  # it needs a fraction of one
+WORDS = {  # what the program's checks are about
+    "empty-read": "a BIO without input says “try again”",
+    "capacity": "a full BIO refuses more bytes, and takes all that fit",
+    "handshake": "a handshake of TLS 1.2 and one of 1.3",
+    "pieces": "records that are received in pieces",
+    "many-records": "all complete records are read at once",
+    "needs-receive": "part of a record is neither an end nor a failure",
+    "write": "the records that the session makes",
+    "peer-ends": "close_notify from the client, and the bytes before it",
+    "close": "close_notify from the session",
+    "failed-client": "the failure of one client leaves the next alone",
+    "plain-http": "a client that speaks plain HTTP",
+}
+
+
+def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+    status, summary, output = _ask(subject.builds[MEASURE].with_name(PROGRAM))
+    note = f"{summary}\n{output}" if status == "fail" else ""
+    yield from (Verdict(check.name, status, summary, note) for check in wanted)
+
+
+def _ask(program: Path) -> tuple[Status, str, str]:
+    """How it went, in a line, and what the program said."""
+    if not program.exists():
+        if list(program.parent.glob("CMakeFiles/*-server.dir/**/tls_none.cpp.o")):
+            return "skip", "this server was built without OpenSSL", ""
+        return "fail", "the server is built without a tls_session.cpp", ""
+    try:
+        done = subprocess.run([program], capture_output=True, text=True, errors="replace",
+                              timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "fail", f"it did not end within {SECONDS} s", f"again: {shown(program)}"
+    if done.returncode == 0:
+        return "pass", "the session converts between records and plain bytes", ""
+    failed = re.findall(rf"^FAILED ({'|'.join(WORDS)}):", done.stderr, re.M)
+    summary = ("; ".join(f"{name}: {WORDS[name]}" for name in failed)
+               or f"it ended with {done.returncode}")
+    return "fail", summary, f"{done.stderr}again: {shown(program)}"
+
+
+CHECKS = (Check("seam.tls", "a TLS session in memory", judge, level=15, builds=(MEASURE,)),)
