@@ -68,6 +68,7 @@ from workbook.checks.behaviour import (
     paths,
     pipelining,
     ranges,
+    redirects,
     reported_fields,
     requests,
     root,
@@ -78,6 +79,7 @@ from workbook.checks.behaviour import (
     streaming,
     threads,
     tls,
+    traversal,
     validators,
     workers,
 )
@@ -88,8 +90,8 @@ from workbook.course.chapters import Chapter
 BEHAVIOUR = (
     requests, framing, limits, smuggling, bodies, cuts, connections, idle_cpu, idle_wakeups,
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
-    deadlines, files, paths, changing_files, root, validators, ranges, codings, file_cache,
-    chunked, streaming, overload, log, tls,
+    deadlines, files, traversal, paths, redirects, changing_files, root, validators, ranges, codings,
+    file_cache, chunked, streaming, overload, log, tls,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from subprocess import run
 
-from workbook.checks.behaviour import files, paths, site, start, suite
+from workbook.checks.behaviour import files, paths, redirects, site, start, suite, traversal
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, must_be_idle
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.descriptors import receive_until_quiet
@@ -207,7 +207,7 @@ def must_print(server: Server, status: bytes) -> None:
 
 
 def walked(server: Server, error: str) -> None:
-    rows = [case for case in (*paths.cases(), *files.types()) if not case.alone]
+    rows = [*traversal.cases(), *paths.cases(), *redirects.cases(), *files.types()]
     folder = root_of(server) / "site"
     with failing_openat2(server, error, "--root", str(folder)) as other:
         for case in rows:
