@@ -48,6 +48,7 @@ from workbook.checks.behaviour import (
     codings,
     connections,
     cuts,
+    date,
     deadlines,
     descriptors,
     echo,
@@ -90,8 +91,8 @@ from workbook.course.chapters import Chapter
 BEHAVIOUR = (
     requests, framing, limits, smuggling, bodies, cuts, connections, idle_cpu, idle_wakeups,
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
-    deadlines, files, traversal, paths, redirects, changing_files, root, validators, ranges, codings,
-    file_cache, chunked, streaming, overload, log, tls,
+    deadlines, date, files, traversal, paths, redirects, changing_files, root, validators, ranges,
+    codings, file_cache, chunked, streaming, overload, log, tls,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (
