@@ -43,7 +43,7 @@ struct ConnectionState {
 /// makes no system calls; its driver decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    // TODO(9): also take the CommonHeaders of the worker's answers.
+    // TODO(9.1): also take the CommonHeaders of the worker's answers.
     /// `handler` and `pool` must outlive the connection.
     Connection(Handler& handler, BufferPool& pool) : handler_(&handler), pool_(&pool) {}
 
@@ -103,8 +103,8 @@ private:
     Buffer output_;
     std::unique_ptr<char[]> body_;  // a body that did not arrive with its head
     std::size_t body_received_ = 0;
-    // TODO(9): or a file: requests wait for it as they do for echo_. Close it when it has been
-    // sent, when it need not be sent (HEAD), and when memory runs out.
+    // TODO(9.5): or a file: requests wait for it as they do for pending_body_. Close it when it has
+    // been sent, when it need not be sent (HEAD), and when memory runs out.
     std::string_view pending_body_;  // sent after output_; points into body_ or at a literal
     HttpParser parser_;
     Request request_;

@@ -17,7 +17,7 @@ public:
     virtual void respond(const Request& request, Response& response) = 0;
 };
 
-// TODO(9): the factory has to know --root: use std::function.
+// TODO(9.2): the factory has to know --root, so make it a std::function.
 /// Makes one handler for each thread that serves.
 using HandlerFactory = std::unique_ptr<Handler> (*)();
 

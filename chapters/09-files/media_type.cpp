@@ -1,4 +1,4 @@
-// GIVEN(9), for you to use: nothing to write here. Read it first.
+// GIVEN(9.3), for you to use: nothing to write here. Read it first.
 #include "media_type.h"
 
 #include <algorithm>

@@ -35,8 +35,9 @@ OptionTable timeout_options(Limits& limits) {
 }
 
 OptionTable option_table(Options& options) {
-    // TODO(9): accepted but ignored so far. Give it a table of its own, and keep the directory in
-    // Options: serve() makes handlers with it. Report an empty one as an error.
+    // TODO(9.2): --root is accepted but ignored so far. Give it a table of its own, and store the
+    // directory in Options, because serve() in main.cpp makes handlers with it. Report an empty one
+    // as an error.
     const OptionTable files{{"root", "DIR", {}, {}, [](const std::string&) {}, true}};
     return joined({files, server_options(options.server), timeout_options(options.server.limits)});
 }

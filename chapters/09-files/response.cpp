@@ -16,8 +16,10 @@ void Response::error(Status status) {
     body(std::string(status_text(status)) + "\n");
 }
 
-// TODO(9): every answer begins with the text that CommonHeaders has prepared. A Content-Length may
-// be a file's. std::format parses its format string at run time. Here every piece is a plain copy.
+// TODO(9.1): every answer begins with the text that CommonHeaders has prepared.
+// TODO(9.4): an error may have an additional field line.
+// TODO(9.5): Content-Length may be the size of a file.
+// std::format parses its format string at run time. Here every piece is a plain copy.
 char* Response::format_head(char* out, std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
     if (status_ == Status::ok) {

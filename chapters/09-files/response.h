@@ -19,11 +19,13 @@ inline constexpr std::string_view service_unavailable =
 /// One answer: the application fills it in, the connection sends it.
 class Response {
 public:
-    // TODO(9): the body may be a FileRange, which the connection takes from the response to send
-    // it. The media type of a file name comes from a table, so content_type() takes a MediaType.
-    // TODO(9): the size of a head has no fixed bound any more: Location is as long as the name and
-    // the query. max_head bounds the rest, and has to grow with CommonHeaders. Check every place
-    // that reserves space with it.
+    // TODO(9.1): max_head has to grow with CommonHeaders.
+    // TODO(9.3): the media type of a file name comes from a table, so content_type() takes a
+    // MediaType.
+    // TODO(9.4): the size of a head has no fixed bound any more, because Location is as long as the
+    // name and the query. max_head bounds the rest. Check every place that reserves space with it.
+    // TODO(9.5): the body may be a FileRange, which the connection takes from the response to send
+    // it.
     /// Maximum size of a head in bytes.
     static constexpr std::size_t max_head = 256;
 
@@ -51,8 +53,9 @@ public:
         has_request_body_ = true;
     }
 
-    // TODO(9): send a small HTML page now: text/html; charset=utf-8, from <!doctype html> on, at
-    // most 1 KiB, with code and reason in it. 301 and 405 need an additional field line.
+    // TODO(9.1): send a small HTML page now: text/html; charset=utf-8, from <!doctype html> on, at
+    // most 1 KiB, with code and reason in it.
+    // TODO(9.4): 301 and 405 need an additional field line.
     /// Makes this the answer to a refused request, with the status as its text.
     void error(Status status);
 

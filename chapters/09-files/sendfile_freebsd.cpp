@@ -1,4 +1,4 @@
-// GIVEN(9), for you to use: nothing to write here. Read it first.
+// GIVEN(9.5), for you to use: nothing to write here. Read it first.
 #include <sys/types.h>
 // sys/socket.h needs sys/types.h to be included first.
 #include <sys/socket.h>

@@ -32,7 +32,7 @@ private:
 
 Server::Server(const ServerOptions& options, HandlerFactory make_handler, const WakeEvent& stop)
     : stop_(stop) {
-    // TODO(9): making a handler may fail if there is no --root. Make the handlers before a port is
+    // TODO(9.4): making a handler fails if there is no --root. Make the handlers before a port is
     // open.
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);

@@ -23,7 +23,7 @@ struct ServerOptions {
 /// One worker per thread, including the calling thread. They share only the flag that stops them.
 class Server {
 public:
-    // TODO(9): it also throws if a handler finds no --root. Take the std::function by reference.
+    // TODO(9.2): take the std::function by reference.
     /// Throws std::system_error if it cannot listen. `stop` must outlive the server.
     Server(const ServerOptions& options, HandlerFactory make_handler, const WakeEvent& stop);
 

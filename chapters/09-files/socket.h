@@ -44,9 +44,9 @@ std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> in
 /// perhaps fewer than offered.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::span<const iovec> parts);
 
-// TODO(9): add send() for the parts followed by a limited number of bytes of a file:
-// send_with_file(). If that sends nothing, the file has become shorter than the answer announced:
-// IoError::failed.
+// TODO(9.5): add send() for the parts followed by a file: send_with_file().
+// TODO(9.6): limit the number of the file's bytes in one call. If send_with_file() sends nothing,
+// the file has become shorter than the answer announced: IoError::failed.
 
 /// Signals to the peer that nothing more will be sent. Receiving is still possible.
 void half_close(const Fd& socket);

@@ -9,7 +9,7 @@ namespace web {
 /// The status codes that this server sends (RFC 9110 §15).
 enum class Status : std::uint16_t {
     ok = 200,
-    // TODO(9): 301 Moved Permanently, 405 Method Not Allowed, 503 Service Unavailable.
+    // TODO(9.4): 301 Moved Permanently, 405 Method Not Allowed, 503 Service Unavailable.
     bad_request = 400,
     not_found = 404,
     length_required = 411,

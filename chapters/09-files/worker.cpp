@@ -19,8 +19,8 @@ Interest interest_for(IoError error) {
     return error == IoError::needs_send ? Interest::send : Interest::receive;
 }
 
-// TODO(9): also send output().file, at most 1 MiB in one call, so that other clients are served in
-// between.
+// TODO(9.5): also send output().file.
+// TODO(9.6): send at most 1 MiB of it in one call, so that other clients are served in between.
 // Receives once, if that is wanted, then sends the output. Running out of memory affects this
 // client only: it gets the 503 answer instead.
 std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,

@@ -77,8 +77,8 @@ private:
     const WakeEvent& stop_;
     Poller poller_;
     Acceptor acceptor_;
-    // TODO(9): a CommonHeaders (common_headers_), and the time on the loop's clock (now_) when its
-    // next date is due (next_date_).
+    // TODO(9.1): a CommonHeaders (common_headers_), and the time on the loop's clock (now_) when
+    // its next date is due (next_date_). after_wait() compares the two.
     BufferPool pool_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch

@@ -91,6 +91,14 @@ def test_expected_failures_after_each_part(chapter: Chapter) -> None:
     assert stages.expected(chapter, 3) == []
 
 
+def test_a_check_that_waits_for_a_failing_one_is_not_expected_to_fail(chapter: Chapter) -> None:
+    first, *others = chapter.parts
+    waiting = replace(chapter, parts=(replace(first, checks=["behaviour.requests"]), *others))
+    assert registry.named("cost.instructions").after == "behaviour.requests"
+    assert stages.expected(waiting, 0) == ["1 behaviour.requests"]
+    assert stages.expected(waiting, 1) == stages.expected(chapter, 1)
+
+
 def test_required_checks_at_the_end_of_a_part(chapter: Chapter) -> None:
     chosen = ["behaviour.requests", "behaviour.bodies", "behaviour.cuts", "cost.syscalls",
               "cost.instructions", "speed"]

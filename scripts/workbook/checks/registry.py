@@ -52,6 +52,7 @@ from workbook.checks.behaviour import (
     codings,
     connections,
     cuts,
+    date,
     deadlines,
     descriptors,
     echo,
@@ -73,6 +74,7 @@ from workbook.checks.behaviour import (
     pipelining,
     ranges,
     rates,
+    redirects,
     refused_bodies,
     reported_fields,
     requests,
@@ -84,6 +86,7 @@ from workbook.checks.behaviour import (
     streaming,
     threads,
     tls,
+    traversal,
     validators,
     workers,
 )
@@ -94,8 +97,9 @@ from workbook.course.chapters import Chapter
 BEHAVIOUR = (
     requests, framing, limits, smuggling, bodies, cuts, connections, idle_cpu, idle_wakeups,
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
-    deadlines, files, paths, changing_files, root, validators, ranges, codings, file_cache,
-    streaming, chunked, chunked_answers, refused_bodies, overload, buffered, rates, log, tls,
+    deadlines, date, files, traversal, paths, redirects, changing_files, root, validators, ranges,
+    codings, file_cache, streaming, chunked, chunked_answers, refused_bodies, overload, buffered,
+    rates, log, tls,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (

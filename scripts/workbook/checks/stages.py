@@ -73,9 +73,18 @@ def undecided(found: Iterable[Stage]) -> bool:
 
 
 def expected(chapter: Chapter, after: int) -> list[str]:
-    """What `unmet` says of the tree after a part, 0 for where the chapter begins."""
-    return sorted(f"{part.number} {name}" for part in chapter.parts[after:]
-                  for name in part.judged if not _holds(chapter, name, after))
+    """What `unmet` says of the tree after a part, 0 for where the chapter begins. A check that waits
+    for one that fails there is skipped, and so does not fail.
+    """
+    fails = [(part, name) for part in chapter.parts[after:]
+             for name in part.judged if not _holds(chapter, name, after)]
+    names = {name for _, name in fails}
+    return sorted(f"{part.number} {name}" for part, name in fails if not _waits(name, names))
+
+
+def _waits(name: str, fails: Iterable[str]) -> bool:
+    first = registry.named(name).after
+    return bool(first) and any(registry.named(other).is_of(first) for other in fails)
 
 
 def _holds(chapter: Chapter, name: str, after: int) -> bool:

@@ -1,5 +1,5 @@
-"""--root itself: what is not accepted as one, what is served if it has no index, the date, and what
-happens when there is no descriptor left to open a file with.
+"""--root itself: what is not accepted as one, what is served if it has no index, and what happens
+when there is no descriptor left to open a file with.
 """
 
 from __future__ import annotations
@@ -7,15 +7,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from subprocess import run
 
-from workbook.checks.behaviour import files, paths, site, start, suite
+from workbook.checks.behaviour import files, paths, redirects, site, start, suite, traversal
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, must_be_idle
 from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.descriptors import receive_until_quiet
@@ -44,7 +42,6 @@ NOBODY_UID = 65_534
 SMALL = b"small\n"
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
 UNAVAILABLE = b"HTTP/1.1 503 "
-DATE_CHANGES_S = 3.2  # by then a clock that is updated once a second has changed
 
 
 def make(root: Path) -> None:
@@ -66,8 +63,6 @@ def cases() -> Iterator[Case]:
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
-    yield alone("date", "RFC 9110 §6.6.1", f"two requests, with {DATE_CHANGES_S:g} s between them",
-                "each answer's Date is the time, as an IMF-fixdate", date, site=make)
     yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
                 "one of them asks for a file; the others disconnect, and a client asks again",
@@ -131,21 +126,6 @@ def without_an_index(server: Server) -> None:
             raise Unmet(f"{request.partition(b' HTTP')[0].decode()} got {received[:60]!r}")
 
 
-def date(server: Server) -> None:
-    for pause_s in (0, DATE_CHANGES_S):
-        time.sleep(pause_s)
-        for request in (get(), get(b"/small.bin"), get(b"/nowhere")):
-            before = time.time()
-            received = exchange((server.host, server.port), (request,), TIMEOUT_S)
-            head = received.raw.partition(b"\r\n\r\n")[0].decode("latin-1")
-            output = [line[6:] for line in head.splitlines() if line.startswith("Date: ")]
-            if len(output) != 1:
-                raise Unmet(f"the answer has {len(output)} Date fields")
-            after_s = before - parsedate_to_datetime(output[0]).timestamp()
-            if not before - time.time() - 1 <= after_s < DATE_CHANGES_S - 0.2:
-                raise Unmet(f"it was {after_s:.1f} s late: {output[0]}")
-
-
 def out_of_descriptors(server: Server) -> None:
     asks = post(b"", b"/sink", HOST)
     with connected(server, FEW_DESCRIPTORS) as clients:
@@ -207,7 +187,7 @@ def must_print(server: Server, status: bytes) -> None:
 
 
 def walked(server: Server, error: str) -> None:
-    rows = [case for case in (*paths.cases(), *files.types()) if not case.alone]
+    rows = [*traversal.cases(), *paths.cases(), *redirects.cases(), *files.types()]
     folder = root_of(server) / "site"
     with failing_openat2(server, error, "--root", str(folder)) as other:
         for case in rows:

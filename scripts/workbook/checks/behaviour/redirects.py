@@ -1,0 +1,70 @@
+"""A directory without its slash: a redirect to the same host, with the query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from workbook.checks.behaviour.judge import group
+from workbook.checks.behaviour.paths import text
+from workbook.checks.behaviour.rows import (
+    BAD,
+    CLOSES,
+    HOST,
+    HTML,
+    NOT_FOUND,
+    STAYS,
+    Case,
+    get,
+    refusal,
+)
+from workbook.checks.behaviour.rows import row as any_row
+
+row = partial(any_row, rooted=True)
+
+
+def moved(to: str, connection: str = CLOSES) -> tuple[bytes, ...]:
+    """A redirect, with or without a text body."""
+    status = "301 Moved Permanently"
+    with_words = refusal(status).replace(CLOSES.encode(), b"")
+    end = f"Location: {to}\r\n{connection}\r\n".encode()
+    head, _, body = with_words.partition(b"\r\n\r\n")
+    without = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n".encode()
+    return head + b"\r\n" + end + body, without + end
+
+
+def cases() -> Iterator[Case]:
+    reference = "RFC 9110 §15.4.2, §10.2.2"
+    for what, target, to in [
+        ("directory", b"/sub", "/sub/"),
+        ("directory-deeper", b"/sub/deep", "/sub/deep/"),
+        ("directory-with-a-query", b"/sub?x=1&y=%20", "/sub/?x=1&y=%20"),
+        ("directory-with-a-space", b"/sp%20ace", "/sp%20ace/"),
+        ("directory-with-a-question-mark", b"/what%3f", "/what%3F/"),
+        ("directory-named-like-a-picture", b"/pictures.png", "/pictures.png/"),
+        ("directory-in-absolute-form", b"http://localhost/sub", "/sub/"),
+        ("directory-named-like-a-host", b"/example.com", "/example.com/"),
+    ]:
+        lower = to.replace("%3F", "%3f")
+        yield row(what, get(target), tuple(dict.fromkeys((*moved(to), *moved(lower)))), reference)
+    query = "x" * 8_000
+    kept, last = (moved(f"/sub/?{query}", connection) for connection in (STAYS, CLOSES))
+    yield row("directory-with-long-queries-at-once",
+              get(f"/sub?{query}".encode(), HOST) * 19 + get(f"/sub?{query}".encode()),
+              tuple(once * 19 + end for once, end in zip(kept, last, strict=True)),
+              f"{reference}; RFC 9112 §3")
+    for what, target in [
+        ("two-slashes", b"//example.com"),
+        ("two-slashes-and-up", b"//example.com/sub/.."),
+        ("many-slashes", b"////example.com"),
+        ("dot-and-two-slashes", b"/.//example.com"),
+        ("up-and-two-slashes", b"/sub/..//example.com"),
+        ("encoded-slash", b"/%2fexample.com"),
+        ("encoded-backslash", b"/%5cexample.com"),
+    ]:
+        yield row(f"no-redirect-to-another-host-{what}", get(target),
+                  (*moved("/example.com/"), text(b"example.com/index.html", HTML), NOT_FOUND, BAD),
+                  "RFC 3986 §4.2; CWE-601")
+
+
+CHECKS = (group("redirects", "redirects to directories", cases, level=9),)

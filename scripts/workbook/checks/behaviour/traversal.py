@@ -1,0 +1,90 @@
+"""Paths that must be refused, or found nowhere: those that lead out of --root, those with control
+characters, and those of hidden files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from workbook.checks.behaviour.judge import group
+from workbook.checks.behaviour.rows import BAD, NOT_FOUND, Case, get
+from workbook.checks.behaviour.rows import row as any_row
+
+row = partial(any_row, rooted=True)
+
+
+def cases() -> Iterator[Case]:
+    yield from escaping()
+    yield from controls()
+    yield from hidden()
+
+
+def escaping() -> Iterator[Case]:
+    reference = "RFC 3986 §5.2.4; CWE-22"
+    for what, target in [
+        ("up", b"/../secret.txt"),
+        ("up-alone", b"/.."),
+        ("up-with-a-slash", b"/../"),
+        ("up-and-back", b"/../site/a.txt"),
+        ("up-to-sibling-with-same-prefix", b"/../site-other/secret.txt"),
+        ("up-after-descending", b"/sub/../../secret.txt"),
+        ("up-repeatedly", b"/../../../../../../../../etc/passwd"),
+        ("up-deep", b"/sub/deep/../../../secret.txt"),
+        ("up-encoded", b"/%2e%2e/secret.txt"),
+        ("up-encoded-in-upper-case", b"/%2E%2E/secret.txt"),
+        ("up-half-encoded", b"/.%2e/secret.txt"),
+        ("up-after-a-dot", b"/./../secret.txt"),
+        ("up-before-an-encoded-slash", b"/..%2fsecret.txt"),
+        ("all-encoded", b"/%2e%2e%2fsecret.txt"),
+        ("up-after-encoded-slash", b"/sub%2f..%2f..%2fsecret.txt"),
+        ("up-after-encoded-slash-within-root", b"/sub/x%2f..%2fb.txt"),
+        ("up-at-the-end", b"/sub/../.."),
+        ("up-in-an-absolute-form", b"http://localhost/../secret.txt"),
+    ]:
+        yield row(f"refused-{what}", get(target), BAD, reference)
+    for what, target in [
+        ("twice-encoded", b"/%252e%252e/secret.txt"),
+        ("twice-encoded-slash", b"/..%252fsecret.txt"),
+        ("thrice-encoded", b"/%25252e%25252e/secret.txt"),
+        ("overlong-utf-8", b"/%c0%ae%c0%ae/secret.txt"),
+        ("backslashes", b"/..%5csecret.txt"),
+        ("twice-encoded-letter", b"/%252561.txt"),
+    ]:
+        yield row(f"not-found-{what}", get(target), NOT_FOUND, "RFC 3986 §2.4; CWE-174")
+
+
+def controls() -> Iterator[Case]:
+    for what, code in [("nul", "00"), ("0x01", "01"), ("tab", "09"), ("line-feed", "0a"),
+                       ("carriage-return", "0D"), ("escape", "1b"), ("0x1f", "1f"),
+                       ("delete", "7F")]:
+        yield row(f"refused-control-{what}", get(b"/a" + b"%" + code.encode() + b".txt"), BAD,
+                  "RFC 3986 §7.3; CWE-158")
+    yield row("refused-nul-before-another-extension", get(b"/a.txt%00.html"), BAD, "CWE-158")
+    yield row("refused-nul-at-the-end", get(b"/a.txt%00"), BAD, "CWE-158")
+    yield row("refused-field-in-a-redirect", get(b"/sub%0d%0aX-Injected:%201"), BAD, "CWE-113")
+    for what, target in [("without-digits", b"/%zz"), ("with-one-digit", b"/a%2"),
+                         ("at-the-end", b"/a.txt%"), ("with-sign", b"/%+1"),
+                         ("with-one-digit-and-letter", b"/%2x.txt")]:
+        yield row(f"refused-percent-{what}", get(target), BAD, "RFC 3986 §2.1")
+
+
+def hidden() -> Iterator[Case]:
+    for what, target in [
+        ("file", b"/.hidden"),
+        ("file-encoded", b"/%2ehidden"),
+        ("directory", b"/.git"),
+        ("directory-with-a-slash", b"/.git/"),
+        ("in-a-hidden-directory", b"/.git/config"),
+        ("in-a-directory", b"/sub/.htaccess"),
+        ("in-a-directory-encoded", b"/sub/%2Ehtaccess"),
+        ("name-starting-with-two-dots", b"/sub/..dir/x.txt"),
+        ("name-of-three-dots", b"/..."),
+        ("after-encoded-slash", b"/.git%2fconfig"),
+        ("after-encoded-slash-in-a-directory", b"/sub%2f.htaccess"),
+        ("after-up", b"/sub/../.hidden"),
+    ]:
+        yield row(f"hidden-{what}", get(target), NOT_FOUND, "RFC 8615 §4.2; CWE-538")
+
+
+CHECKS = (group("traversal", "request paths that must be refused", cases, level=9),)
