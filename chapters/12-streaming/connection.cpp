@@ -29,8 +29,8 @@ ConnectionState Connection::state() const {
 Waiting Connection::waiting_for() const {
     if (has_output()) return Waiting::writable;
     if (input_ended_) return Waiting::nothing;
-    if (last_response_queued_) return Waiting::peer_close;
-    if (head_complete_) return Waiting::body;
+    if (phase_ == Phase::draining) return Waiting::peer_close;
+    if (phase_ == Phase::body) return Waiting::body;
     return input_.empty() ? Waiting::request : Waiting::head;
 }
 
@@ -41,7 +41,7 @@ std::span<char> Connection::receive_buffer() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_response_queued_) return pool_->release(std::move(input_));
+    if (phase_ == Phase::draining) return pool_->release(std::move(input_));
     if (body_) {
         body_received_ += count;
         if (count > 0) ++progress_;
@@ -63,8 +63,8 @@ void Connection::out_of_memory() {
     pool_->release(std::move(input_));
     body_.reset();
     file_ = {};
-    if (last_response_queued_) return end_of_input();
-    last_response_queued_ = true;
+    if (phase_ == Phase::draining) return end_of_input();
+    phase_ = Phase::draining;
     pending_body_ = service_unavailable;
 }
 
@@ -86,8 +86,8 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->release(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    if (!head_complete_) body_.reset();
-    if (last_response_queued_) pool_->release(std::move(input_));
+    if (phase_ != Phase::body) body_.reset();
+    if (phase_ == Phase::draining) pool_->release(std::move(input_));
     if (input_) {
         answer_requests();
         release_empty_buffers(input_);
@@ -113,7 +113,7 @@ void Connection::release_empty_buffers(Buffer& buffer) {
 
 // A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
-    while (may_answer() && (head_complete_ || read_head())) {
+    while (may_answer() && (phase_ == Phase::body || read_head())) {
         if (body_ && body_received_ < request_.content_length) return;
         answer();
     }
@@ -126,9 +126,10 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_complete_ = *progress == HttpParser::Progress::complete;
-    if (head_complete_ && request_.content_length > 0) begin_body();
-    return head_complete_;
+    if (*progress != HttpParser::Progress::complete) return false;
+    phase_ = Phase::body;
+    if (request_.content_length > 0) begin_body();
+    return true;
 }
 
 // TODO(12.1): when the body is complete, ask the handler. If it returns a sink, call start(), pass
@@ -168,10 +169,10 @@ void Connection::answer() {
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
-    last_response_queued_ = last;
     if (response.has_file() && request_.method != Method::head) [[unlikely]]
         file_ = response.take_file();
     next_request();
+    if (last) phase_ = Phase::draining;
 }
 
 // A file, or a body that has memory of its own, is sent from there; any other body is small enough
@@ -193,7 +194,7 @@ void Connection::next_request() {
     if (pending_body_.empty()) body_.reset();
     parser_.reset();
     request_.reset();
-    head_complete_ = false;
+    phase_ = Phase::head;
 }
 
 // TODO(12.5): once an answer has begun, it cannot be replaced, here and in out_of_memory(): cut it
@@ -202,7 +203,7 @@ void Connection::refuse(Status status) {
     Response response;
     response.error(status);
     append(response, "Connection: close\r\n");
-    last_response_queued_ = true;
+    phase_ = Phase::draining;
     pool_->release(std::move(input_));
 }
 

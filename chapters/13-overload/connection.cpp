@@ -33,8 +33,8 @@ ConnectionState Connection::state() const {
 Waiting Connection::waiting_for() const {
     if (has_output()) return Waiting::writable;
     if (input_ended_) return Waiting::nothing;
-    if (last_response_queued_) return Waiting::peer_close;
-    if (head_complete_) return Waiting::body;
+    if (phase_ == Phase::draining) return Waiting::peer_close;
+    if (phase_ == Phase::body) return Waiting::body;
     return input_.empty() ? Waiting::request : Waiting::head;
 }
 
@@ -44,9 +44,9 @@ std::span<char> Connection::receive_buffer() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_response_queued_) return pool_->release(std::move(input_));
+    if (phase_ == Phase::draining) return pool_->release(std::move(input_));
     input_.commit(count);
-    if (head_complete_ && count > 0) ++progress_;
+    if (phase_ == Phase::body && count > 0) ++progress_;
     answer_requests();
     release_empty_buffers(input_);
 }
@@ -61,7 +61,7 @@ void Connection::end_of_input() {
 void Connection::out_of_memory() {
     pending_body_ = chunk_end_ = {};
     file_ = {};
-    const bool was_last = last_response_queued_;
+    const bool was_last = phase_ == Phase::draining;
     close_input();
     if (was_last) return end_of_input();
     if (!response_started()) pending_body_ = service_unavailable;
@@ -86,8 +86,8 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->release(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    if (last_response_queued_) pool_->release(std::move(input_));
-    if (input_ || head_complete_) {
+    if (phase_ == Phase::draining) pool_->release(std::move(input_));
+    if (input_ || phase_ == Phase::body) {
         answer_requests();
         release_empty_buffers(input_);
     }
@@ -119,8 +119,12 @@ void Connection::release_empty_buffers(Buffer& buffer) {
 
 // A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
-    while (may_answer() && (head_complete_ || read_head()) && end_request()) {
+    while (has_space() && has_head() && end_request()) {
     }
+}
+
+bool Connection::has_head() {
+    return (phase_ == Phase::head && read_head()) || phase_ == Phase::body;
 }
 
 bool Connection::read_head() {
@@ -130,9 +134,10 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_complete_ = *progress == HttpParser::Progress::complete;
-    if (head_complete_) begin_request();
-    return head_complete_;
+    if (*progress != HttpParser::Progress::complete) return false;
+    phase_ = Phase::body;
+    begin_request();
+    return true;
 }
 
 // The handler either answers now or returns a sink for the body. After that the head is no longer
@@ -236,7 +241,7 @@ void Connection::start_answer() {
 void Connection::end_answer(const Response& response) {
     send_piece(response.body(), false);
     if (reply_ == Reply::chunks) out().append("0\r\n\r\n");
-    last_response_queued_ = closing_ || !request_.keep_alive;
+    if (closing_ || !request_.keep_alive) phase_ = Phase::draining;
 }
 
 // RFC 9112 §7.1: an empty chunk would end the body.
@@ -266,7 +271,7 @@ void Connection::answer(Response& response) {
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
     reply_ = Reply::all;
-    last_response_queued_ = last;
+    if (last) phase_ = Phase::draining;
     if (response.has_file() && request_.method != Method::head) [[unlikely]]
         file_ = response.take_file();
 }
@@ -291,7 +296,7 @@ void Connection::next_request() {
     request_.reset();
     body_received_ = 0;
     reply_ = Reply::none;
-    head_complete_ = false;
+    if (phase_ == Phase::body) phase_ = Phase::head;
 }
 
 // An answer that has begun cannot be replaced. It is cut short, and the missing end shows the
@@ -306,7 +311,7 @@ void Connection::refuse(Status status) {
 }
 
 void Connection::close_input() {
-    last_response_queued_ = true;
+    phase_ = Phase::draining;
     sink_.reset();
     pool_->release(std::move(input_));
 }

@@ -112,14 +112,31 @@ private:
         all,
     };
 
+    /// What the peer's next bytes belong to. Whether the next answer is to be the last (closing_)
+    /// and whether the peer has closed (input_ended_) are independent of it.
+    ///
+    ///            head complete
+    ///        ┌───────────────────▶┐
+    ///      head                  body ──┐
+    ///      │ ▲                    │     │
+    ///      │ └◀───────────────────┘     │
+    ///      │    answered, body read     │
+    ///      └─────────────┬──────────────┘
+    ///                    ▼  last answer queued, request refused, or out of memory
+    ///                 draining
+    enum class Phase : std::uint8_t {
+        head,      // of the next request
+        body,      // of the current request
+        draining,  // of nothing: input is dropped
+    };
+
     Waiting waiting_for() const;
     bool has_large_body() const {
         return (pending_body_.size() | chunk_end_.size() | file_.size) > 0;
     }
     bool response_started() const { return reply_ > Reply::later; }
-    bool may_answer() const {
-        return !last_response_queued_ && !has_large_body() && output_.size() < max_unsent;
-    }
+    bool has_space() const { return !has_large_body() && output_.size() < max_unsent; }
+    bool may_answer() const { return phase_ != Phase::draining && has_space(); }
     bool sent_large_body(std::size_t count);
     void answer_requests();
     void enlarge_input();
@@ -132,6 +149,7 @@ private:
         if (input_) pool_->release(std::move(input_));
     }
     void shrink_input();
+    bool has_head();
     bool read_head();
     void begin_request();
     void begin_body();
@@ -172,9 +190,8 @@ private:
     std::uint32_t moved_ = 0;
     std::uint32_t bodies_ = 0;
     Reply reply_ = Reply::none;
-    bool head_complete_ = false;
+    Phase phase_ = Phase::head;
     bool closing_ = false;
-    bool last_response_queued_ = false;
     bool input_ended_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -24,7 +25,7 @@ constexpr const char* usage =
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
     "  --threads N      threads that serve (the floor has one, whatever N is)\n"
     "  --dated          answer with the fields that all answers have from chapter 9 on\n"
-    "  --help           this text\n";
+    "  --help           show this help\n";
 
 struct Options {
     std::string host = "127.0.0.1";
@@ -34,11 +35,13 @@ struct Options {
 
 template <typename Number>
 Number parse_number(const std::string& option, const char* text, Number min) {
+    constexpr Number max = std::numeric_limits<Number>::max();
     Number number{};
     const char* end = text + std::strlen(text);
     const auto [stopped, error] = std::from_chars(text, end, number);
     if (error != std::errc{} || stopped != end || number < min) {
-        throw std::invalid_argument(option + " " + text + ": not a number in range");
+        throw std::invalid_argument(option + " " + text + ": must be a whole number from " +
+                                    std::to_string(min) + " to " + std::to_string(max));
     }
     return number;
 }

@@ -27,8 +27,8 @@ ConnectionState Connection::state() const {
 Waiting Connection::waiting_for() const {
     if (has_output()) return Waiting::writable;
     if (input_ended_) return Waiting::nothing;
-    if (last_response_queued_) return Waiting::peer_close;
-    if (head_complete_) return Waiting::body;
+    if (phase_ == Phase::draining) return Waiting::peer_close;
+    if (phase_ == Phase::body) return Waiting::body;
     return input_.empty() ? Waiting::request : Waiting::head;
 }
 
@@ -38,7 +38,7 @@ std::span<char> Connection::receive_buffer() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_response_queued_) return input_.release();
+    if (phase_ == Phase::draining) return input_.release();
     if (body_) {
         body_received_ += count;
         ++progress_;
@@ -53,8 +53,8 @@ void Connection::received(std::size_t count) {
 void Connection::out_of_memory() {
     input_.release();
     body_.reset();
-    if (last_response_queued_) return end_of_input();
-    last_response_queued_ = true;
+    if (phase_ == Phase::draining) return end_of_input();
+    phase_ = Phase::draining;
     pending_body_ = service_unavailable;
 }
 
@@ -71,16 +71,16 @@ bool Connection::sent(std::size_t count) {
     output_.consume(from_output);
     pending_body_.remove_prefix(count - from_output);
     if (has_output()) return false;
-    if (!head_complete_) body_.reset();
-    if (last_response_queued_) input_.release();
+    if (phase_ != Phase::body) body_.reset();
+    if (phase_ == Phase::draining) input_.release();
     answer_requests();
     return true;
 }
 
 // A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
-    while (!last_response_queued_ && pending_body_.empty() && output_.size() < max_unsent) {
-        if (!head_complete_ && !read_head()) return;
+    while (phase_ != Phase::draining && pending_body_.empty() && output_.size() < max_unsent) {
+        if (phase_ != Phase::body && !read_head()) return;
         if (body_ && body_received_ < request_.content_length) return;
         answer();
     }
@@ -93,9 +93,10 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_complete_ = *progress == HttpParser::Progress::complete;
-    if (head_complete_) begin_body();
-    return head_complete_;
+    if (*progress != HttpParser::Progress::complete) return false;
+    phase_ = Phase::body;
+    begin_body();
+    return true;
 }
 
 // A body that arrived complete with its head stays in the input. Any other body gets memory of its
@@ -120,8 +121,8 @@ void Connection::answer() {
     handler_->respond(request_, response);
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
-    last_response_queued_ = last;
     next_request();
+    if (last) phase_ = Phase::draining;
 }
 
 // A body that has memory of its own is sent from there; any other body is small enough to copy.
@@ -143,14 +144,14 @@ void Connection::next_request() {
     if (pending_body_.empty()) body_.reset();
     parser_ = HttpParser();
     request_.reset();
-    head_complete_ = false;
+    phase_ = Phase::head;
 }
 
 void Connection::refuse(Status status) {
     Response response;
     response.error(status);
     append(response, "Connection: close\r\n");
-    last_response_queued_ = true;
+    phase_ = Phase::draining;
     input_.release();
 }
 

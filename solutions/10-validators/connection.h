@@ -85,10 +85,28 @@ private:
     /// read has bounded memory.
     static constexpr std::size_t max_unsent = 64 * 1024;
 
+    /// What the peer's next bytes belong to. Whether the next answer is to be the last (closing_)
+    /// and whether the peer has closed (input_ended_) are independent of it.
+    ///
+    ///            head complete
+    ///        ┌───────────────────▶┐
+    ///      head                  body ──┐
+    ///      │ ▲                    │     │
+    ///      │ └◀───────────────────┘     │
+    ///      │    answered, body read     │
+    ///      └─────────────┬──────────────┘
+    ///                    ▼  last answer queued, request refused, or out of memory
+    ///                 draining
+    enum class Phase : std::uint8_t {
+        head,      // of the next request
+        body,      // of the current request
+        draining,  // of nothing: input is dropped
+    };
+
     Waiting waiting_for() const;
     bool has_large_body() const { return (pending_body_.size() | file_.size) > 0; }
     bool may_answer() const {
-        return !last_response_queued_ && !has_large_body() && output_.size() < max_unsent;
+        return phase_ != Phase::draining && !has_large_body() && output_.size() < max_unsent;
     }
     bool sent_large_body(std::size_t count);
     void answer_requests();
@@ -115,9 +133,8 @@ private:
     Request request_;
     std::array<iovec, 2> parts_{};
     std::uint32_t progress_ = 0;
-    bool head_complete_ = false;
+    Phase phase_ = Phase::head;
     bool closing_ = false;
-    bool last_response_queued_ = false;
     bool input_ended_ = false;
 };
 

@@ -34,8 +34,8 @@ ConnectionState Connection::state() const {
 Waiting Connection::waiting_for() const {
     if (has_output()) return Waiting::writable;
     if (input_ended_) return Waiting::nothing;
-    if (last_response_queued_) return Waiting::peer_close;
-    if (head_complete_) return Waiting::body;
+    if (phase_ == Phase::draining) return Waiting::peer_close;
+    if (phase_ == Phase::body) return Waiting::body;
     return input_.empty() ? Waiting::request : Waiting::head;
 }
 
@@ -57,7 +57,7 @@ void Connection::enlarge_input() {
 // Input that has to wait moves into the smallest buffer that holds it. A body stays where it is,
 // because its pieces are sent from there.
 void Connection::shrink_input() {
-    if (head_complete_ || input_.size() > BufferPool::small_size) return;
+    if (phase_ == Phase::body || input_.size() > BufferPool::small_size) return;
     if (input_.capacity() == BufferPool::small_size) return;
     Buffer small = pool_->acquire_small();
     small.append(input_.view());
@@ -65,9 +65,9 @@ void Connection::shrink_input() {
 }
 
 void Connection::received(std::size_t count) {
-    if (last_response_queued_) return release_input();
+    if (phase_ == Phase::draining) return release_input();
     input_.commit(count);
-    if (head_complete_) moved_ += static_cast<std::uint32_t>(count);
+    if (phase_ == Phase::body) moved_ += static_cast<std::uint32_t>(count);
     answer_requests();
     release_idle_input();
 }
@@ -82,7 +82,7 @@ void Connection::end_of_input() {
 void Connection::out_of_memory() {
     pending_body_ = chunk_end_ = {};
     file_ = {};
-    const bool was_last = last_response_queued_;
+    const bool was_last = phase_ == Phase::draining;
     if (log_ && !was_last && !response_started()) log_refusal(Status::service_unavailable, 0);
     close_input();
     if (was_last) return end_of_input();
@@ -108,8 +108,8 @@ bool Connection::sent(std::size_t count) {
     count -= output_.size();
     pool_->release(std::move(output_));
     if (has_large_body() && !sent_large_body(count)) return false;
-    if (last_response_queued_) release_input();
-    if (input_ || head_complete_) {
+    if (phase_ == Phase::draining) release_input();
+    if (input_ || phase_ == Phase::body) {
         answer_requests();
         release_idle_input();
     }
@@ -139,8 +139,12 @@ void Connection::release_buffers() {
 
 // A complete request is answered from memory, without waiting for the socket.
 void Connection::answer_requests() {
-    while (may_answer() && (head_complete_ || read_head()) && end_request()) {
+    while (has_space() && has_head() && end_request()) {
     }
+}
+
+bool Connection::has_head() {
+    return (phase_ == Phase::head && read_head()) || phase_ == Phase::body;
 }
 
 bool Connection::read_head() {
@@ -150,9 +154,10 @@ bool Connection::read_head() {
         refuse(progress.error());
         return false;
     }
-    head_complete_ = *progress == HttpParser::Progress::complete;
-    if (head_complete_) begin_request();
-    return head_complete_;
+    if (*progress != HttpParser::Progress::complete) return false;
+    phase_ = Phase::body;
+    begin_request();
+    return true;
 }
 
 // The handler either answers now or returns a sink for the body. After that the head is no longer
@@ -262,7 +267,7 @@ void Connection::start_answer() {
 void Connection::end_answer(const Response& response) {
     send_piece(response.body(), false);
     if (reply_ == Reply::chunks) out().append("0\r\n\r\n");
-    last_response_queued_ = closing_ || !request_.keep_alive;
+    if (closing_ || !request_.keep_alive) phase_ = Phase::draining;
 }
 
 // RFC 9112 §7.1: an empty chunk would end the body.
@@ -293,7 +298,7 @@ void Connection::answer(Response& response) {
     const bool last = closing_ || !request_.keep_alive;
     append(response, connection_field(request_, last));
     reply_ = Reply::all;
-    last_response_queued_ = last;
+    if (last) phase_ = Phase::draining;
     if (response.has_file() && request_.method != Method::head) [[unlikely]]
         file_ = response.take_file();
 }
@@ -318,7 +323,7 @@ void Connection::next_request() {
     request_.reset();
     body_received_ = 0;
     reply_ = Reply::none;
-    head_complete_ = false;
+    if (phase_ == Phase::body) phase_ = Phase::head;
 }
 
 // An answer that has begun cannot be replaced. It is cut short, and the missing end shows the
@@ -334,7 +339,7 @@ void Connection::refuse(Status status) {
 }
 
 void Connection::close_input() {
-    last_response_queued_ = true;
+    phase_ = Phase::draining;
     sink_.reset();
     pool_->release(std::move(input_));
     if (log_) log_->end();
@@ -361,14 +366,14 @@ void Connection::log_refusal(Status status, std::size_t bytes) {
         log_->answer(status, bytes);
         log_->end();
     } else {
-        const std::string_view head = head_complete_ ? parser_.head() : input_.view();
+        const std::string_view head = phase_ == Phase::body ? parser_.head() : input_.view();
         log_->add(logged_head(head), std::to_underlying(status), bytes);
     }
 }
 
 void Connection::log_aborted_request() {
     const LoggedHead head = logged_head(input_.view());
-    const bool in_a_head = !last_response_queued_ && !head_complete_ && !head.line.empty();
+    const bool in_a_head = phase_ == Phase::head && !head.line.empty();
     if (in_a_head) log_->add(head, 0, 0);
     log_->end();
 }
