@@ -28,7 +28,7 @@ std::vector<Entry> entries(const OptionTable& table) {
         shown.push_back({"--" + option.name + " " + option.argument,
                          option.help + (value.empty() ? "" : " (default " + value + ")")});
     }
-    shown.push_back({"--help", "this text"});
+    shown.push_back({"--help", "show this help"});
     return shown;
 }
 
@@ -55,7 +55,8 @@ void set(const Option& option, const std::string& value) {
     try {
         option.set(value);
     } catch (const std::invalid_argument& error) {
-        throw std::invalid_argument("--" + option.name + " " + value + ": " + error.what());
+        const std::string shown = value.empty() ? "''" : value;
+        throw std::invalid_argument("--" + option.name + " " + shown + ": " + error.what());
     }
 }
 
@@ -110,7 +111,8 @@ std::uint64_t parse_number(const std::string& text, std::uint64_t min, std::uint
     const char* const end = text.data() + text.size();
     const auto [stopped, error] = std::from_chars(text.data(), end, number);
     if (error != std::errc{} || stopped != end || number < min || number > max) {
-        throw std::invalid_argument("not a number in range");
+        throw std::invalid_argument("must be a whole number from " + std::to_string(min) + " to " +
+                                    std::to_string(max));
     }
     return number;
 }
@@ -137,7 +139,7 @@ Option list_option(std::string name, std::array<std::chrono::seconds*, 5> variab
         for (auto& number : numbers) {
             const auto [stopped, error] = std::from_chars(from, end, number);
             const bool right = &number == &numbers.back() ? stopped == end : *stopped == ',';
-            if (error != std::errc{} || !right) throw std::invalid_argument("not five numbers");
+            if (error != std::errc{} || !right) throw std::invalid_argument("must be five numbers");
             from = stopped + 1;
         }
         for (std::size_t i = 0; i < numbers.size(); ++i)

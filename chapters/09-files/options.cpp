@@ -11,7 +11,7 @@ OptionTable server_options(ServerOptions& server) {
         text_option("host", "ADDRESS", "numeric address to listen on", server.host),
         number_option("port", "PORT", "port to listen on; 0 lets the system choose", server.port),
         number_option("threads", "N",
-                      "threads that serve: by default one for each core that it may use",
+                      "threads that serve: by default one for each core that the process may use",
                       server.threads, 1),
     };
 }

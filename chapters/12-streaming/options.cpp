@@ -11,10 +11,10 @@ namespace {
 
 Option root_option(std::string& root) {
     const auto set_root = [&root](const std::string& value) {
-        if (value.empty()) throw std::invalid_argument("without a directory");
+        if (value.empty()) throw std::invalid_argument("must name a directory");
         root = value;
     };
-    return {"root", "DIR", "serve the files in this directory, too", root, set_root};
+    return {"root", "DIR", "also serve the files in this directory", root, set_root};
 }
 
 OptionTable file_options(Options& options) {
@@ -32,7 +32,7 @@ OptionTable server_options(ServerOptions& server) {
         text_option("host", "ADDRESS", "numeric address to listen on", server.host),
         number_option("port", "PORT", "port to listen on; 0 lets the system choose", server.port),
         number_option("threads", "N",
-                      "threads that serve: by default one for each core that it may use",
+                      "threads that serve: by default one for each core that the process may use",
                       server.threads, 1),
     };
 }

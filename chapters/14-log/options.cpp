@@ -14,10 +14,10 @@ namespace {
 
 Option root_option(std::string& root) {
     const auto set_root = [&root](const std::string& value) {
-        if (value.empty()) throw std::invalid_argument("without a directory");
+        if (value.empty()) throw std::invalid_argument("must name a directory");
         root = value;
     };
-    return {"root", "DIR", "serve the files in this directory, too", root, set_root};
+    return {"root", "DIR", "also serve the files in this directory", root, set_root};
 }
 
 OptionTable file_options(Options& options) {
@@ -35,7 +35,7 @@ OptionTable server_options(ServerOptions& server) {
         text_option("host", "ADDRESS", "numeric address to listen on", server.host),
         number_option("port", "PORT", "port to listen on; 0 lets the system choose", server.port),
         number_option("threads", "N",
-                      "threads that serve: by default one for each core that it may use",
+                      "threads that serve: by default one for each core that the process may use",
                       server.threads, 1),
     };
 }
@@ -77,7 +77,7 @@ OptionTable overload_options(ServerOptions& server, std::optional<std::size_t>& 
                       "bytes a second that a body or an answer must move, on average over "
                       "--progress-timeout, to make progress; 0 accepts any",
                       server.limits.rate),
-        number_option("max-clients", "N", "clients at a time; others are asked to come back later",
+        number_option("max-clients", "N", "clients at a time; more are refused",
                       server.limiter.clients, 1),
         number_option("per-address", "N",
                       "clients from one address, or from one /64 of IPv6; 0 sets no limit",

@@ -16,10 +16,10 @@ namespace {
 
 Option root_option(std::string& root) {
     const auto set_root = [&root](const std::string& value) {
-        if (value.empty()) throw std::invalid_argument("without a directory");
+        if (value.empty()) throw std::invalid_argument("must name a directory");
         root = value;
     };
-    return {"root", "DIR", "serve the files in this directory, too", root, set_root};
+    return {"root", "DIR", "also serve the files in this directory", root, set_root};
 }
 
 OptionTable file_options(Options& options) {
@@ -37,7 +37,7 @@ OptionTable server_options(ServerOptions& server) {
         text_option("host", "ADDRESS", "numeric address to listen on", server.host),
         number_option("port", "PORT", "port to listen on; 0 lets the system choose", server.port),
         number_option("threads", "N",
-                      "threads that serve: by default one for each core that it may use",
+                      "threads that serve: by default one for each core that the process may use",
                       server.threads, 1),
     };
 }
@@ -79,7 +79,7 @@ OptionTable overload_options(ServerOptions& server, std::optional<std::size_t>& 
                       "bytes a second that a body or an answer must move, on average over "
                       "--progress-timeout, to make progress; 0 accepts any",
                       server.limits.rate),
-        number_option("max-clients", "N", "clients at a time; others are asked to come back later",
+        number_option("max-clients", "N", "clients at a time; more are refused",
                       server.limiter.clients, 1),
         number_option("per-address", "N",
                       "clients from one address, or from one /64 of IPv6; 0 sets no limit",
@@ -93,7 +93,7 @@ OptionTable overload_options(ServerOptions& server, std::optional<std::size_t>& 
 
 Option file_option(std::string name, std::string help, std::string& file) {
     const auto set_file = [&file](const std::string& value) {
-        if (value.empty()) throw std::invalid_argument("without a file");
+        if (value.empty()) throw std::invalid_argument("must name a file");
         file = value;
     };
     return {std::move(name), "FILE", std::move(help), file, set_file};
@@ -105,13 +105,26 @@ struct Named {
     Choice choice;
 };
 
+/// "a or b", "a, b or c".
+template <typename Choice>
+std::string any_of(const std::vector<Named<Choice>>& choices) {
+    std::string names;
+    for (const auto& choice : choices) {
+        const bool first = &choice == &choices.front();
+        const bool last = &choice == &choices.back();
+        if (!first) names += last ? " or " : ", ";
+        names += choice.name;
+    }
+    return names;
+}
+
 template <typename Choice>
 Option choice_option(std::string name, std::string argument, std::string help, Choice& variable,
                      const std::vector<Named<Choice>>& choices) {
     const auto current = std::ranges::find(choices, variable, &Named<Choice>::choice);
     const auto set_choice = [&variable, choices](const std::string& value) {
         const auto found = std::ranges::find(choices, value, &Named<Choice>::name);
-        if (found == choices.end()) throw std::invalid_argument("not one of the choices");
+        if (found == choices.end()) throw std::invalid_argument("must be " + any_of(choices));
         variable = found->choice;
     };
     return {std::move(name), std::move(argument), std::move(help), current->name, set_choice};

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -21,7 +22,7 @@ constexpr const char* usage =
     "  --host ADDRESS   numeric address to listen on (default 127.0.0.1)\n"
     "  --port PORT      port to listen on; 0 lets the system choose (default 8080)\n"
     "  --threads N      threads that serve (this server has one, whatever N is)\n"
-    "  --help           this text\n";
+    "  --help           show this help\n";
 
 // Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
 // ordering is enough.
@@ -43,11 +44,13 @@ void handle_signals() {
 
 template <typename Number>
 Number parse_number(const std::string& option, const char* text, Number min) {
+    constexpr Number max = std::numeric_limits<Number>::max();
     Number number{};
     const char* end = text + std::strlen(text);
     const auto [stopped, error] = std::from_chars(text, end, number);
     if (error != std::errc{} || stopped != end || number < min) {
-        throw std::invalid_argument(option + " " + text + ": not a number in range");
+        throw std::invalid_argument(option + " " + text + ": must be a whole number from " +
+                                    std::to_string(min) + " to " + std::to_string(max));
     }
     return number;
 }
