@@ -17,7 +17,7 @@ namespace web {
 class Worker {
 public:
     /// Throws std::system_error. `stopping` must outlive the worker.
-    // TODO(5.5): the constructor also takes const Limits&: how long to wait for what. A WakeEvent
+    // TODO(5.5): the constructor also takes const Timeouts&: how long to wait for what. A WakeEvent
     // that the poller watches takes the place of `stopping`, so that an idle loop can sleep.
     Worker(Fd listener, std::unique_ptr<Handler> handler, const std::atomic<bool>& stopping);
 

@@ -13,7 +13,7 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = 1;
-    Limits limits;
+    Timeouts timeouts;
 };
 
 /// Listens, and serves all clients from one event loop on the calling thread.

@@ -19,8 +19,8 @@ Interest interest_for(IoError error) {
 
 // Receives once, if that is wanted, then sends the output. Running out of memory affects this
 // client only: it gets the 503 answer instead.
-std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
-                                      Interest wanted) try {
+std::expected<void, IoError> receive_and_send(const Fd& socket, Connection& connection,
+                                              Interest wanted) try {
     if (wanted == Interest::receive) {
         const auto got = receive(socket, connection.receive_buffer());
         if (!got) return std::unexpected(got.error());
@@ -45,7 +45,7 @@ bool is_answered(const ConnectionState& state) {
 
 }  // namespace
 
-std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
+std::chrono::seconds Timeouts::timeout_for(Waiting waiting) const {
     switch (waiting) {
         case Waiting::request: return idle;
         case Waiting::head: return head;
@@ -54,10 +54,10 @@ std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
     }
 }
 
-Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
                const WakeEvent& stop)
     : handler_(std::move(handler)),
-      limits_(limits),
+      timeouts_(timeouts),
       stop_(stop),
       acceptor_(std::move(listener), poller_, [this](Fd socket) { add_client(std::move(socket)); }),
       now_(Clock::now()),
@@ -152,13 +152,14 @@ void Worker::add_client(Fd socket) {
     if (index >= clients_.size()) clients_.resize(index + 1);
     dropped_.reserve(clients_.capacity());  // dropping a client must not allocate
     clients_[index] = std::make_unique<Client>(std::move(socket), Connection(*handler_));
-    clients_[index]->deadline = now_ + limits_.idle;
+    clients_[index]->deadline = now_ + timeouts_.idle;
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
 
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
+    const auto exchanged =
+        receive_and_send(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
@@ -171,7 +172,7 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
         half_close(client.socket);
     client.state = state;
-    client.deadline = now_ + limits_.timeout_for(state.waiting);
+    client.deadline = now_ + timeouts_.timeout_for(state.waiting);
 }
 
 // Calls the poller only when the interest has changed.
@@ -194,7 +195,7 @@ void Worker::drain() {
         if (is_answered(client->state)) drop_client(*client);
     }
     dropped_.clear();
-    drain_end_ = Clock::now() + limits_.stop;
+    drain_end_ = Clock::now() + timeouts_.stop;
     while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }

@@ -35,7 +35,7 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler, const 
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(
-            std::make_unique<Worker>(std::move(listener), make_handler(), options.limits, stop));
+            std::make_unique<Worker>(std::move(listener), make_handler(), options.timeouts, stop));
     }
 }
 

@@ -40,7 +40,7 @@ Server::Server(const ServerOptions& options, const HandlerFactory& make_handler,
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(
-            std::move(listener), std::move(handlers[workers_.size()]), options.limits, stop));
+            std::move(listener), std::move(handlers[workers_.size()]), options.timeouts, stop));
     }
 }
 

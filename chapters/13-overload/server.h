@@ -19,7 +19,7 @@ struct ServerOptions {
     unsigned threads = usable_cores();
     // TODO(13.1): add the bounds of connection_limiter.h. All workers share one ConnectionLimiter.
     // TODO(13.2): add the bytes of all buffers, 64 MiB by default. Each worker gets an equal share.
-    Limits limits;
+    Timeouts timeouts;
 };
 
 /// One worker per thread, including the calling thread. They share only the flag that stops them.

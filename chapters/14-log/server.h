@@ -19,7 +19,7 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
-    Limits limits;
+    Timeouts timeouts;
     ConnectionLimiter::Bounds limiter;
     std::size_t buffers = 64 * 1024 * 1024;  // bytes, for the buffers of all clients together
 };

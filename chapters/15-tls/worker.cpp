@@ -32,8 +32,8 @@ Interest interest_for(IoError error) {
 // loops, and the one without TLS slower.
 // Receives once, if that is wanted, then sends the output. Running out of memory affects this
 // client only: it gets the 503 answer instead.
-std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
-                                      Interest wanted) try {
+std::expected<void, IoError> receive_and_send(const Fd& socket, Connection& connection,
+                                              Interest wanted) try {
     if (wanted == Interest::receive) {
         const auto got = receive(socket, connection.receive_buffer());
         if (got == 0) {
@@ -85,7 +85,7 @@ bool is_answered(const ConnectionState& state) {
 
 }  // namespace
 
-std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
+std::chrono::seconds Timeouts::timeout_for(Waiting waiting) const {
     switch (waiting) {
         case Waiting::request: return idle;
         case Waiting::head: return head;
@@ -94,15 +94,15 @@ std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
     }
 }
 
-std::uint64_t Limits::min_progress() const {
-    return std::uint64_t{rate} * static_cast<std::uint64_t>(progress.count());
+std::uint64_t Timeouts::min_progress() const {
+    return std::uint64_t{min_rate} * static_cast<std::uint64_t>(progress.count());
 }
 
-Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
                std::size_t buffers, ConnectionLimiter& limiter, Log& log, const WakeEvent& reload,
                const WakeEvent& stop)
     : handler_(std::move(handler)),
-      limits_(limits),
+      timeouts_(timeouts),
       log_(log),
       access_log_(log.has_access_log() ? std::make_unique<AccessLog>(log) : nullptr),
       reload_(reload),
@@ -246,7 +246,7 @@ void Worker::add_client(Accepted accepted) {
     clients_[index] =
         std::make_unique<Client>(std::move(*slot), std::move(accepted.socket),
                                  Connection(*handler_, pool_, common_headers_, std::move(log)));
-    clients_[index]->deadline = now_ + limits_.idle;
+    clients_[index]->deadline = now_ + timeouts_.idle;
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
@@ -256,7 +256,8 @@ void Worker::add_client(Accepted accepted) {
 // TODO(15.6): close_notify may arrive together with the last bytes, so check for it after these.
 // And before its handshake is done the state of a client's connection means nothing.
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
+    const auto exchanged =
+        receive_and_send(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
@@ -269,11 +270,11 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
         half_close(client.socket);
     const ConnectionState before = std::exchange(client.state, state);
-    if (is_same_transfer(before, state) && state.moved - before.moved < limits_.min_progress()) {
+    if (is_same_transfer(before, state) && state.moved - before.moved < timeouts_.min_progress()) {
         client.state.moved = before.moved;  // so that bytes accumulate until they are enough
         return;
     }
-    client.deadline = now_ + limits_.timeout_for(state.waiting);
+    client.deadline = now_ + timeouts_.timeout_for(state.waiting);
 }
 
 // TODO(15.6): send close_notify before the sending side is shut down and before a client is
@@ -299,7 +300,7 @@ void Worker::evict_stalled() {
     eviction_policy_.clear();
     for (const auto& client : clients_) {
         if (!client || !client->connection.holds_buffers()) continue;
-        const auto last_progress = client->deadline - limits_.timeout_for(client->state.waiting);
+        const auto last_progress = client->deadline - timeouts_.timeout_for(client->state.waiting);
         eviction_policy_.add_candidate(client->socket.number(), last_progress);
     }
     while (!pool_.has_recovered()) {
@@ -317,10 +318,10 @@ void Worker::drain() {
         client->connection.close_after_next();
         if (is_answered(client->state)) drop_client(*client);
     }
-    poller_.wait(std::chrono::milliseconds(
-        0));  // to pass on pending changes before the descriptors are closed
+    // Passes on pending changes before the descriptors are closed.
+    poller_.wait(std::chrono::milliseconds(0));
     dropped_.clear();
-    drain_end_ = Clock::now() + limits_.stop;
+    drain_end_ = Clock::now() + timeouts_.stop;
     while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }

@@ -17,7 +17,7 @@ struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
     unsigned threads = usable_cores();
-    Limits limits;
+    Timeouts timeouts;
 };
 
 /// One worker per thread, including the calling thread. They share only the flag that stops them.

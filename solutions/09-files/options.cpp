@@ -33,27 +33,28 @@ OptionTable server_options(ServerOptions& server) {
     };
 }
 
-OptionTable timeout_options(Limits& limits) {
+OptionTable timeout_options(Timeouts& timeouts) {
     return {
-        seconds_option("timeout", "time for which a client may be idle", limits.idle),
+        seconds_option("timeout", "time for which a client may be idle", timeouts.idle),
         seconds_option("head-timeout", "time for a client to send a whole request head",
-                       limits.head),
+                       timeouts.head),
         seconds_option("progress-timeout",
-                       "time for which a body or an answer may make no progress", limits.progress),
+                       "time for which a body or an answer may make no progress",
+                       timeouts.progress),
         seconds_option("linger-timeout", "time for a client to close after its last answer",
-                       limits.linger),
+                       timeouts.linger),
         seconds_option("stop-timeout",
                        "time for clients to receive their answers when the server stops",
-                       limits.stop),
+                       timeouts.stop),
         // Sets all five at once, for scripts that were written before these had names.
-        list_option("limits",
-                    {&limits.idle, &limits.head, &limits.progress, &limits.linger, &limits.stop}),
+        list_option("limits", {&timeouts.idle, &timeouts.head, &timeouts.progress, &timeouts.linger,
+                               &timeouts.stop}),
     };
 }
 
 OptionTable option_table(Options& options) {
     return joined({file_options(options), server_options(options.server),
-                   timeout_options(options.server.limits)});
+                   timeout_options(options.server.timeouts)});
 }
 
 }  // namespace

@@ -29,8 +29,8 @@ Interest interest_for(IoError error) {
 
 // Receives once, if that is wanted, then sends the output. Running out of memory affects this
 // client only: it gets the 503 answer instead.
-std::expected<void, IoError> exchange(const Fd& socket, Connection& connection,
-                                      Interest wanted) try {
+std::expected<void, IoError> receive_and_send(const Fd& socket, Connection& connection,
+                                              Interest wanted) try {
     if (wanted == Interest::receive) {
         const auto got = receive(socket, connection.receive_buffer());
         if (got == 0) {
@@ -67,7 +67,7 @@ bool is_answered(const ConnectionState& state) {
 
 }  // namespace
 
-std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
+std::chrono::seconds Timeouts::timeout_for(Waiting waiting) const {
     switch (waiting) {
         case Waiting::request: return idle;
         case Waiting::head: return head;
@@ -76,10 +76,10 @@ std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
     }
 }
 
-Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
                const WakeEvent& stop)
     : handler_(std::move(handler)),
-      limits_(limits),
+      timeouts_(timeouts),
       stop_(stop),
       acceptor_(std::move(listener), poller_, *handler_,
                 [this](Fd socket) { add_client(std::move(socket)); }),
@@ -193,13 +193,14 @@ void Worker::add_client(Fd socket) {
     dropped_.reserve(clients_.capacity());  // dropping a client must not allocate
     clients_[index] =
         std::make_unique<Client>(std::move(socket), Connection(*handler_, pool_, common_headers_));
-    clients_[index]->deadline = now_ + limits_.idle;
+    clients_[index]->deadline = now_ + timeouts_.idle;
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
 
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client.socket, client.connection, client.state.interest);
+    const auto exchanged =
+        receive_and_send(client.socket, client.connection, client.state.interest);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
@@ -212,7 +213,7 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
         half_close(client.socket);
     client.state = state;
-    client.deadline = now_ + limits_.timeout_for(state.waiting);
+    client.deadline = now_ + timeouts_.timeout_for(state.waiting);
 }
 
 // Calls the poller only when the interest has changed.
@@ -234,10 +235,10 @@ void Worker::drain() {
         client->connection.close_after_next();
         if (is_answered(client->state)) drop_client(*client);
     }
-    poller_.wait(std::chrono::milliseconds(
-        0));  // to pass on pending changes before the descriptors are closed
+    // Passes on pending changes before the descriptors are closed.
+    poller_.wait(std::chrono::milliseconds(0));
     dropped_.clear();
-    drain_end_ = Clock::now() + limits_.stop;
+    drain_end_ = Clock::now() + timeouts_.stop;
     while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }

@@ -24,7 +24,7 @@ inline constexpr std::size_t cache_line = 64;
 #endif
 
 /// How long a client may take for each thing the server waits for.
-struct Limits {
+struct Timeouts {
     std::chrono::seconds idle{60};      // between requests
     std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
     std::chrono::seconds progress{10};  // between two pieces of a body or of an answer
@@ -39,7 +39,7 @@ struct Limits {
 class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `stop` must outlive the worker.
-    Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+    Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
            const WakeEvent& stop);
 
     /// Returns when `stop` is signalled and the clients being answered have their answers.
@@ -74,7 +74,7 @@ private:
     void drain();
 
     const std::unique_ptr<Handler> handler_;
-    const Limits limits_;
+    const Timeouts timeouts_;
     const WakeEvent& stop_;
     Poller poller_;
     Acceptor acceptor_;

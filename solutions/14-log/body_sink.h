@@ -33,10 +33,10 @@ protected:
     ~BodySink() = default;
 };
 
-struct ReleaseSink {
+struct BodySinkDeleter {
     void operator()(BodySink* sink) const { sink->release(); }
 };
 
-using BodySinkPtr = std::unique_ptr<BodySink, ReleaseSink>;
+using BodySinkPtr = std::unique_ptr<BodySink, BodySinkDeleter>;
 
 }  // namespace web

@@ -42,21 +42,22 @@ OptionTable server_options(ServerOptions& server) {
     };
 }
 
-OptionTable timeout_options(Limits& limits) {
+OptionTable timeout_options(Timeouts& timeouts) {
     return {
-        seconds_option("timeout", "time for which a client may be idle", limits.idle),
+        seconds_option("timeout", "time for which a client may be idle", timeouts.idle),
         seconds_option("head-timeout", "time for a client to send a whole request head",
-                       limits.head),
+                       timeouts.head),
         seconds_option("progress-timeout",
-                       "time for which a body or an answer may make no progress", limits.progress),
+                       "time for which a body or an answer may make no progress",
+                       timeouts.progress),
         seconds_option("linger-timeout", "time for a client to close after its last answer",
-                       limits.linger),
+                       timeouts.linger),
         seconds_option("stop-timeout",
                        "time for clients to receive their answers when the server stops",
-                       limits.stop),
+                       timeouts.stop),
         // Sets all five at once, for scripts that were written before these had names.
-        list_option("limits",
-                    {&limits.idle, &limits.head, &limits.progress, &limits.linger, &limits.stop}),
+        list_option("limits", {&timeouts.idle, &timeouts.head, &timeouts.progress, &timeouts.linger,
+                               &timeouts.stop}),
     };
 }
 
@@ -78,7 +79,7 @@ OptionTable overload_options(ServerOptions& server, std::optional<std::size_t>& 
         number_option("min-rate", "BYTES",
                       "bytes a second that a body or an answer must move, on average over "
                       "--progress-timeout, to make progress; 0 accepts any",
-                      server.limits.rate),
+                      server.timeouts.min_rate),
         number_option("max-clients", "N", "clients at a time; more are refused",
                       server.limiter.clients, 1),
         number_option("per-address", "N",
@@ -152,7 +153,7 @@ OptionTable log_options(LogOptions& log) {
 
 OptionTable option_table(Options& options, std::optional<std::size_t>& buffers) {
     return joined({file_options(options), server_options(options.server),
-                   timeout_options(options.server.limits),
+                   timeout_options(options.server.timeouts),
                    overload_options(options.server, buffers), log_options(options.log)});
 }
 

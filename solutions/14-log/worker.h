@@ -27,14 +27,14 @@ inline constexpr std::size_t cache_line = 64;
 #endif
 
 /// How long a client may take for each thing the server waits for.
-struct Limits {
+struct Timeouts {
     std::chrono::seconds idle{60};      // between requests
     std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
     std::chrono::seconds progress{10};  // for a minimum amount of a body or an answer
     std::chrono::seconds linger{2};     // to close its side after its last answer
     std::chrono::seconds stop{1};       // to receive its answer while the server is being stopped
     // Bytes a second. A slower transfer counts as no progress.
-    std::uint32_t rate = 500;
+    std::uint32_t min_rate = 500;
 
     std::chrono::seconds timeout_for(Waiting waiting) const;
 
@@ -49,8 +49,9 @@ class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `limiter`, `log`, `reload` and `stop` must outlive the worker. Its
     /// clients' buffers take at most `buffers` bytes.
-    Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
-           ConnectionLimiter& limiter, Log& log, const WakeEvent& reload, const WakeEvent& stop);
+    Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
+           std::size_t buffers, ConnectionLimiter& limiter, Log& log, const WakeEvent& reload,
+           const WakeEvent& stop);
 
     /// Returns when `stop` is signalled and the clients being answered have their answers.
     void run();
@@ -87,7 +88,7 @@ private:
     void flush_log();
 
     const std::unique_ptr<Handler> handler_;
-    const Limits limits_;
+    const Timeouts timeouts_;
     Log& log_;
     const std::unique_ptr<AccessLog> access_log_;  // null: no access log
     const WakeEvent& reload_;

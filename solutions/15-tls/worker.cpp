@@ -50,7 +50,7 @@ bool is_answered(const ConnectionState& state) {
 
 }  // namespace
 
-std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
+std::chrono::seconds Timeouts::timeout_for(Waiting waiting) const {
     switch (waiting) {
         case Waiting::request: return idle;
         case Waiting::head: return head;
@@ -59,15 +59,15 @@ std::chrono::seconds Limits::timeout_for(Waiting waiting) const {
     }
 }
 
-std::uint64_t Limits::min_progress() const {
-    return std::uint64_t{rate} * static_cast<std::uint64_t>(progress.count());
+std::uint64_t Timeouts::min_progress() const {
+    return std::uint64_t{min_rate} * static_cast<std::uint64_t>(progress.count());
 }
 
-Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits,
+Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
                std::size_t buffers, ConnectionLimiter& limiter, Tls& tls, Log& log,
                const WakeEvent& reload, const WakeEvent& stop)
     : handler_(std::move(handler)),
-      limits_(limits),
+      timeouts_(timeouts),
       log_(log),
       access_log_(log.has_access_log() ? std::make_unique<AccessLog>(log) : nullptr),
       reload_(reload),
@@ -77,7 +77,7 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limi
       acceptor_(std::move(listener), poller_, *handler_, log,
                 [this](Accepted accepted) { add_client(std::move(accepted)); }),
       pool_(buffers),
-      streams_(tls, pool_),
+      stream_context_(tls, pool_),
       now_(Clock::now()),
       last_sweep_(now_),
       next_deadline_(Clock::time_point::max()) {
@@ -122,7 +122,7 @@ std::chrono::milliseconds Worker::before_wait() {
 void Worker::after_wait(bool is_idle) {
     now_ = Clock::now();
     busy_ = !is_idle && !stopping_;
-    streams_.allow_handshakes();
+    stream_context_.allow_handshakes();
     if (now_ >= next_date_) update_date();
     if (!is_idle) next_deadline_ = std::min(next_deadline_, last_sweep_ + sweep_interval);
 }
@@ -204,9 +204,9 @@ void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
     if (!slot) {
         // The 503 is plain text, which a TLS client can't read, so over TLS none is sent.
-        const Status status = streams_.has_tls() ? Status() : Status::service_unavailable;
+        const Status status = stream_context_.has_tls() ? Status() : Status::service_unavailable;
         if (access_log_) access_log_->rejected(accepted.address, status);
-        if (!streams_.has_tls()) reject(accepted.socket);
+        if (!stream_context_.has_tls()) reject(accepted.socket);
         return;
     }
     const int fd = accepted.socket.number();
@@ -216,11 +216,11 @@ void Worker::add_client(Accepted accepted) {
     eviction_policy_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
     clients_[index] = std::make_unique<Client>(
-        std::move(*slot), ClientStream(std::move(accepted.socket), streams_),
+        std::move(*slot), ClientStream(std::move(accepted.socket), stream_context_),
         Connection(*handler_, pool_, common_headers_, std::move(log)));
-    if (streams_.has_tls())
+    if (stream_context_.has_tls())
         clients_[index]->state.waiting = Waiting::head;  // the handshake comes first
-    clients_[index]->deadline = now_ + limits_.timeout_for(clients_[index]->state.waiting);
+    clients_[index]->deadline = now_ + timeouts_.timeout_for(clients_[index]->state.waiting);
     ++client_count_;
     poller_.add(fd, Interest::receive);
 }
@@ -228,7 +228,7 @@ void Worker::add_client(Accepted accepted) {
 // Over TLS, close_notify may arrive together with the last bytes, so it is checked after these were
 // processed. And encrypted records may be unsent even if the connection has no output.
 void Worker::serve(Client& client) {
-    const auto exchanged = exchange(client);
+    const auto exchanged = receive_and_send(client);
     if (!exchanged && exchanged.error() == IoError::failed) return drop_client(client);
     const ConnectionState state = client.connection.state();
     if (state.waiting == Waiting::nothing || (stopping_ && is_answered(state)))
@@ -246,7 +246,7 @@ void Worker::serve(Client& client) {
 
 // Receives once, if that is wanted, then sends the output. Running out of memory affects this
 // client only: it gets the 503 answer instead.
-std::expected<void, IoError> Worker::exchange(Client& client) try {
+std::expected<void, IoError> Worker::receive_and_send(Client& client) try {
     Connection& connection = client.connection;
     if (client.state.interest == Interest::receive) {
         const auto got = client.stream.receive(connection.receive_buffer());
@@ -275,11 +275,11 @@ void Worker::update_state(Client& client, const ConnectionState& state) {
     if (state.waiting == Waiting::peer_close && client.state.waiting != Waiting::peer_close)
         finish_sending(client);
     const ConnectionState before = std::exchange(client.state, state);
-    if (is_same_transfer(before, state) && state.moved - before.moved < limits_.min_progress()) {
+    if (is_same_transfer(before, state) && state.moved - before.moved < timeouts_.min_progress()) {
         client.state.moved = before.moved;  // so that bytes accumulate until they are enough
         return;
     }
-    client.deadline = now_ + limits_.timeout_for(state.waiting);
+    client.deadline = now_ + timeouts_.timeout_for(state.waiting);
 }
 
 void Worker::finish_sending(Client& client) {
@@ -317,7 +317,7 @@ void Worker::evict_stalled() {
     for (const auto& client : clients_) {
         if (!client) continue;
         if (!client->stream.has_unsent() && !client->connection.holds_buffers()) continue;
-        const auto last_progress = client->deadline - limits_.timeout_for(client->state.waiting);
+        const auto last_progress = client->deadline - timeouts_.timeout_for(client->state.waiting);
         eviction_policy_.add_candidate(client->stream.fd(), last_progress);
     }
     while (!pool_.has_recovered()) {
@@ -335,10 +335,10 @@ void Worker::drain() {
         client->connection.close_after_next();
         if (is_answered(client->state)) drop_client(*client);
     }
-    poller_.wait(std::chrono::milliseconds(
-        0));  // to pass on pending changes before the descriptors are closed
+    // Passes on pending changes before the descriptors are closed.
+    poller_.wait(std::chrono::milliseconds(0));
     dropped_.clear();
-    drain_end_ = Clock::now() + limits_.stop;
+    drain_end_ = Clock::now() + timeouts_.stop;
     while (client_count_ > 0 && now_ < drain_end_)
         run_once();
 }

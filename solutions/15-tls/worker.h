@@ -29,14 +29,14 @@ inline constexpr std::size_t cache_line = 64;
 #endif
 
 /// How long a client may take for each thing the server waits for.
-struct Limits {
+struct Timeouts {
     std::chrono::seconds idle{60};      // between requests
     std::chrono::seconds head{30};      // for the whole head, however often a byte arrives
     std::chrono::seconds progress{10};  // for a minimum amount of a body or an answer
     std::chrono::seconds linger{2};     // to close its side after its last answer
     std::chrono::seconds stop{1};       // to receive its answer while the server is being stopped
     // Bytes a second. A slower transfer counts as no progress.
-    std::uint32_t rate = 500;
+    std::uint32_t min_rate = 500;
 
     std::chrono::seconds timeout_for(Waiting waiting) const;
 
@@ -51,9 +51,9 @@ class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `limiter`, `tls`, `log`, `reload` and `stop` must outlive the
     /// worker. Its clients' buffers take at most `buffers` bytes.
-    Worker(Fd listener, std::unique_ptr<Handler> handler, const Limits& limits, std::size_t buffers,
-           ConnectionLimiter& limiter, Tls& tls, Log& log, const WakeEvent& reload,
-           const WakeEvent& stop);
+    Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& timeouts,
+           std::size_t buffers, ConnectionLimiter& limiter, Tls& tls, Log& log,
+           const WakeEvent& reload, const WakeEvent& stop);
 
     /// Returns when `stop` is signalled and the clients being answered have their answers.
     void run();
@@ -83,7 +83,7 @@ private:
     void on_watch_failed(int fd);
     void add_client(Accepted accepted);
     void serve(Client& client);
-    static std::expected<void, IoError> exchange(Client& client);
+    static std::expected<void, IoError> receive_and_send(Client& client);
     void update_state(Client& client, const ConnectionState& state);
     void finish_sending(Client& client);
     void send_close_notify(Client& client);
@@ -94,7 +94,7 @@ private:
     void flush_log();
 
     const std::unique_ptr<Handler> handler_;
-    const Limits limits_;
+    const Timeouts timeouts_;
     Log& log_;
     const std::unique_ptr<AccessLog> access_log_;  // null: no access log
     const WakeEvent& reload_;
@@ -104,7 +104,7 @@ private:
     Poller poller_;
     Acceptor acceptor_;
     BufferPool pool_;
-    StreamContext streams_;
+    StreamContext stream_context_;
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
