@@ -109,15 +109,16 @@ private:
     /// What the peer's next bytes belong to. Whether the next answer is to be the last (closing_)
     /// and whether the peer has closed (input_ended_) are independent of it.
     ///
-    ///            head complete
-    ///        ┌───────────────────▶┐
-    ///      head                  body ──┐
-    ///      │ ▲                    │     │
-    ///      │ └◀───────────────────┘     │
-    ///      │    answered, body read     │
-    ///      └─────────────┬──────────────┘
-    ///                    ▼  last answer queued, request refused, or out of memory
-    ///                 draining
+    ///           head complete
+    ///        ,-------------------.
+    ///        |                   v
+    ///      head                 body
+    ///      | ^                   | |
+    ///      | '-------------------' |
+    ///      |  answered, body read  |
+    ///      '-----------.-----------'
+    ///                  v  last answer queued, request refused, or out of memory
+    ///               draining
     enum class Phase : std::uint8_t {
         head,      // of the next request
         body,      // of the current request
