@@ -36,6 +36,7 @@ void Acceptor::accept() try {
 }
 
 // accept(2): without free descriptors the listener stays ready, and the loop would spin.
+// TODO(14.2): warn in the error log, at most once a second.
 void Acceptor::pause() {
     poller_.remove(listener_.number(), Interest::receive);
     watched_ = false;

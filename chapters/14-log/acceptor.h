@@ -16,6 +16,7 @@ public:
     /// `add_client` takes each new client. It may throw std::bad_alloc, which pauses accepting.
     using AddClient = std::function<void(Accepted client)>;
 
+    // TODO(14.2): takes the log.
     /// Watches the listener. Before it pauses, `handler` is asked to release its caches. `poller`
     /// and `handler` must outlive the acceptor.
     Acceptor(Fd listener, Poller& poller, Handler& handler, AddClient add_client);

@@ -33,4 +33,5 @@ Address Address::network() const {
     return network;
 }
 
+// TODO(14.1): text(), with inet_ntop(3).
 }  // namespace web

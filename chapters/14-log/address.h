@@ -11,8 +11,8 @@ namespace web {
 /// A client's IPv6 address. An IPv4 address is mapped into one (RFC 4291 §2.5.5.2).
 class Address {
 public:
-    // TODO(14): text(), the address as a `Text`: with the NUL that ends it, made with inet_ntop(3).
-    // A mapped address is written as IPv4.
+    // TODO(14.1): text(), the address as a `Text`: with the NUL that ends it, made with
+    // inet_ntop(3). A mapped address is written as IPv4.
     explicit Address(const sockaddr_storage& from);
 
     /// The network of the address, as far as its owner is concerned: the owner of an IPv6 network

@@ -160,7 +160,7 @@ bool Connection::read_head() {
 }
 
 // The handler answers now, or waits for the body. After that the head is no longer needed.
-// TODO(14): log a line when the request is answered, while the head is still there; for a request
+// TODO(14.3): log a line when the request is answered, while the head is still there; for a request
 // whose body follows, keep a copy of the head.
 void Connection::begin_request() {
     Response response;
@@ -231,7 +231,7 @@ void Connection::skip(std::size_t count) {
     if (body_received_ > max_skipped) close_input();
 }
 
-// TODO(14): now log the line that had to wait. The bytes of an answer sent in pieces are counted
+// TODO(14.3): now log the line that had to wait. The bytes of an answer sent in pieces are counted
 // where they are sent.
 void Connection::end_body() {
     if (reply_ == Reply::none) start_answer();
@@ -323,7 +323,8 @@ void Connection::next_request() {
 }
 
 // An answer that has begun cannot become another. The client notices that its end is missing.
-// TODO(14): log a line for this request, too, even if not all of its first line has been received.
+// TODO(14.3): log a line for this request, too, even if not all of its first line has been
+// received.
 void Connection::refuse(Status status) {
     if (!response_started()) {
         Response response;

@@ -47,7 +47,7 @@ struct ConnectionState {
 /// makes no system calls; its driver decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    // TODO(14): and optionally a ClientLog, which the connection owns; without one nothing is
+    // TODO(14.3): and optionally a ClientLog, which the connection owns; without one nothing is
     // logged.
     /// `handler`, `pool` and `opening` must outlive the connection.
     Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers)
@@ -168,7 +168,7 @@ private:
     Buffer& out();
     void next_request();
     void refuse(Status status);
-    // TODO(14): a client that is dropped in the middle of a request gets a line, too: abort().
+    // TODO(14.3): a client that is dropped in the middle of a request gets a line, too: abort().
     void close_input();
 
     Handler* handler_;

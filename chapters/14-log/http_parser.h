@@ -34,7 +34,7 @@ public:
     /// Where the body begins, once the head is complete.
     std::size_t head_size() const { return scanned_; }
 
-    // TODO(14): head(): the complete head, once it is complete.
+    // TODO(14.3): head(): the complete head, once it is complete.
 
     /// Prepares for the next request.
     void reset() { *this = HttpParser(); }

@@ -1,4 +1,4 @@
-// TODO(14): what log_format.h declares. No allocation and no system call: pieces are copied
+// TODO(14.1): what log_format.h declares. No allocation and no system call: pieces are copied
 // straight into the line, numbers written with std::to_chars.
 // - the combined form, byte for byte:
 //   ADDRESS - - [06/Nov/1994:08:49:37 +0000] "REQUEST LINE" STATUS BYTES "REFERER" "USER AGENT"

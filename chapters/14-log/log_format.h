@@ -1,4 +1,4 @@
-// GIVEN(14), for you to use: nothing to write here. Read it first.
+// GIVEN(14.1), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <array>

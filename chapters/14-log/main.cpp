@@ -37,8 +37,10 @@ web::CacheBounds cache_bounds(const web::Options& options) {
             static_cast<std::size_t>(descriptors.rlim_cur) / 4 / options.server.threads};
 }
 
-// TODO(14): SIGHUP signals another WakeEvent. The workers watch it, and the one that clears it
+// TODO(14.2): open the log before the server listens, and report that it listens and has stopped.
+// TODO(14.4): SIGHUP signals another WakeEvent. The workers watch it, and the one that clears it
 // reopens the files.
+// TODO(14.5): ignore SIGXFSZ.
 void serve(const web::Options& options) {
     const auto make_handler = [&] {
         auto app = web::make_app();

@@ -90,7 +90,9 @@ OptionTable overload_options(ServerOptions& server, std::optional<std::size_t>& 
     };
 }
 
-// TODO(14): --access-log, --error-log, --log-format, --log-level and --log-size.
+// TODO(14.2): --error-log, --log-format and --log-level.
+// TODO(14.3): --access-log.
+// TODO(14.4): --log-size.
 OptionTable option_table(Options& options, std::optional<std::size_t>& buffers) {
     return joined({file_options(options), server_options(options.server),
                    timeout_options(options.server.timeouts),

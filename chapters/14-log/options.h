@@ -15,6 +15,7 @@ struct Options {
     std::size_t cache = 64 * 1024 * 1024;  // bytes, for all workers together
 };
 
+// TODO(14.2): Options has LogOptions, too.
 /// Returns nothing if only --help was requested. Throws std::invalid_argument.
 std::optional<Options> read_options(int argc, char** argv);
 

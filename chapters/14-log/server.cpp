@@ -32,7 +32,8 @@ private:
 
 }  // namespace
 
-// TODO(14): pass the log on.
+// TODO(14.2): pass the log on.
+// TODO(14.4): pass on the event of SIGHUP, too.
 Server::Server(const ServerOptions& options, const HandlerFactory& make_handler,
                const WakeEvent& stop)
     : limiter_(options.limiter), stop_(stop) {

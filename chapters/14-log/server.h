@@ -26,7 +26,7 @@ struct ServerOptions {
 
 /// A worker for each thread, the calling one among them. They share nothing but the event that
 /// stops them and the count of their clients.
-// TODO(14): the workers share the files of the log, too.
+// TODO(14.2): the workers share the files of the log, too.
 class Server {
 public:
     /// Throws std::system_error if it cannot listen. `stop` must outlive the server.

@@ -121,8 +121,10 @@ void Worker::run() {
     drain();
 }
 
-// TODO(14): write when there is enough, and once a second; and write the lines that are left at the
-// end.
+// TODO(14.3): write when there is enough, and once a second; and write the lines that are left at
+// the end.
+// TODO(14.4): watch the event of SIGHUP.
+// TODO(14.5): sweep again a second later if lines are left.
 void Worker::run_once() {
     const auto ready = poller_.wait(before_wait());
     after_wait(ready.empty());
@@ -210,7 +212,7 @@ void Worker::on_watch_failed(int fd) {
     }
 }
 
-// TODO(14): a client has its log from the moment it connects.
+// TODO(14.3): a client has its log from the moment it connects.
 void Worker::add_client(Accepted accepted) {
     auto slot = limiter_.admit(accepted.address);
     if (!slot) return reject(accepted.socket);
@@ -255,7 +257,7 @@ void Worker::watch(Client& client, Interest interest) {
 }
 
 // Its buffers are available to others at once.
-// TODO(14): perhaps in the middle of a request, whose head is still in its buffer.
+// TODO(14.3): perhaps in the middle of a request, whose head is still in its buffer.
 void Worker::drop_client(Client& client) {
     client.connection.release_buffers();
     dropped_.push_back(std::move(clients_[static_cast<std::size_t>(client.socket.number())]));

@@ -84,7 +84,9 @@ private:
     void evict_stalled();
     void drain();
 
-    // TODO(14): the log, and an AccessLog if requests are to be logged.
+    // TODO(14.2): the constructor takes the log, for the acceptor.
+    // TODO(14.3): an AccessLog if requests are to be logged.
+    // TODO(14.4): the log, and the event of SIGHUP.
     const std::unique_ptr<Handler> handler_;
     const Timeouts timeouts_;
     const WakeEvent& stop_;

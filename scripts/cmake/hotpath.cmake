@@ -120,6 +120,11 @@ function(hotpath_server)
         else()
             file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/session)  # must not be judged instead
         endif()
+        if("log_format.cpp" IN_LIST ARGN)
+            hotpath_log_format()
+        else()
+            file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/log-format)
+        endif()
     endif()
     if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
         hotpath_poller()
@@ -163,6 +168,19 @@ function(hotpath_session)
     hotpath_quoted(${session})
     target_link_options(${session} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
     target_link_libraries(${session} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
+endfunction()
+
+# The checkpoint's log lines alone: see scripts/log/format_test.cpp.
+function(hotpath_log_format)
+    hotpath_target(server server)
+    hotpath_target(log-format log_format)
+    hotpath_program(log-format
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../log/format_test.cpp
+        $<FILTER:$<TARGET_OBJECTS:${server}>,EXCLUDE,/main\\.cpp>
+    )
+    hotpath_quoted(${log_format})
+    target_link_options(${log_format} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
+    target_link_libraries(${log_format} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
 endfunction()
 
 # The checkpoint's kqueue backend alone: see scripts/poller/poller_test.cpp.

@@ -37,6 +37,7 @@ from workbook.checks import (
     labs,
     layout,
     linking,
+    log_format,
     poller,
     resident,
     seam,
@@ -105,7 +106,7 @@ GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in mod
 CHECKS: tuple[Check, ...] = (
     *GROUPS, *reported_fields.CHECKS, *echo.CHECKS,
     *other_builds.checks(GROUPS), *over_tls.checks(GROUPS),
-    *seam.CHECKS, *poller.CHECKS, *tls_session.CHECKS,
+    *seam.CHECKS, *poller.CHECKS, *log_format.CHECKS, *tls_session.CHECKS,
     *counted.CHECKS, *sending.CHECKS, *counted.LATER_CHECKS,
     *layout.CHECKS, *resident.CHECKS, *kevents.CHECKS, *futexes.CHECKS,
     *allocator.CHECKS, *linking.CHECKS, *clock.CHECKS, *labs.CHECKS,

@@ -50,15 +50,14 @@ ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
 LIMIT = 60_000  # maximum size of the file in bytes
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
 FORMS = tuple(READERS)
+MESSAGE = re.compile(rb"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\] info: .+")
 
 
 def cases() -> Iterator[Case]:
     yield from what_it_reports()
     yield from any_input()
     yield from order_and_amount()
-    yield from other_files()
-    yield from no_space()
-    yield from options()
+    yield from access_logs()
 
 
 def what_it_reports() -> Iterator[Case]:
@@ -128,6 +127,11 @@ def other_files() -> Iterator[Case]:
     yield alone("rotation-fails", "rename(2)",
                 f"--log-size {LIMIT}, and .1, .2 and .3 are folders",
                 "all lines are in the file, and the error log gives the reason", rotation_in_vain)
+    yield wrong("bad-size", "--log-size", "1k")
+    yield alone("one-file-for-both", "the chapter's page", "the server is started with the same "
+                "file for --access-log and --error-log: by its name, by another spelling, by a "
+                "link, and before it is there", "it names both options, and ends with 1; with "
+                "/dev/null for both it starts", one_file_for_both)
 
 
 def no_space() -> Iterator[Case]:
@@ -143,34 +147,42 @@ def no_space() -> Iterator[Case]:
                 "all are answered; what can be read and what was lost is all", pipe_unread)
     yield alone("unread-standard-output", "pipe(7)", "the log is standard output, a pipe that "
                 "no process reads", "the same", standard_output_unread)
+    yield alone("reported-in-json", "full(4)", "--error-log, --log-format json; the log is "
+                "/dev/full; a request", "an object that reports the lost line",
+                reported_in_json)
 
 
-def options() -> Iterator[Case]:
-    for what, arguments, words in [
-        ("access-log-in-missing-folder", ("--access-log", "/nowhere/access.log"),
-         "/nowhere/access.log"),
-        ("access-log-is-a-folder", ("--access-log", "/"), "--access-log"),
-        ("access-log-with-empty-name", ("--access-log", ""), "--access-log"),
-        ("error-log-in-missing-folder", ("--error-log", "/nowhere/error.log"),
-         "/nowhere/error.log"),
-        ("bad-format", ("--log-format", "xml"), "--log-format xml"),
-        ("bad-level", ("--log-level", "loud"), "--log-level loud"),
-        ("bad-size", ("--log-size", "1k"), "--log-size 1k"),
-    ]:
-        yield alone(what, "the chapter's page",
-                    f"the server is started with {' '.join(arguments)}, on a port that "
-                    "is taken", "it names the wrong option, and ends with 1",
-                    partial(in_vain, arguments=arguments, words=(arguments[0], words)))
-    yield alone("one-file-for-both", "the chapter's page", "the server is started with the same "
-                "file for --access-log and --error-log: by its name, by another spelling, by a "
-                "link, and before it is there", "it names both options, and ends with 1; with "
-                "/dev/null for both it starts", one_file_for_both)
+def access_logs() -> Iterator[Case]:
+    for what, name in [("access-log-in-missing-folder", "/nowhere/access.log"),
+                       ("access-log-is-a-folder", "/"), ("access-log-with-empty-name", "")]:
+        yield wrong(what, "--access-log", name)
     yield alone("no-access-log", "the chapter's page", "a request to a server without --access-log",
                 "no line anywhere", off)
     yield alone("standard-output", "stdout(3)", "a request, --access-log -",
                 "its line after the one that announces where the server listens", standard_output)
-    yield alone("error-log-in-json", "RFC 8259", "--error-log, --log-format json, --log-level info",
+
+
+def wrong(what: str, option: str, value: str) -> Case:
+    """The server must not start, and name the option with its value."""
+    words = option, f"{option} {value}".rstrip()
+    return alone(what, "the chapter's page",
+                 f"the server is started with {option} {value}, on a port that is taken",
+                 "it names the wrong option, and ends with 1",
+                 partial(in_vain, arguments=(option, value), words=words))
+
+
+def error_logs() -> Iterator[Case]:
+    yield wrong("error-log-in-missing-folder", "--error-log", "/nowhere/error.log")
+    yield wrong("bad-format", "--log-format", "xml")
+    yield wrong("bad-level", "--log-level", "loud")
+    yield alone("messages", "the chapter's page",
+                "--error-log, --log-level info; the server is stopped",
+                "lines with time, level and message in the file, and nothing on standard error",
+                error_log)
+    yield alone("messages-in-json", "RFC 8259", "--error-log, --log-format json, --log-level info",
                 "objects with time, level and message", error_log_of_json)
+    yield alone("level", "the chapter's page", "--error-log, and no --log-level",
+                "an empty file: nothing happened that is a problem", error_log_without_problems)
 
 
 @contextmanager
@@ -665,7 +677,7 @@ def one_file_for_both(server: Server) -> None:
 
 
 def off(server: Server) -> None:
-    with repeated(server, "--log-format", "json", "--log-size", "1000") as other:
+    with repeated(server, "--log-format", "json") as other:
         ask(other, get())
         time.sleep(SOON_S)
         output = stop(other)
@@ -686,22 +698,75 @@ def standard_output(server: Server) -> None:
     must_be([READERS["combined"](line) for line in lines], [PAGE_LINE])
 
 
+@contextmanager
+def error_logging(server: Server, *arguments: str) -> Iterator[tuple[Server, Path]]:
+    """Start another server with an error log; yields it and that file."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "error.log")
+        with repeated(server, "--error-log", str(file), *arguments) as other:
+            yield other, file
+
+
+def must_be_silent(server: Server) -> None:
+    """Stop the server; raises Unmet if it printed something on standard error."""
+    if stop(server):
+        raise Unmet("something was printed on standard error")
+
+
+def error_log(server: Server) -> None:
+    with error_logging(server, "--log-level", "info") as (other, file):
+        ask(other, get())
+        must_be_silent(other)
+        lines = whole(file.read_bytes())
+    if not lines:
+        raise Unmet("the error log is empty")
+    for line in lines:
+        if not MESSAGE.fullmatch(line):
+            raise Unmet(f"this is no line of the error log: {line[:300]!r}")
+
+
 def error_log_of_json(server: Server) -> None:
+    arguments = "--log-format", "json", "--log-level", "info"
+    with error_logging(server, *arguments) as (other, file):
+        ask(other, get())
+        must_be_silent(other)
+        if {one["level"] for one in messages(file)} != {"info"}:
+            raise Unmet("it logs problems where there are none, or nothing")
+
+
+def error_log_without_problems(server: Server) -> None:
+    with error_logging(server) as (other, file):
+        ask(other, get())
+        must_be_silent(other)
+        if text := file.read_bytes():
+            raise Unmet(f"the error log holds {text[:300]!r}")
+
+
+def messages(file: Path) -> list[dict[str, str]]:
+    """The objects in an error log; raises Unmet if one has other keys."""
+    output: list[dict[str, str]] = [json.loads(line) for line in whole(file.read_bytes())]
+    for one in output:
+        if list(one) != ["time", "level", "message"]:
+            raise Unmet(f"the error log holds {one}")
+    return output
+
+
+def reported_in_json(server: Server) -> None:
     must_have_full()
-    with logging(server) as (_, file):
-        errors = file.with_name("error.log")
-        with repeated(server, "--error-log", str(errors), "--log-format", "json", "--log-level",
-                      "info", "--access-log", "/dev/full") as other:
-            ask(other, get())
-            if stop(other):
-                raise Unmet("something was printed on standard error")
-        output = [json.loads(line) for line in whole(errors.read_bytes())]
-    if any(list(one) != ["time", "level", "message"] for one in output):
-        raise Unmet(f"the error log holds {output[0]}")
+    arguments = "--log-format", "json", "--log-level", "info", "--access-log", "/dev/full"
+    with error_logging(server, *arguments) as (other, file):
+        ask(other, get())
+        must_be_silent(other)
+        output = messages(file)
     if lost(" ".join(one["message"] for one in output)) != 1:
         raise Unmet("it does not report the lost line")
     if {one["level"] for one in output} != {"error", "info"}:
         raise Unmet("it logs nothing but errors")
 
 
-CHECKS = (group("log", "access log and error log", cases, level=14),)
+CHECKS = (
+    group("error-log", "the error log and its options", error_logs, level=14),
+    group("log", "a line for each request", cases, level=14),
+    group("log-rotation", "log files that are renamed", other_files, level=14),
+    group("log-full", "a log that cannot be written", no_space, level=14),
+)
