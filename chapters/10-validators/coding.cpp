@@ -1,4 +1,4 @@
-// TODO(10): what coding.h declares.
+// TODO(10.5): what coding.h declares.
 // - a weight: 0 or 1, a point, up to three digits; ignore an element with an invalid weight
 // - `*` applies to all codings that are not named; x-gzip is gzip
 // - preferred(): the codings with a weight above 0, and not below the plain form's weight if the

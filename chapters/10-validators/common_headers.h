@@ -14,9 +14,9 @@ class CommonHeaders {
 public:
     void set_date(std::chrono::sys_seconds now);
 
-    // TODO(10): the code that writes a date is needed again, for Last-Modified: move it to
-    // date.cpp. Add date(), which returns the date. And a 304 has no content, so it needs no media
-    // type.
+    // TODO(10.1): the code that writes a date is needed again, for Last-Modified: move it to
+    // date.cpp. Add date(), which returns the date.
+    // TODO(10.2): a 304 has no content, so it needs no media type.
     /// Ends where the media type has to be appended.
     std::string_view of_ok() const { return {text_, sizeof text_ - 1}; }
 

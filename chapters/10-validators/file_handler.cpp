@@ -63,9 +63,11 @@ private:
         const auto path = resolve(request.path, path_buffer());
         if (!path) return response.error(path.error());
         const char* const name = file_name(*path);
-        // TODO(10): choose the form that the client accepts (opening a name with .br appended is
-        // one more system call, so only for compressible types); then check what the client has
-        // already, or whether it wants a part.
+        // TODO(10.1): pass a Representation of the version to the response.
+        // TODO(10.2): evaluate the conditions first: what does the client have already?
+        // TODO(10.4): send a part, or 416.
+        // TODO(10.5): choose the form that the client accepts (opening a name with .br appended is
+        // one more system call, so only for compressible types) before the conditions.
         auto file = files_.open(name);
         if (!file) {
             respond_without_file(file.error(), request, *path, response);

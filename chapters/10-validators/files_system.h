@@ -21,7 +21,7 @@ Fd open_beneath(const Fd& root, const char* name);
 /// The same, one directory at a time, which works on every system but follows no links at all.
 Fd walk_beneath(const Fd& root, const char* name);
 
-// TODO(10): modified_ns(const struct stat&), in each system's file: stat(2) has the nanoseconds in
-// st_mtim, on macOS in st_mtimespec. The time of a file dated 2300 must not overflow.
+// TODO(10.1): modified_ns(const struct stat&), in each system's file: stat(2) has the nanoseconds
+// in st_mtim, on macOS in st_mtimespec. The time of a file dated 2300 must not overflow.
 
 }  // namespace web

@@ -23,7 +23,7 @@ private:
     std::string_view text_;
 };
 
-// TODO(10): is_compressible(MediaType): true for text, JSON, XML, WebAssembly, which may have
+// TODO(10.5): is_compressible(MediaType): true for text, JSON, XML, WebAssembly, which may have
 // compressed forms.
 /// The media type for a file name, by its extension.
 MediaType media_type(std::string_view file_name);

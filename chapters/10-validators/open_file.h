@@ -24,9 +24,10 @@ private:
     Fd fd_;
 };
 
-// TODO(10): a FileVersion: when the file was last written to, in nanoseconds since 1970, and its
+// TODO(10.1): a FileVersion: when the file was last written to, in nanoseconds since 1970, and its
 // size; and a function that returns that time in seconds, for dates.
-// TODO(10): an OpenFile: the file and its FileVersion, from which a part or the whole can be taken.
+// TODO(10.1): an OpenFile: the file and its FileVersion, from which a part or the whole can be
+// taken.
 /// A range of bytes of a file to send.
 struct FileRange {
     File file;

@@ -1,4 +1,4 @@
-// TODO(10): parse_range(). take_element() of fields.h splits lists.
+// TODO(10.4): parse_range(). take_element() of fields.h splits lists.
 // - only bytes=, case-insensitively; one range, though there may be empty elements next to it
 // - from a position to a position, or to the end; or the last N bytes
 // - a position may have more digits than fit in an integer: it is then past the end

@@ -1,4 +1,4 @@
-// GIVEN(10), for you to use: nothing to write here. Read it first.
+// GIVEN(10.1), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <array>

@@ -51,8 +51,9 @@ public:
         if (range.size > 0) file_.emplace(std::move(range));
     }
 
-    // TODO(10): the Representation that is sent; its field lines are part of the head, and count in
-    // max_head_size().
+    // TODO(10.1): the Representation that is sent; its field lines are part of the head, and count
+    // in max_head_size().
+    // TODO(10.2): a 304 names no media type and no length.
     /// Makes this the answer to a refused request: a page that names the status, and optionally an
     /// additional field line.
     void error(Status status, std::string field = "");

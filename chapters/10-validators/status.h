@@ -9,8 +9,8 @@ namespace web {
 /// The status codes that this server sends (RFC 9110 §15).
 enum class Status : std::uint16_t {
     ok = 200,
-    // TODO(10): 206 Partial Content, 304 Not Modified, 412 Precondition Failed, 416 Range Not
-    // Satisfiable.
+    // TODO(10.2): 304 Not Modified, 412 Precondition Failed.
+    // TODO(10.4): 206 Partial Content, 416 Range Not Satisfiable.
     moved_permanently = 301,
     bad_request = 400,
     not_found = 404,

@@ -93,12 +93,29 @@ REPORTED: tuple[tuple[str, str, str, int, str], ...] = (
 
 
 def cases() -> Iterator[Case]:
+    """Yields the cases of all three groups."""
     yield from tags()
+    yield from tag_conditions()
+    yield from date_conditions()
+
+
+def tag_conditions() -> Iterator[Case]:
+    yield from conditions(about_dates=False)
+    yield from others()
+
+
+def date_conditions() -> Iterator[Case]:
+    yield from conditions(about_dates=True)
+
+
+def conditions(*, about_dates: bool) -> Iterator[Case]:
+    """Yields the cases that are decided by a date, or those that are decided by a tag."""
     for what, method, fields, status, reference in REPORTED:
+        if what.startswith(("if-modified", "if-unmodified")) != about_dates:
+            continue
         yield talk(what, f"{method} {TARGET} for its ETag, {{tag}}, then again with {fields!r}",
                    f"the second answer is {status}", reference,
                    partial(reported, method=method, fields=fields, status=status))
-    yield from others()
 
 
 def talk(what: str, done: str, expected: str, reference: str,
@@ -259,4 +276,8 @@ def index_page(address: Address) -> None:
     must_be(ask(address, "/", f"If-None-Match: {tag}\r\n"), 304)
 
 
-CHECKS = (group("validators", "conditional requests", cases, level=10),)
+CHECKS = (
+    group("versions", "versions of a file", tags, level=10),
+    group("tag-conditions", "conditions on entity tags", tag_conditions, level=10),
+    group("date-conditions", "conditions on dates", date_conditions, level=10),
+)
