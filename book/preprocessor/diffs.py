@@ -36,7 +36,7 @@ def between(old: Path, new: Path) -> list[Diff]:
 
 
 def of_file(old: Path, new: Path, name: str) -> Diff:
-    files = _located(old, new, name)
+    files = located(old, new, name)
     if not any(file.is_file() for file in files):
         raise DirectiveError(f"neither {old.name} nor {new.name} has a file {name}")
     before, after = ({name: file.read_bytes()} if file.is_file() else {} for file in files)
@@ -45,7 +45,7 @@ def of_file(old: Path, new: Path, name: str) -> Diff:
 
 def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
     """It may be missing on one side: then all of it was added, or removed."""
-    before, after = (_cut_or_none(file, function) for file in _located(old, new, name))
+    before, after = (_cut_or_none(file, function) for file in located(old, new, name))
     if before is None and after is None:
         raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
     found = _diffs({name: (before or "").encode()}, {name: (after or "").encode()}, whole=True)
@@ -85,7 +85,7 @@ def _of_functions(old: Path, new: Path, name: str, functions: list[str]) -> Diff
     return Diff(name, text, sum(diff.added for diff in found), sum(diff.removed for diff in found))
 
 
-def _located(old: Path, new: Path, name: str) -> tuple[Path, Path]:
+def located(old: Path, new: Path, name: str) -> tuple[Path, Path]:
     """Where either side has the file, which is named as the new side has it, if that does."""
     back = {there: here for here, there in
             trees.moved_by_name(trees.paths(old), trees.paths(new)).items()}

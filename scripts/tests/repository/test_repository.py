@@ -18,7 +18,7 @@ import yaml
 from tree_sitter import Language, Node, Parser
 
 from workbook.common.paths import RESULTS, ROOT, SOLUTIONS
-from workbook.course import editions
+from workbook.course import editions, trees
 from workbook.course.chapters import Chapter, all_chapters, having
 from workbook.figures import colours, picture, recorded
 from workbook.verbs import cli
@@ -72,8 +72,8 @@ def test_solution_has_no_open_todo() -> None:
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
 def test_starter_has_only_todos_of_its_chapter(chapter: Chapter) -> None:
-    sources = [file for file in chapter.starter_dir.iterdir()
-               if file.suffix in {*CPP, ".cmake", ".txt"}]
+    sources = [chapter.starter_dir / path for path in trees.paths(chapter.starter_dir)
+               if Path(path).suffix in {*CPP, ".cmake", ".txt"}]
     marks = {mark for file in sources
              for mark in re.findall(r"\bTODO\b(?:\([^)]*\))?", file.read_text(encoding="utf-8"))}
     of_parts = {f"TODO({chapter.tag}.{part.number})" for part in chapter.parts}

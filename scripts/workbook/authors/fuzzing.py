@@ -51,9 +51,7 @@ def built(names: Iterable[str], source: Path = FUZZ, directory: Path = BUILD / "
 def sources(chapter: Chapter, target: FuzzTarget, solutions: Path = SOLUTIONS) -> list[str]:
     """The paths of a target's sources, which it may have inherited from before they moved."""
     known = trees.paths(solutions / chapter.name)
-    return [trees.find(known, name) or name
-            for name in (Path(source).name if source not in known else source
-                         for source in target.sources)]
+    return [trees.find(known, source) for source in target.sources]
 
 
 def _in_cmake(name: str, chapter: Chapter, target: FuzzTarget, solutions: Path) -> str:

@@ -105,13 +105,18 @@ def folders(directory: Path) -> list[Path]:
                                - {directory})]
 
 
-def find(known: Iterable[str], name: str) -> str | None:
-    """The path that is called so; of a name without a folder, the one file of that name."""
+def find(known: Iterable[str], name: str) -> str:
+    """The path that is called so; else that of the one file with this name in another folder, for
+    files move; else the name as it is.
+    """
     known = list(known)
-    if name in known:
-        return name
-    found = [path for path in known if PurePosixPath(path).name == name]
-    return found[0] if len(found) == 1 else None
+    found = [path for path in known if PurePosixPath(path).name == PurePosixPath(name).name]
+    return found[0] if name not in known and len(found) == 1 else name
+
+
+def source(directory: Path, name: str) -> Path:
+    """The file with this name in a checkpoint, in whatever folder it is."""
+    return directory / find(paths(directory), name)
 
 
 def differing(old: Tree, new: Tree) -> list[str]:
