@@ -90,6 +90,23 @@ def test_application_is_the_same_in_all_chapters(name: str, kinds: int) -> None:
                 if path.parent.name == "solutions" or path.name < streaming}) == kinds
 
 
+# A folder of a solution, and those that its files may include.
+FOLDERS = {"net": set[str](), "http": {"net"}, "files": {"net", "http"}, "log": {"net", "http"},
+           "tls": {"net", "http", "files", "log"}}
+UPWARDS = {("net/open_file.h", "http/range.h")}  # ByteRange, which has no need of HTTP
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda checkpoint: checkpoint.name)
+def test_folders_of_a_solution_include_one_way(checkpoint: Path) -> None:
+    known = trees.paths(checkpoint)
+    folders = {path: str(Path(path).parent) for path in known}
+    assert set(folders.values()) <= {".", *FOLDERS}
+    found = {(path, trees.find(known, name)) for path in known if folders[path] != "."
+             for name in re.findall(r'^#include "([^"]+)"', (checkpoint / path).read_text(), re.M)}
+    assert {(path, header) for path, header in found
+            if folders[header] not in {folders[path], *FOLDERS[folders[path]]}} <= UPWARDS
+
+
 def test_no_file_names_the_host_of_a_registry() -> None:
     hosts = "|".join(map(re.escape, REGISTRIES))
     assert not matches(rf".*\b(?:{hosts})\b.*")
