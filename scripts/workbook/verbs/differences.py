@@ -85,10 +85,13 @@ def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
 def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool = True) -> None:
     """Print the diff in git's colours, through the reader's pager where there is a terminal."""
     setup.ensure(["git"])
+    if moves and (moved := trees.moved_by_name(old[1], new[1])):
+        print(f"{len(moved)} files moved to another folder. Each is compared with what it was.\n")
+        old = old[0], trees.renamed(old[1], moved)
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in (old, new):
             trees.write(tree, Path(scratch, name))
         subprocess.run(["git", "diff", "--no-index", "--no-prefix",
-                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram", *(["--stat"] if stat else []),
-                        old[0], new[0]], cwd=scratch)
+                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram",
+                        *(["--stat"] if stat else []), old[0], new[0]], cwd=scratch)
