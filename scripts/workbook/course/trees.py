@@ -218,12 +218,13 @@ def moved(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
     are known by them, others by their content.
     """
     named = moved_by_name(old, new)
-    return named | _moved_by_content({path: old[path] for path in old.keys() - named.keys()},
+    return named | moved_by_content({path: old[path] for path in old.keys() - named.keys()},
                                      {path: new[path] for path in new.keys() - {*named.values()}},
                                      similarity)
 
 
-def _moved_by_content(old: Tree, new: Tree, similarity: int) -> dict[str, str]:
+def moved_by_content(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
+    """The same, of those alone whose content git recognises."""
     if not (old.keys() - new.keys() and new.keys() - old.keys()):
         return {}
     with _repository({}, old=old, new=new) as repository:
