@@ -26,21 +26,26 @@ class Diff:
 
 
 def between(old: Path, new: Path) -> list[Diff]:
-    """One Diff for each file that differs between two directories, in order of name."""
-    return _nonempty(_diffs(_sources(old), _sources(new)), f"{old.name} and {new.name}")
+    """One Diff for each file that differs between two directories, in order of path.
+
+    A file that moved to another folder, and keeps its name, is the same file.
+    """
+    before, after = _sources(old), _sources(new)
+    before = trees.renamed(before, trees.moved_by_name(before, after))
+    return _nonempty(_diffs(before, after), f"{old.name} and {new.name}")
 
 
 def of_file(old: Path, new: Path, name: str) -> Diff:
-    if not (old / name).is_file() and not (new / name).is_file():
+    files = located(old, new, name)
+    if not any(file.is_file() for file in files):
         raise DirectiveError(f"neither {old.name} nor {new.name} has a file {name}")
-    before, after = ({name: file.read_bytes()} if (file := directory / name).is_file() else {}
-                     for directory in (old, new))
+    before, after = ({name: file.read_bytes()} if file.is_file() else {} for file in files)
     return _nonempty(_diffs(before, after), f"{name} in {old.name} and {new.name}")[0]
 
 
 def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
     """It may be missing on one side: then all of it was added, or removed."""
-    before, after = (_cut_or_none(directory / name, function) for directory in (old, new))
+    before, after = (_cut_or_none(file, function) for file in located(old, new, name))
     if before is None and after is None:
         raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
     found = _diffs({name: (before or "").encode()}, {name: (after or "").encode()}, whole=True)
@@ -78,6 +83,13 @@ def _of_functions(old: Path, new: Path, name: str, functions: list[str]) -> Diff
     found = [of_function(old, new, name, function) for function in functions]
     text = "\n\n".join(diff.text for diff in found)
     return Diff(name, text, sum(diff.added for diff in found), sum(diff.removed for diff in found))
+
+
+def located(old: Path, new: Path, name: str) -> tuple[Path, Path]:
+    """Where either side has the file, which is named as the new side has it, if that does."""
+    back = {there: here for here, there in
+            trees.moved_by_name(trees.paths(old), trees.paths(new)).items()}
+    return old / back.get(name, name), new / name
 
 
 def _sources(directory: Path) -> Tree:

@@ -214,7 +214,8 @@ class Page:
         file, _, name = arguments.partition(" ")
         path = self._site.root / file
         if file.startswith("parts/"):
-            path = self._after_part(file[len("parts/"):].rpartition("/")[0]) / path.name
+            chapter, part, *inside = Path(file).parts[1:]
+            path = self._after_part(f"{chapter}/{part}").joinpath(*inside)
         if not file or not path.is_file():
             raise DirectiveError(f"there is no file “{file}”")
         text = cpp.cut(path, name) if name else path.read_text(encoding="utf-8")

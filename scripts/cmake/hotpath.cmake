@@ -100,13 +100,31 @@ function(hotpath_target name result)
     set(${result} ${tree}-${checkpoint}-${name} PARENT_SCOPE)
 endfunction()
 
+# The folders of a checkpoint that have headers: net, http, …; in the early chapters there are none.
+function(hotpath_folders checkpoint result)
+    file(GLOB headers ${checkpoint}/*/*.h)
+    list(TRANSFORM headers REPLACE "/[^/]+$" "")
+    list(REMOVE_DUPLICATES headers)
+    set(${result} ${headers} PARENT_SCOPE)
+endfunction()
+
+# A file of the checkpoint, in it or in one of its folders.
+function(hotpath_find name result)
+    file(GLOB found RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${name} */${name})
+    set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
 # A program of the checkpoint, build/<preset>/<checkpoint>/<name>.
 function(hotpath_program name)
     hotpath_target(${name} target)
     add_executable(${target} ${ARGN})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name})
     hotpath_options(${target})
-    if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
+    hotpath_folders(${CMAKE_CURRENT_SOURCE_DIR} folders)
+    if(folders)
+        hotpath_quoted(${target})
+    endif()
+    if(LINUX AND "${ARGN}" MATCHES "poller_kqueue\\.cpp")
         hotpath_link_kqueue(${target})
     endif()
 endfunction()
@@ -126,23 +144,27 @@ function(hotpath_server)
             file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/log-format)
         endif()
     endif()
-    if(LINUX AND "poller_kqueue.cpp" IN_LIST ARGN)
+    if(LINUX AND "${ARGN}" MATCHES "poller_kqueue\\.cpp")
         hotpath_poller()
     endif()
 endfunction()
 
-# Lets its sources include the headers of this folder, in quotes only: with -I, a reader's limits.h
-# would replace the system's.
+# Lets its sources include the headers of this folder and of those in it by their names, in quotes
+# only: with -I, a reader's limits.h would replace the system's.
 function(hotpath_quoted target)
-    target_compile_options(${target} PRIVATE -iquote${CMAKE_CURRENT_SOURCE_DIR})
+    hotpath_folders(${CMAKE_CURRENT_SOURCE_DIR} folders)
+    foreach(folder IN ITEMS ${CMAKE_CURRENT_SOURCE_DIR} ${folders})
+        target_compile_options(${target} PRIVATE -iquote${folder})
+    endforeach()
 endfunction()
 
 # The server's objects with another application: see scripts/mirror/app.cpp.
 function(hotpath_mirror)
     hotpath_target(server server)
     hotpath_target(mirror mirror)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS handler.h)
-    file(STRINGS handler.h in_pieces REGEX "^ *virtual .*begin\\(const Request")
+    hotpath_find(handler.h handler)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${handler})
+    file(STRINGS ${handler} in_pieces REGEX "^ *virtual .*begin\\(const Request")
     if(in_pieces)
         set(app app_in_pieces)
     else()
@@ -186,9 +208,10 @@ endfunction()
 # The checkpoint's kqueue backend alone: see scripts/poller/poller_test.cpp.
 function(hotpath_poller)
     hotpath_target(poller poller)
+    hotpath_find(poller_kqueue.cpp source)
     hotpath_program(poller
         ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../poller/poller_test.cpp
-        poller_kqueue.cpp
+        ${source}
     )
     hotpath_quoted(${poller})
     target_link_options(${poller} PRIVATE -Wl,--wrap=kevent)

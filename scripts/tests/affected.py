@@ -21,6 +21,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from workbook.common.paths import ROOT
+from workbook.course import trees
 
 TESTS = "scripts/tests"
 CONFTEST = f"{TESTS}/conftest.py"
@@ -177,13 +178,14 @@ def effect(file: str, project: Project) -> Effect:
 
 def inheriting(chapter: str, file: str, project: Project) -> frozenset[str]:
     """The chapter, the next one, whose starter begins with its solution, and all later ones whose
-    solutions have a file of that name. A lab stands alone.
+    solutions have a file of that name, in whatever folder. A lab stands alone.
     """
     if not chapter[:1].isdigit():
         return frozenset({chapter})
     later = sorted(name for name in project.solutions if name[:1].isdigit() and name > chapter)
     return frozenset({chapter, *later[:1],
-                      *(name for name in later if file in project.solutions[name])})
+                      *(name for name in later if trees.find(project.solutions[name], file)
+                        in project.solutions[name])})
 
 
 def concerns(file: str, text: str, chapter: str) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from lengths import LONG
 
 from workbook.checks.model import MEASURE, RELEASE
-from workbook.common.paths import BUILD, SOLUTIONS
+from workbook.common.paths import BUILD, CHAPTERS, SOLUTIONS
 from workbook.course import trees
 from workbook.course.trees import Tree
 from workbook.servers import build
@@ -87,7 +87,7 @@ def programs(preset: str) -> dict[str, str]:
     subprocess.run(["ninja", "-C", str(directory), "build.ninja"], check=True, capture_output=True)
     objects: dict[str, list[str]] = {}
     for entry in compiled(directory):
-        folder = Path(entry["file"]).parent
+        folder = checkpoint(Path(entry["file"]))
         objects.setdefault(f"{folder.parent.name}/{folder.name}", []).append(key(entry))
     return {name: digest(*sorted(keys)) for name, keys in objects.items()}
 
@@ -108,7 +108,7 @@ def key(entry: dict[str, str]) -> str:
     whatever the checkpoint's name.
     """
     source = Path(entry["file"])
-    command = re.sub(rf"\b\w+([/-]){re.escape(source.parent.name)}\b", r"checkpoint",
+    command = re.sub(rf"\b\w+([/-]){re.escape(checkpoint(source).name)}\b", r"checkpoint",
                      entry["command"])
     return digest(command, source.name, *contents(source))
 
@@ -121,12 +121,20 @@ def contents(*sources: Path) -> Iterator[str]:
         yield from (file.name, file.read_text(encoding="utf-8"))
 
 
+def checkpoint(source: Path) -> Path:
+    """The folder of the program that a source belongs to, which may have it in a folder."""
+    return next((folder for folder in source.parents
+                 if folder.parent.name in (CHAPTERS.name, SOLUTIONS.name)), source.parent)
+
+
 def included(*sources: Path) -> set[Path]:
     found, waiting = set(sources), list(sources)
     while waiting:
         file = waiting.pop()
         names = re.findall(r'^#include "([^"]+)"', file.read_text(encoding="utf-8"), re.M)
-        headers = {file.parent / name for name in names if (file.parent / name).exists()}
+        headers = {folder / name for name in names
+                   for folder in {file.parent, *trees.folders(checkpoint(file))}
+                   if (folder / name).exists()}
         waiting += headers - found
         found |= headers
     return found

@@ -16,7 +16,7 @@ from typing import cast
 import pytest
 from fontTools.ttLib import TTFont
 
-from preprocessor import directives
+from preprocessor import diffs, directives, errors
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
 from workbook.course import chapters, editions, parts, starters, trees
@@ -282,6 +282,19 @@ def test_diff_of_a_step_has_only_the_named_files_and_functions(build: Build) -> 
     assert " // Sends one byte.\n int Worker::send(int byte) {\n-    return byte;" in html
     assert " }\n\n+int thrice(int x) { return 3 * x; }" in html
     assert "twice" not in html and "@@" not in html
+
+
+def test_a_file_that_moved_is_the_same_file_in_a_diff(tmp_path: Path) -> None:
+    old, new = tmp_path / "01-naive", tmp_path / "02-fewer-syscalls"
+    trees.write({"worker.cpp": FIRST.encode(), "same.h": b"int same;\n"}, old)
+    trees.write({"net/worker.cpp": SECOND.encode(), "net/same.h": b"int same;\n"}, new)
+    between, = diffs.between(old, new)
+    assert between.file == "net/worker.cpp" and "-    return byte;" in between.text
+    step, = diffs.of_step(old, new, "net/worker.cpp Worker::send; thrice(int x)")
+    assert step.file == "net/worker.cpp" and "-    return byte;" in step.text
+    assert diffs.of_file(old, new, "net/worker.cpp").removed == between.removed
+    with pytest.raises(errors.DirectiveError, match="nothing differs"):
+        diffs.of_file(old, new, "net/same.h")
 
 
 def test_diff_of_a_part_starts_from_the_previous_tree(build: Build) -> None:

@@ -29,7 +29,7 @@ from workbook.checks import registry
 from workbook.checks.behaviour import cases
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, RESULTS, SOLUTIONS
-from workbook.course import chapters
+from workbook.course import chapters, trees
 from workbook.measure import load
 from workbook.measure.load import Phase, PhaseResult
 from workbook.measure.sequence import Way
@@ -77,7 +77,8 @@ def test_every_experiment_is_recorded_and_shown_on_a_page(name: str) -> None:
                          blocking_servers.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
                          + secured.EDITS + log.EDITS)
 def test_text_edited_by_an_experiment_occurs_once(checkpoint: str, file: str, old: str) -> None:
-    assert (SOLUTIONS / checkpoint / file).read_text(encoding="utf-8").count(old) == 1
+    source = trees.source(SOLUTIONS / checkpoint, file)
+    assert source.read_text(encoding="utf-8").count(old) == 1
 
 
 def test_an_edit_that_does_not_fit_is_refused() -> None:
@@ -168,14 +169,14 @@ def left_out(old: Path, new: Path, shown: list[dict[str, list[str]]]) -> list[st
     """The changed lines of functions, types and constants that no step shows."""
     lines = []
     for name in (diff.file for diff in diffs.between(old, new)):
-        sides = [side / name for side in (old, new)]
+        sides = diffs.located(old, new, name)
         texts = [side.read_text(encoding="utf-8").splitlines() if side.exists() else []
                  for side in sides]
         changes = [operation for operation in difflib.SequenceMatcher(
             None, *texts, autojunk=False).get_opcodes() if operation[0] != "equal"]
         for side, text, mark, first in zip(sides, texts, "-+", (1, 3), strict=True):
             changed = {line for change in changes for line in range(*change[first:first + 2])}
-            missing = (changed & named_lines(side)) - shown_lines(side, shown)
+            missing = (changed & named_lines(side)) - shown_lines(side, name, shown)
             lines += [f"{name}:{mark} {text[line]}" for line in sorted(
                 missing) if text[line].strip()]
     return lines
@@ -191,9 +192,10 @@ def named_lines(file: Path) -> set[int]:
             for line in range(symbol.first_line, symbol.end_line)}
 
 
-def shown_lines(file: Path, steps: list[dict[str, list[str]]]) -> set[int]:
+def shown_lines(file: Path, name: str, steps: list[dict[str, list[str]]]) -> set[int]:
+    """Those of a file that the steps show, under the name that they have for it."""
     lines: set[int] = set()
-    for functions in (step[file.name] for step in steps if file.exists() and file.name in step):
+    for functions in (step[name] for step in steps if file.exists() and name in step):
         if not functions:
             return named_lines(file)
         for function in functions:
@@ -227,5 +229,5 @@ def test_page_shows_every_part_in_order_at_its_anchor(chapter: chapters.Chapter)
 
 def test_diff_covers_every_file_type_of_the_solutions() -> None:
     """A file of a kind that the preprocessor does not know would be missing from the page."""
-    kinds = {file.suffix for file in SOLUTIONS.glob("*/*") if file.is_file()}
+    kinds = {file.suffix for file in SOLUTIONS.rglob("*") if file.is_file()}
     assert kinds <= diffs.SOURCES

@@ -123,3 +123,29 @@ def test_moves_are_found_by_content() -> None:
     new = moved_to("net/parse.cpp", {**TREE, "http/parser.cpp": PARSER.replace(b"+ 7", b"+ 70")})
     assert trees.moved(TREE, new) == {"http/parser.cpp": "net/parse.cpp"}
     assert trees.moved(TREE, TREE) == {}
+
+
+def test_moves_are_found_by_name_if_the_content_is_another() -> None:
+    new = {**moved_to("net/parser.cpp"), "net/parser.cpp": b"// written anew\n"}
+    assert trees.moved(TREE, new) == {"http/parser.cpp": "net/parser.cpp"}
+    twice = {**new, "files/parser.cpp": b"another\n"}
+    assert trees.moved_by_name(TREE, twice) == {}
+
+
+def test_a_change_follows_a_file_that_moved_and_is_another_since() -> None:
+    """As in chapters that were written anew in much of it: git alone would not know the file."""
+    lines = b"".join(b"int other_%d();\n" % i for i in range(40))
+    ours = {**moved_to("net/parser.cpp"), "net/parser.cpp": PARSER[:200] + lines}
+    theirs = TREE | {"http/parser.cpp": b"// a fix\n" + PARSER}
+    merged = trees.merge(TREE, ours, theirs)
+    assert merged.tree["net/parser.cpp"].startswith(b"// a fix\n")
+    assert "http/parser.cpp" not in merged.tree
+
+
+def test_a_file_of_any_folder_is_found_by_its_name(tmp_path: Path) -> None:
+    known = ["a.h", "net/b.h", "net/c.h", "http/c.h"]
+    assert [trees.find(known, name) for name in ("a.h", "b.h", "c.h", "x/b.h", "http/c.h")] == [
+        "a.h", "net/b.h", "c.h", "net/b.h", "http/c.h"]
+    trees.write(TREE, tmp_path)
+    assert trees.source(tmp_path, "parser.cpp") == tmp_path / "http/parser.cpp"
+    assert trees.folders(tmp_path) == [tmp_path, tmp_path / "http"]

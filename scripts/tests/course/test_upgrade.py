@@ -55,7 +55,9 @@ def take_edition_2(root: Path) -> None:
 
 
 def move_into_folders(root: Path) -> None:
-    """Chapter 9's files move, as the second edition's do."""
+    """Chapter 9's files move, as the second edition's do, unless they have moved already."""
+    if trees.source(root / "solutions/09-files", "connection.cpp").parent.name == "http":
+        return
     for tree in ("chapters", "solutions"):
         folder = root / tree / "09-files"
         for file in [*folder.glob("connection.*"), *folder.glob("http_*")]:

@@ -53,6 +53,7 @@ def selected(*changed: str, chapters: tuple[str, ...] = ()) -> set[str]:
     ("solutions/01-a/old.cpp", {"01-a", "02-b"}),  # 02's starter begins with 01's solution
     ("solutions/02-b/deleted.cpp", {"02-b", "03-c"}),
     ("solutions/03-c/net/c.cpp", {"03-c"}),
+    ("solutions/01-a/c.cpp", {"01-a", "02-b", "03-c"}),  # which 03 has in a folder
     ("solutions/lab-x/a.cpp", {"lab-x"}),
     ("chapters/01-a/a.cpp", {"01-a"}),
     ("chapters/lab-y/mutants/behaviour.x.y.patch", {"lab-y"}),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbook.common.paths import ROOT, SCRIPTS
+from workbook.course import trees
 from workbook.verbs import lint
 
 
@@ -41,6 +42,16 @@ def test_a_changed_header_affects_the_sources_that_include_it(tmp_path: Path) ->
         (tmp_path / name).write_text(text)
     sources = [tmp_path / "a.cpp", tmp_path / "c.cpp"]
     assert list(lint.affected(sources, {tmp_path / "b.h"})) == [tmp_path / "a.cpp"]
+
+
+def test_a_header_in_another_folder_affects_its_includers(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lint, "SOLUTIONS", tmp_path)
+    trees.write({"net/b.h": b"", "http/a.h": b'#include "b.h"\n', "main.cpp": b'#include "a.h"\n',
+                 "net/c.cpp": b""}, tmp_path / "09-a")
+    source = tmp_path / "09-a/main.cpp"
+    assert list(lint.affected([source, tmp_path / "09-a/net/c.cpp"],
+                              {tmp_path / "09-a/net/b.h"})) == [source]
 
 
 def test_equal_files_are_read_once(tmp_path: Path) -> None:

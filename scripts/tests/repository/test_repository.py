@@ -18,7 +18,7 @@ import yaml
 from tree_sitter import Language, Node, Parser
 
 from workbook.common.paths import RESULTS, ROOT, SOLUTIONS
-from workbook.course import editions
+from workbook.course import editions, trees
 from workbook.course.chapters import Chapter, all_chapters, having
 from workbook.figures import colours, picture, recorded
 from workbook.verbs import cli
@@ -72,8 +72,8 @@ def test_solution_has_no_open_todo() -> None:
 
 @pytest.mark.parametrize("chapter", all_chapters(), ids=lambda chapter: chapter.name)
 def test_starter_has_only_todos_of_its_chapter(chapter: Chapter) -> None:
-    sources = [file for file in chapter.starter_dir.iterdir()
-               if file.suffix in {*CPP, ".cmake", ".txt"}]
+    sources = [chapter.starter_dir / path for path in trees.paths(chapter.starter_dir)
+               if Path(path).suffix in {*CPP, ".cmake", ".txt"}]
     marks = {mark for file in sources
              for mark in re.findall(r"\bTODO\b(?:\([^)]*\))?", file.read_text(encoding="utf-8"))}
     of_parts = {f"TODO({chapter.tag}.{part.number})" for part in chapter.parts}
@@ -88,6 +88,23 @@ def test_application_is_the_same_in_all_chapters(name: str, kinds: int) -> None:
              if path.name[0].isdigit()]
     assert len({(path / name).read_bytes() for path in climb
                 if path.parent.name == "solutions" or path.name < streaming}) == kinds
+
+
+# A folder of a solution, and those that its files may include.
+FOLDERS = {"net": set[str](), "http": {"net"}, "files": {"net", "http"}, "log": {"net", "http"},
+           "tls": {"net", "http", "files", "log"}}
+UPWARDS = {("net/open_file.h", "http/range.h")}  # ByteRange, which has no need of HTTP
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=lambda checkpoint: checkpoint.name)
+def test_folders_of_a_solution_include_one_way(checkpoint: Path) -> None:
+    known = trees.paths(checkpoint)
+    folders = {path: str(Path(path).parent) for path in known}
+    assert set(folders.values()) <= {".", *FOLDERS}
+    found = {(path, trees.find(known, name)) for path in known if folders[path] != "."
+             for name in re.findall(r'^#include "([^"]+)"', (checkpoint / path).read_text(), re.M)}
+    assert {(path, header) for path, header in found
+            if folders[header] not in {folders[path], *FOLDERS[folders[path]]}} <= UPWARDS
 
 
 def test_no_file_names_the_host_of_a_registry() -> None:

@@ -205,7 +205,7 @@ def test_a_port_in_use_is_refused(binary: Path, threads: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux" or len(os.sched_getaffinity(0)) < 2,
                     reason="a set of cores that is smaller than the machine takes two and Linux")
 @pytest.mark.parametrize("name", [name for name in CHECKPOINTS
-                                  if (SOLUTIONS / name / "affinity_linux.cpp").exists()])
+                                  if trees.source(SOLUTIONS / name, "affinity_linux.cpp").exists()])
 def test_server_starts_a_worker_per_usable_core(name: str) -> None:
     allowed = os.sched_getaffinity(0)
     core = min(allowed)

@@ -49,7 +49,8 @@ pytestmark = pytest.mark.timeout(1800)  # beside others the first build takes it
 def test_separately_fuzzed_files_exist() -> None:
     """A file that was renamed must not take its target away in silence."""
     assert not [f"{name}: {file}" for name, (chapter, target) in DECLARED.items()
-                for file in target.sources if not (chapter.solution_dir / file).exists()]
+                for file in fuzzing.sources(chapter, target)
+                if not (chapter.solution_dir / file).exists()]
     assert not [f"{name}: {file}" for name, (_, target) in DECLARED.items()
                 for file in target.harness if not (FUZZ / file).exists()]
     last = {target.name for target in fuzz_targets(CLIMB[-1])}
@@ -75,13 +76,13 @@ def sources(name: str) -> list[Path]:
     it by itself.
     """
     chapter, target = DECLARED[name]
-    return [chapter.solution_dir / file for file in target.sources]
+    return [chapter.solution_dir / file for file in fuzzing.sources(chapter, target)]
 
 
 # Each program once: of those that are compiled from the same the last, with an id of them all.
 TARGETS = programs.alike({name: programs.digest(
-    str((name in KEPT, target.sources if name in PARTS else None)),
-    *programs.contents(*sources(name))) for name, (_, target) in DECLARED.items()})
+    str((name in KEPT, fuzzing.sources(chapter, target) if name in PARTS else None)),
+    *programs.contents(*sources(name))) for name, (chapter, target) in DECLARED.items()})
 
 each_target = pytest.mark.parametrize("name", [pytest.param(name, id=alike)
                                                for name, alike in TARGETS.items()])
@@ -107,7 +108,7 @@ def target_of(mutant: mutants.Mutant) -> str:
     known = {target.name: target for target in fuzz_targets(mutant.chapter)}
     for target in known.values():
         name = fuzzing.name(mutant.chapter, target)
-        if name in PARTS and changed and changed[1] in target.sources:
+        if name in PARTS and changed and changed[1] in fuzzing.sources(mutant.chapter, target):
             return name
     return fuzzing.name(mutant.chapter, known.get("connection", known[fuzzing.PARSER]))
 

@@ -21,11 +21,12 @@ from workbook.checks import registry
 from workbook.checks.behaviour import over_tls, suite
 from workbook.checks.behaviour.rows import Case
 from workbook.common.paths import SOLUTIONS
+from workbook.course import trees
 from workbook.servers import certificates, tls
 from workbook.servers.client import Client, Received
 
 SECURED = [name for name in sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
-           if (SOLUTIONS / name / "tls.h").exists()]
+           if trees.source(SOLUTIONS / name, "tls.h").exists()]
 AT_A_TIME = 12  # cases with a server of their own, whose clients all are Python's
 
 pytestmark = [pytest.mark.usefixtures("no_process_left"), pytest.mark.timeout(1800)]

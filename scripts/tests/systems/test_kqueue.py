@@ -34,8 +34,10 @@ from workbook.servers.process import running
 
 LAYER = ROOT / "docker" / "bsd" / "kqueue"
 LAYER_BUILD = BUILD / "kqueue-layer"
-EVENT_LOOPS = sorted(file.parent for file in SOLUTIONS.glob("[0-9]*/poller_kqueue.cpp"))
-BATCHING = [path for path in EVENT_LOOPS if "changes_;" in (path / "poller.h").read_text()]
+EVENT_LOOPS = sorted(path for path in SOLUTIONS.glob("[0-9]*")
+                     if trees.source(path, "poller_kqueue.cpp").exists())
+BATCHING = [path for path in EVENT_LOOPS
+            if "changes_;" in trees.source(path, "poller.h").read_text()]
 # Under kqueue's sanitizers the first, the first that batches and the last are asked, which has what
 # all before it have, and with thousands of clients only that: all, if there is time.
 TRIED = EVENT_LOOPS if LONG else [EVENT_LOOPS[0], BATCHING[0], EVENT_LOOPS[-1]]
@@ -58,7 +60,7 @@ def once(solutions: list[Path], *files: str, preset: str = "") -> pytest.MarkDec
         alike = programs.once([path.name for path in solutions], preset)
     else:
         alike = programs.alike({path.name: programs.digest(*programs.contents(
-            *(path / file for file in files))) for path in solutions})
+            *(trees.source(path, file) for file in files))) for path in solutions})
     return pytest.mark.parametrize("solution", [pytest.param(SOLUTIONS / name, id=id)
                                                 for name, id in alike.items()])
 

@@ -22,6 +22,7 @@ from workbook.authors.tools import (
     variant,
 )
 from workbook.common.paths import SCRIPTS, SOLUTIONS
+from workbook.course import trees
 from workbook.measure.load import MIB
 from workbook.measure.other_servers import (
     CLIENTS,
@@ -48,7 +49,7 @@ def cache_policies() -> Finding:
     """Who should go when there is no more room?"""
     with tempfile.TemporaryDirectory() as scratch:
         program = compiled(SCRIPTS / "cache" / "policies.cpp", Path(scratch, "policies"),
-                           f"-I{SOLUTIONS / KEEPING}")
+                           *(f"-I{folder}" for folder in trees.folders(SOLUTIONS / KEEPING)))
         output = output_of([str(program)])
     rows: Rows = {}
     for line in output.splitlines():

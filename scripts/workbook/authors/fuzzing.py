@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from workbook.common.errors import UserError
-from workbook.common.paths import BUILD, SCRIPTS, write_atomically
+from workbook.common.paths import BUILD, SCRIPTS, SOLUTIONS, write_atomically
+from workbook.course import trees
 from workbook.course.chapters import Chapter, FuzzTarget, all_chapters, fuzz_targets
 from workbook.servers import build
 
@@ -39,15 +40,22 @@ def built(names: Iterable[str], source: Path = FUZZ, directory: Path = BUILD / "
     if unknown := [each for each in wanted if each not in known]:
         raise UserError(f"there is no fuzz target “{unknown[0]}”", "use one of: " + ", ".join(known))
     directory.mkdir(parents=True, exist_ok=True)
-    listed = "".join(_in_cmake(each, *known[each]) for each in wanted)
+    solutions = source.parents[1] / SOLUTIONS.name
+    listed = "".join(_in_cmake(each, *known[each], solutions) for each in wanted)
     if not (directory / LIST).exists() or (directory / LIST).read_text(encoding="utf-8") != listed:
         write_atomically(directory / LIST, listed)
     build.isolated(source, "asan", directory, {"HOTPATH_FUZZ_TARGETS": str(directory / LIST)})
     return {each: directory / f"fuzz-{each}" for each in wanted}
 
 
-def _in_cmake(name: str, chapter: Chapter, target: FuzzTarget) -> str:
+def sources(chapter: Chapter, target: FuzzTarget, solutions: Path = SOLUTIONS) -> list[str]:
+    """The paths of a target's sources, which it may have inherited from before they moved."""
+    known = trees.paths(solutions / chapter.name)
+    return [trees.find(known, source) for source in target.sources]
+
+
+def _in_cmake(name: str, chapter: Chapter, target: FuzzTarget, solutions: Path) -> str:
     return (f"hotpath_fuzz_target(fuzz-{name} {chapter.name}\n"
             f"    HARNESS {' '.join(target.harness)}\n"
-            f"    SOURCES {' '.join(target.sources)}\n"
+            f"    SOURCES {' '.join(sources(chapter, target, solutions))}\n"
             f"    LIBRARIES {' '.join(target.libraries)}\n)\n")

@@ -21,6 +21,7 @@ from workbook.authors.tools import (
 )
 from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS
+from workbook.course import trees
 from workbook.machine import setup
 from workbook.machine.cores import Cores, cores
 from workbook.measure import load
@@ -161,7 +162,7 @@ def file_ladder() -> Finding:
 @contextmanager
 def copying() -> Iterator[Path]:
     """09 without sendfile: pread into a buffer, one writev of head and body."""
-    text = (SOLUTIONS / FILES / "sendfile_linux.cpp").read_text(encoding="utf-8")
+    text = trees.source(SOLUTIONS / FILES, "sendfile_linux.cpp").read_text(encoding="utf-8")
     if ONE_CALL + SENDS_FILE not in text:
         raise UserError("09's sendfile_linux.cpp is not what an experiment expects", "mend it")
     changed = text.replace(ONE_CALL + SENDS_FILE, COPIES_IN_ONE_CALL, 1)

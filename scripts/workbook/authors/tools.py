@@ -104,6 +104,7 @@ def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str =
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch, checkpoint)
         shutil.copytree(SOLUTIONS / checkpoint, copy)
+        file = trees.find(trees.paths(copy), file)
         text = (copy / file).read_text(encoding="utf-8")
         if old is not None and text.count(old) != 1:
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
@@ -115,11 +116,12 @@ def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str =
 def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
            settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None,
            preset: str = "measure") -> Path:
-    """A solution's server, by default as it is for counting, with these edits, each of a file, and
-    some files besides.
+    """A solution's server, by default as it is for counting, with these edits, each of a file
+    in any folder, and some files besides.
     """
     tree = trees.read(SOLUTIONS / checkpoint)
-    for file, old, new in edits:
+    for name, old, new in edits:
+        file = trees.find(tree, name)
         if tree[file].count(old.encode()) != 1:
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
                             f"expects: it should have once\n{old}", "mend the experiment")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -17,6 +17,7 @@ from workbook.course import trees
 from workbook.course.chapters import Chapter, base_dir, previous
 from workbook.course.trees import Tree
 
+LISTS = "CMakeLists.txt"
 TODO, GIVEN = "TODO", "GIVEN"  # a mark where the reader works, and one where nothing is to do
 
 
@@ -148,11 +149,25 @@ def given(chapter: Chapter) -> set[str]:
 
 def base(chapter: Chapter) -> Tree:
     """What the starter changes: the previous solution, or the chapter's own, with each file where
-    the starter has it.
+    the starter has it, and so named in CMakeLists.txt.
     """
     before, tree = trees.read(base_dir(chapter)), starter(chapter)
-    moved = trees.moved(before, tree) if before.keys() - tree.keys() else {}
-    return {moved.get(path, path): content for path, content in before.items()}
+    if not before.keys() - tree.keys():
+        return before
+    moved = trees.moved(before, tree)
+    base = {moved.get(path, path): content for path, content in before.items()}
+    if LISTS in base:
+        base[LISTS] = _with_new_paths(base[LISTS].decode(), moved).encode()
+    return base
+
+
+def _with_new_paths(lists: str, moved: Mapping[str, str]) -> str:
+    """A CMakeLists.txt after these moves; a source's name may contain variables."""
+    def path(match: re.Match[str]) -> str:
+        name = re.compile(r"\w+".join(map(re.escape, re.split(r"\$\{\w+\}", match[0]))))
+        found = {new.removesuffix(old) for old, new in moved.items() if name.fullmatch(old)}
+        return found.pop() + match[0] if len(found) == 1 else match[0]
+    return re.sub(r"(?<![\w./$}])(?:\w|\$\{\w+\})+\.cpp\b", path, lists)
 
 
 def _changes(chapter: Chapter) -> PatchSet:

@@ -1,8 +1,8 @@
 """Trees: the source files of a checkpoint in memory, as path -> content.
 
 A path is relative to the checkpoint and has slashes, as in `http/parser.cpp`. A tree is read from
-a folder or from a commit, and written back. Git compares, patches and merges trees; it follows a
-file that moved from one folder to another by its content.
+a folder or from a commit, and written back. Git compares, patches and merges trees. A file
+that moved from one folder to another is followed by its name, or else by its content.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import io
 import os
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -97,6 +97,28 @@ def _remove(file: Path, top: Path) -> None:
         folder.rmdir()
 
 
+def folders(directory: Path) -> list[Path]:
+    """Where a checkpoint's sources are: itself, then its folders in order. Includes name no folder,
+    so a header may be in any of them.
+    """
+    return [directory, *sorted({(directory / path).parent for path in paths(directory)}
+                               - {directory})]
+
+
+def find(known: Iterable[str], name: str) -> str:
+    """The path that is called so; else that of the one file with this name in another folder, for
+    files move; else the name as it is.
+    """
+    known = list(known)
+    found = [path for path in known if PurePosixPath(path).name == PurePosixPath(name).name]
+    return found[0] if name not in known and len(found) == 1 else name
+
+
+def source(directory: Path, name: str) -> Path:
+    """The file with this name in a checkpoint, in whatever folder it is."""
+    return directory / find(paths(directory), name)
+
+
 def differing(old: Tree, new: Tree) -> list[str]:
     """The paths of the files that are not the same in both, in order."""
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
@@ -147,6 +169,7 @@ def merge(base: Tree, ours: Tree, theirs: Tree, names: tuple[str, str] = ("ours"
         return Merged(dict(ours), [], [])
     if ours == base:
         return Merged(dict(theirs), [], [])
+    base, ours, theirs = _at_one_place(base, ours, theirs)
     with _repository(base, ours=ours, theirs=theirs) as repository:
         _git(repository, "checkout", "--quiet", "ours")
         done = git(*_SETTINGS, "merge", "--quiet", "--no-edit", f"-Xfind-renames={similarity}",
@@ -160,8 +183,50 @@ def merge(base: Tree, ours: Tree, theirs: Tree, names: tuple[str, str] = ("ours"
                   sorted(path for path in stages if _OURS not in stages[path]))
 
 
+def moved_by_name(old: Iterable[str], new: Iterable[str]) -> dict[str, str]:
+    """The files that keep their names in another folder of `new`: old path -> new path."""
+    gone, come = (_by_name(set(these) - set(those)) for these, those in ((old, new), (new, old)))
+    return {gone[name][0]: come[name][0] for name in sorted(gone.keys() & come.keys())
+            if len(gone[name]) == len(come[name]) == 1}
+
+
+def _by_name(known: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in known:
+        found.setdefault(PurePosixPath(path).name, []).append(path)
+    return found
+
+
+def renamed(tree: Tree, moves: Mapping[str, str]) -> Tree:
+    """The tree with these files at their new paths, unless another file is there."""
+    return {new if (new := moves.get(path, path)) not in tree else path: content
+            for path, content in tree.items()}
+
+
+def _at_one_place(base: Tree, ours: Tree, theirs: Tree) -> tuple[Tree, Tree, Tree]:
+    """The three trees with each file where the side that moved it has it: a file that changed so
+    much that git does not recognise it is known by its name.
+    """
+    moves = moved_by_name(base, theirs)
+    base, ours = renamed(base, moves), renamed(ours, moves)
+    moves = moved_by_name(base, ours)
+    return renamed(base, moves), ours, renamed(theirs, moves)
+
+
 def moved(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
-    """The files that have another path in `new`: old path -> new path."""
+    """The files that have another path in `new`: old path -> new path. Those that keep their names
+    are known by them, others by their content.
+    """
+    named = moved_by_name(old, new)
+    return named | moved_by_content({path: old[path] for path in old.keys() - named.keys()},
+                                     {path: new[path] for path in new.keys() - {*named.values()}},
+                                     similarity)
+
+
+def moved_by_content(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
+    """The same, of those alone whose content git recognises."""
+    if not (old.keys() - new.keys() and new.keys() - old.keys()):
+        return {}
     with _repository({}, old=old, new=new) as repository:
         listed = os.fsdecode(_git(repository, "diff", "--name-status", "-z", "-l0",
                                   f"--find-renames={similarity}%", "--diff-filter=R",

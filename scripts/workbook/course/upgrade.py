@@ -49,7 +49,8 @@ class Work:
 
     def renewed(self) -> list[str]:
         """The files of today's starter that are not as they were, wherever they are now."""
-        before = {self.moved().get(name, name): text for name, text in self.base.items()}
+        moved = self.moved()
+        before = {moved.get(name, name): text for name, text in self.base.items()}
         return trees.differing(before, self.starter)
 
 

@@ -85,10 +85,15 @@ def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
 def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool = True) -> None:
     """Print the diff in git's colours, through the reader's pager where there is a terminal."""
     setup.ensure(["git"])
+    if moves:  # git shows those that it recognises as moves; the others are compared as well
+        recognised = trees.moved_by_content(old[1], new[1])
+        old = old[0], trees.renamed(old[1], {
+            before: after for before, after in trees.moved_by_name(old[1], new[1]).items()
+            if recognised.get(before) != after})
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in (old, new):
             trees.write(tree, Path(scratch, name))
         subprocess.run(["git", "diff", "--no-index", "--no-prefix",
-                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram", *(["--stat"] if stat else []),
-                        old[0], new[0]], cwd=scratch)
+                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram",
+                        *(["--stat"] if stat else []), old[0], new[0]], cwd=scratch)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT, SCRIPTS, SOLUTIONS, shown, venv_program
+from workbook.course import trees
 
 PYTHON = (SCRIPTS, ROOT / "book" / "preprocessor", SCRIPTS / "hotpath")
 CPP = ("*.cpp", "*.h")
@@ -102,7 +103,8 @@ def _left_out(sources: Sequence[Path], readable: Sequence[Path], chosen: Sequenc
 
 def _findings(file: Path) -> str:
     """What clang-tidy prints of one file; empty if it finds nothing."""
-    flags = ("-std=c++23", LIBRARY, f"-I{file.parent}", f"-I{SCRIPTS / 'lab'}")
+    flags = ("-std=c++23", LIBRARY, f"-I{SCRIPTS / 'lab'}",
+             *(f"-iquote{folder}" for folder in trees.folders(_checkpoint(file))))
     done = subprocess.run([CLANG_TIDY, "--quiet", str(file), "--", *flags], cwd=ROOT,
                           capture_output=True, text=True)
     output = (done.stdout + done.stderr).replace(f"{ROOT}/", "")
@@ -121,15 +123,20 @@ def affected(sources: Sequence[Path], changes: set[Path]) -> Iterator[Path]:
 
 def _closure(source: Path) -> set[Path]:
     """The file and the project's own headers that it includes, directly or through others."""
-    found, left = set(), [source]
+    found, left, folders = set(), [source], trees.folders(_checkpoint(source))
     while left:
         file = left.pop()
         if file in found or not file.is_file():
             continue
         found.add(file)
         left += [folder / name for name in OWN_INCLUDE.findall(file.read_text(encoding="utf-8"))
-                 for folder in {file.parent, source.parent}]
+                 for folder in {file.parent, *folders}]
     return found
+
+
+def _checkpoint(source: Path) -> Path:
+    """The checkpoint that a source belongs to, which may have it in a folder."""
+    return next((folder for folder in source.parents if folder.parent == SOLUTIONS), source.parent)
 
 
 def changed(base: str) -> set[Path]:

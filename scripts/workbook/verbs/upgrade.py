@@ -47,7 +47,9 @@ def _is_left(work: Work, keep: bool, report: bool) -> bool:
 
 
 def _report(work: Work) -> None:
-    moves = [f"{old} → {new}" for old, new in work.moved().items()]
+    mine = {*work.edited()}
+    moves = [f"{old} → {new}" for old, new in
+             sorted(work.moved().items(), key=lambda move: (move[0] not in mine, move))]
     print(f"{work.chapter.name}: your work began in edition {work.edition}, "
           f"commit {work.commit[:7]}")
     for what, names in (("you changed", work.edited()), ("the starter changed", work.renewed()),
