@@ -150,7 +150,8 @@ def programs_of(directory: Path) -> list[Program]:
     objects: dict[str, list[str]] = {}
     for entry in programs.compiled(directory):
         output = programs.output(entry)
-        name = Path(output).parts[-2].removesuffix(".dir")
+        name = next(part.removesuffix(".dir") for part in Path(output).parts
+                    if part.endswith(".dir"))
         objects.setdefault(name, []).append(first.setdefault(programs.key(entry), output))
     return [Program(name, tuple(made)) for name, made in objects.items()]
 
