@@ -59,8 +59,8 @@ bool FileCache::release_caches() {
     return true;
 }
 
-// CommonHeaders a file may have emptied the cache to free descriptors, so the entry is looked up
-// again afterwards.
+// Opening a file may have emptied the cache to free descriptors, so the entry is looked up again
+// afterwards.
 FileCache::Found FileCache::open_uncached(const char* name) {
     Found found = files_.open(name);
     if (!found && found.error() == FileError::exhausted && release_caches())
