@@ -18,8 +18,8 @@ void Response::error(Status status) {
 }
 
 std::string_view Response::format_head(std::span<char> buffer) const {
-    const auto room = static_cast<std::ptrdiff_t>(buffer.size());
-    const auto written = std::format_to_n(buffer.data(), room,
+    const auto capacity = static_cast<std::ptrdiff_t>(buffer.size());
+    const auto written = std::format_to_n(buffer.data(), capacity,
                                           "HTTP/1.1 {}\r\n"
                                           "Content-Type: {}\r\n"
                                           "Content-Length: {}\r\n"
@@ -27,7 +27,7 @@ std::string_view Response::format_head(std::span<char> buffer) const {
                                           "Connection: close\r\n"
                                           "\r\n",
                                           status_text(status_), content_type_, body_.size());
-    assert(written.size <= room);
+    assert(written.size <= capacity);
     return {buffer.data(), written.out};
 }
 

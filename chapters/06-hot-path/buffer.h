@@ -47,17 +47,17 @@ public:
     void release() { *this = Buffer(); }
 
 private:
-    void move_to_front(std::size_t room) {
+    void move_to_front(std::size_t space) {
         const std::size_t size = end_ - begin_;
-        if (capacity_ - size >= room) {
+        if (capacity_ - size >= space) {
             std::memmove(bytes_.get(), bytes_.get() + begin_, size);
         } else {
             // TODO(6.3): a head that arrives in sixteen pieces is copied fifteen times. Grow to at
             // least twice the capacity.
-            auto larger = std::make_unique_for_overwrite<char[]>(size + room);
+            auto larger = std::make_unique_for_overwrite<char[]>(size + space);
             if (size > 0) std::memcpy(larger.get(), bytes_.get() + begin_, size);
             bytes_ = std::move(larger);
-            capacity_ = size + room;
+            capacity_ = size + space;
         }
         begin_ = 0;
         end_ = size;

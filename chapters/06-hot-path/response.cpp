@@ -20,16 +20,16 @@ void Response::error(Status status) {
 // TODO(6.1): std::format parses its format string for every answer. Status lines are constants; the
 // rest is a copy of known size and one std::to_chars.
 std::string_view Response::format_head(std::span<char> buffer, std::string_view connection) const {
-    const auto room = static_cast<std::ptrdiff_t>(buffer.size());
+    const auto capacity = static_cast<std::ptrdiff_t>(buffer.size());
     const auto written =
-        std::format_to_n(buffer.data(), room,
+        std::format_to_n(buffer.data(), capacity,
                          "HTTP/1.1 {}\r\n"
                          "Content-Type: {}\r\n"
                          "Content-Length: {}\r\n"
                          "{}"
                          "\r\n",
                          status_text(status_), content_type_, body_.size(), connection);
-    assert(written.size <= room);
+    assert(written.size <= capacity);
     return {buffer.data(), written.out};
 }
 

@@ -67,8 +67,8 @@ private:
             if (took) {
                 connection_.sent(*took);
             } else {
-                pollfd room{socket_.number(), POLLOUT, 0};
-                ::poll(&room, 1, -1);
+                pollfd writable{socket_.number(), POLLOUT, 0};
+                ::poll(&writable, 1, -1);
             }
         }
         const Waiting waiting = connection_.state().waiting;

@@ -216,7 +216,7 @@ bool has_connection_option(const Request& request, std::string_view option) {
 }
 
 // RFC 9112 §9.3.
-bool wants_keep_alive(const Request& request) {
+bool is_persistent(const Request& request) {
     if (has_connection_option(request, "close")) return false;
     return request.version == Version::http_1_1 || has_connection_option(request, "keep-alive");
 }
@@ -247,7 +247,7 @@ ParseResult parse_fields(std::string_view lines, Request& request) {
     if (auto result = check_host(request); !result) return result;
     if (auto result = check_transfer_encoding(request); !result) return result;
     if (auto result = parse_content_length(request); !result) return result;
-    request.keep_alive = wants_keep_alive(request);
+    request.keep_alive = is_persistent(request);
     return parse_expect(request);
 }
 

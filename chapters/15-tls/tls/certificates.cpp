@@ -29,7 +29,7 @@ std::string reason() {
     return text ? text : "cannot be read";
 }
 
-// A server has nobody to ask for a pass phrase, so it only notes that one was needed.
+// A server can't ask anyone for a pass phrase, so it only notes that one was needed.
 int record_passphrase_request(char*, int, int, void* asked) {
     *static_cast<bool*>(asked) = true;
     return -1;
@@ -54,7 +54,7 @@ void use_key(SSL_CTX* context, const TlsOptions::Identity& identity) {
     const bool read = SSL_CTX_use_PrivateKey_file(context, file, SSL_FILETYPE_PEM) == 1;
     SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
     if (read && SSL_CTX_check_private_key(context) == 1) return;
-    if (asked) refuse("--key", identity.key, "has a pass phrase, and nobody can be asked for it");
+    if (asked) refuse("--key", identity.key, "has a pass phrase, which a server can't ask for");
     const bool other = read || ERR_GET_LIB(ERR_peek_error()) == ERR_LIB_X509;
     refuse("--key", identity.key, other ? "is not the key of --cert " + identity.cert : reason());
 }

@@ -91,8 +91,8 @@ void Filter::remove(const Note& note) {
 
 std::size_t Filter::collect(std::span<struct kevent> events) {
     ready_.resize(events.size());
-    const int room = static_cast<int>(events.size());
-    const int count = ::epoll_wait(set_.number(), ready_.data(), room, 0);
+    const int max_events = static_cast<int>(events.size());
+    const int count = ::epoll_wait(set_.number(), ready_.data(), max_events, 0);
     std::size_t filled = 0;
     for (int i = 0; i < count; ++i)
         if (report(ready_[static_cast<std::size_t>(i)], events[filled])) ++filled;

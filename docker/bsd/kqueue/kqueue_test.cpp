@@ -223,10 +223,10 @@ public:
     }
 
     /// Returns at most `room` events, and waits for the first.
-    std::vector<Event> wait(std::chrono::milliseconds time = soon, int room = 16) {
-        std::vector<Event> events(static_cast<std::size_t>(room));
+    std::vector<Event> wait(std::chrono::milliseconds time = soon, int max_events = 16) {
+        std::vector<Event> events(static_cast<std::size_t>(max_events));
         const timespec limit = timespec_of(time);
-        const int count = ::kevent(fd_, nullptr, 0, events.data(), room, &limit);
+        const int count = ::kevent(fd_, nullptr, 0, events.data(), max_events, &limit);
         events.resize(static_cast<std::size_t>(must(count)));
         return events;
     }

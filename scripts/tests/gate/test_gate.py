@@ -131,7 +131,7 @@ def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
 @pytest.mark.parametrize("tree", [
     of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}") for tree in TREES])
 def test_tree_fails_exactly_the_open_checks(tree: Tree) -> None:
-    """It waits for its turn with nobody: what is red is mostly waited for."""
+    """It does not wait for others to finish, because a failing check mostly sleeps in a timeout."""
     asked = some_of(tree)
     subject = built(tree.chapter, tree.sources(), asked)
     found = stages.stages(tree.chapter, check.judge(subject, asked))

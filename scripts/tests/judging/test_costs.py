@@ -27,7 +27,7 @@ pytestmark = [
 def test_naive_server_makes_a_call_per_byte() -> None:
     server = programs.solution("01-naive", "measure")
     counted = costs.count(server, measures=[costs.SYSCALLS])
-    last_look = 1  # for bytes that nobody has read
+    last_look = 1  # for bytes that were not read
     assert counted.by_call == {"accept4": 1, "close": 1, "sendto": len(PAGE_ANSWER),
                                "recvfrom": len(costs.CLOSING) + last_look}
     assert counted[costs.SYSCALLS] == sum(counted.by_call.values())

@@ -378,7 +378,7 @@ def test_short_form_takes_less_than_15_seconds() -> None:
 
 
 def test_full_accept_queue_is_reported(made: Made) -> None:
-    """A listener that nobody serves, with room for two."""
+    """A listener without a server behind it, whose queue holds two connections."""
     binary = made("time.sleep(60)")
     text = binary.read_text().replace("backlog=1024", "backlog=1")
     binary.write_text(text.replace("while True:", "time.sleep(60)\nwhile True:"))

@@ -117,7 +117,7 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 
 def test_no_file_is_large() -> None:
-    """What is generated or recorded may be; nobody clones a workbook for its binaries."""
+    """What is generated or recorded may be; a workbook is not cloned for its binaries."""
     assert not [str(file) for file in tracked() if file.stat().st_size > 300_000]
 
 

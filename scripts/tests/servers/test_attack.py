@@ -16,7 +16,7 @@ from workbook.measure.crowd import served
 from workbook.servers.client import connect
 from workbook.servers.process import Server, running
 
-PATIENT = ("--limits", "600,600,600,2,1", "--min-rate", "0")  # the clock helps nobody
+PATIENT = ("--limits", "600,600,600,2,1", "--min-rate", "0")  # no deadline ends an attack
 ATTACKED_S = 8.0
 MINIMUM = 300  # requests, however busy the machine is
 TIMEOUT_S = 60.0

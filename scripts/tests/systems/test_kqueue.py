@@ -172,7 +172,7 @@ NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
 @pytest.mark.parametrize("call", ["on_watch_failed(fd);", "(void)fd;"], ids=["asked", "not asked"])
 def test_unwatchable_client_is_disconnected(call: str) -> None:
     """A worker asks its poller who is not watched. If it does not, that is noticed here."""
-    deaf = fault("", "nobody asks", "worker.cpp", "on_watch_failed(fd);", call)
+    deaf = fault("", "the loop does not ask", "worker.cpp", "on_watch_failed(fd);", call)
     found = ends_of_many(with_no_memory(deaf))
     assert found == {"answered", "let go" if call == "on_watch_failed(fd);" else "left waiting"}
 

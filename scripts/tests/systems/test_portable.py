@@ -32,7 +32,7 @@ FIRST_AND_LAST = (SOLVED[0], SOLVED[-1])
 ENDS = tuple(one for one in SOLVED if one[10:12] in ("01", "04", "08", SOLVED[-1][10:12]))
 
 # Zig offers macOS's headers as if they were ours, so their own shortcomings would be errors.
-# It checks for undefined behaviour unless told, which nobody runs.
+# It checks for undefined behaviour unless it is switched off, and these programs are not run.
 FLAGS = "-Wno-nullability-completeness -fno-sanitize=undefined"
 
 # What only a C++ library has: what is in std or beneath its ABI, what a compiler calls, and operator

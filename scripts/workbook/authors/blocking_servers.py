@@ -221,7 +221,7 @@ def port_thief() -> Finding:
         with running(solution(THREADS), "--threads", str(threads)) as server, \
                 socket.socket() as thief:
             thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            with suppress(OSError):  # who has only one listener shares its port with nobody
+            with suppress(OSError):  # a server with one listener does not share its port
                 thief.bind(address_of(server))
                 thief.listen(CLIENTS)
             answered = answers(address_of(server))

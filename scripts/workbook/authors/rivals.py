@@ -180,7 +180,7 @@ def _answer_bytes(start: Start) -> int:
     with start() as server, connect(address_of(server)) as client:
         client.sendall(SHORT)
         [received] = answers(client, 1)
-        server.kill()  # h2o may hang if it is told to end so soon after its start
+        server.kill()  # h2o may hang on a signal so soon after its start
     if not received.endswith(b"\r\n\r\n" + PAGE):
         raise UserError(f"{server.name} sends another page than ours", "mend its configuration")
     return len(received)

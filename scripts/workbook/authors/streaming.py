@@ -1,4 +1,4 @@
-"""The experiments of chapter 12: what a body costs that nobody holds."""
+"""The experiments of chapter 12: what a body costs that is not kept in memory."""
 
 from __future__ import annotations
 

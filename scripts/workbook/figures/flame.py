@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbook.figures import colours
 
-MINIMUM = 0.001  # of all: what is narrower nobody can see
+MINIMUM = 0.001  # of the whole width: narrower boxes can't be seen
 TEMPLATE = Path(__file__).parent / "templates" / "flame.html"
 
 

@@ -118,7 +118,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
 
 
 def _ask(shown: str) -> None:
-    """Return if we may go on: said --yes, answered yes, or root on a machine with nobody there."""
+    """Return if installing is allowed: by --yes, by an answer, or as root without a terminal."""
     if consent.given:
         return
     if sys.stdin is not None and sys.stdin.isatty():
@@ -127,7 +127,7 @@ def _ask(shown: str) -> None:
             return
         raise UserError("nothing was installed", f"run this yourself:\n{shown}")
     if os.geteuid() != 0:
-        raise UserError("installing needs sudo, and there is nobody here to ask",
+        raise UserError("installing needs sudo, and there is no terminal to ask on",
                         f"run this, or ./scripts/hotpath setup --yes:\n{shown}")
 
 

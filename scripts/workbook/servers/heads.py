@@ -130,7 +130,7 @@ def _location(line: bytes) -> int:
 
 
 def _error_page(data: bytes, head: Head) -> int:
-    """The length of the page that an error is told with; 0 if there is none, or not all of it."""
+    """The length of the page that explains an error; 0 if there is none, or not all of it."""
     size = _length(head)
     if head.status < 300 or b"Content-Type: " + PAGE_TYPE not in head.fields:
         return 0

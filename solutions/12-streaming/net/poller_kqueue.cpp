@@ -29,7 +29,7 @@ timespec to_timespec(std::chrono::milliseconds time) {
 
 // An error for a descriptor that was closed in the meantime is ignored. Its number may already
 // belong to another worker's client, which this queue does not have: ENOENT.
-bool is_unwatched(const Event& event) {
+bool is_watch_failure(const Event& event) {
     return event.data != EBADF && event.data != ENOENT;
 }
 
@@ -88,7 +88,7 @@ std::span<const int> Poller::wait(std::chrono::milliseconds timeout) {
             const Event& event = events[static_cast<std::size_t>(i)];
             if ((event.flags & EV_ERROR) == 0) {
                 ready_[ready++] = static_cast<int>(event.ident);
-            } else if (is_unwatched(event)) {
+            } else if (is_watch_failure(event)) {
                 failed_.push_back(static_cast<int>(event.ident));
             }
         }

@@ -9,7 +9,7 @@ namespace web {
 namespace {
 
 // While directories are being renamed, openat2(2) may fail with EAGAIN and have to be repeated.
-constexpr int most_tries = 8;
+constexpr int max_tries = 8;
 
 Fd open_once(int root, const char* name) {
     open_how how{};
@@ -28,7 +28,7 @@ bool has_openat2() {
 
 Fd open_beneath(const Fd& root, const char* name) {
     static const bool whole_names = has_openat2();
-    for (int tries = 0; whole_names && tries < most_tries; ++tries) {
+    for (int tries = 0; whole_names && tries < max_tries; ++tries) {
         Fd file = open_once(root.number(), name);
         if (file.number() >= 0 || errno != EAGAIN) return file;
     }

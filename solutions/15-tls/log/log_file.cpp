@@ -17,8 +17,8 @@
 namespace web {
 namespace {
 
-// With O_NONBLOCK, opening a fifo without a reader is an error (fifo(7)), and writing to one that
-// nobody reads doesn't block.
+// With O_NONBLOCK, opening a fifo without a reader is an error (fifo(7)), and writing to one
+// without a reader doesn't block.
 Fd open_file(const std::string& name) {
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
     return Fd(::open(name.c_str(), flags, 0640));
@@ -105,9 +105,9 @@ bool LogFile::finish_line() {
 std::string_view LogFile::lines_that_fit(std::string_view lines) {
     if (max_size_ == 0 || !is_regular_) return lines;
     const auto that_fit = [&] {
-        const std::size_t room = max_size_ - std::min(size_, max_size_);
-        if (lines.size() <= room) return lines;
-        return lines.substr(0, room == 0 ? 0 : lines.rfind('\n', room - 1) + 1);
+        const std::size_t space = max_size_ - std::min(size_, max_size_);
+        if (lines.size() <= space) return lines;
+        return lines.substr(0, space == 0 ? 0 : lines.rfind('\n', space - 1) + 1);
     };
     std::string_view some = that_fit();
     if (some.empty() && size_ > 0) {

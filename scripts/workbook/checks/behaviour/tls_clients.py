@@ -31,7 +31,7 @@ QUIET_S = 0.3
 @contextmanager
 def secured(server: Server, *arguments: str, pairs: Sequence[Pair] = (),
             few_descriptors: int = 0) -> Iterator[Server]:
-    """Another of the same that speaks TLS, with the certificate for localhost unless told
+    """Another of the same that speaks TLS, with the certificate for localhost unless another is given
     otherwise.
     """
     wrapper = ("sh", "-c", f'ulimit -n {few_descriptors} && exec "$@"', "sh")

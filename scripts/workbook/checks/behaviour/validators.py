@@ -1,4 +1,4 @@
-"""What a client that has a version already asks, and what it is told (RFC 9110 §13)."""
+"""Conditional requests of a client that has a version already, and their answers (RFC 9110 §13)."""
 
 from __future__ import annotations
 
