@@ -42,8 +42,7 @@ BATCHING = [path for path in EVENT_LOOPS
 # all before it have, and with thousands of clients only that: all, if there is time.
 TRIED = EVENT_LOOPS if LONG else [EVENT_LOOPS[0], BATCHING[0], EVENT_LOOPS[-1]]
 WITH_THREADS = [path for path in TRIED if "std::thread" in (path / "server.cpp").read_text()]
-POLLER_TEST = SCRIPTS / "poller"
-MIRROR = SCRIPTS / "mirror"
+BESIDE = [SCRIPTS / name for name in ("log", "mirror", "poller", "tls")]  # built with the server
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),
@@ -180,7 +179,7 @@ def test_unwatchable_client_is_disconnected(call: str) -> None:
 def with_no_memory(fault: Fault) -> Path:
     """The last server with this fault, on a layer that refuses some clients."""
     copy = BUILD / "no-memory"
-    for directory in (LAYER, build.SUPPORT, POLLER_TEST, MIRROR, BATCHING[-1]):
+    for directory in (LAYER, build.SUPPORT, *BESIDE, BATCHING[-1]):
         shutil.copytree(directory, copy / directory.relative_to(ROOT), dirs_exist_ok=True)
     layer, support, checkpoint = (copy / directory.relative_to(ROOT)
                                   for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
