@@ -41,7 +41,7 @@ Blocks with Markdown inside:
     {{#predict}}
     What to guess, and write down, before measuring.
     {{#guess How many calls? = ladder:servers.01-naive.costs.syscalls}}
-        Where a script runs, room for that number; it is told how far off it was. May be left out.
+        Where a script runs, a field for that number; the script shows how far off it was. Optional.
     {{#reveal}}
     The folded measurement. ({{#reveal}} may be left out.)
     {{/predict}}

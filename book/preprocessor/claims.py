@@ -1,7 +1,7 @@
 """A cause is a claim: what a page says of speed has to name what shows it.
 
-Nobody can tell by its words whether a sentence gives a cause. But one that calls something faster
-can be told, and so can a number that was typed, and a figure of a run that had errors.
+Its words don't show whether a sentence gives a cause. But a sentence that calls something faster
+can be recognised, and so can a number that was typed, and a figure of a run that had errors.
 """
 
 from __future__ import annotations

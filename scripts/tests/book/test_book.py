@@ -1,4 +1,4 @@
-"""The book builds; whatever a page names and nobody has stops it, with page and line."""
+"""The book builds, and a name that does not exist stops the build, with page and line."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_real_book_builds_without_leftover_directives(site: Path) -> None:
         assert "{{" not in re.sub(r"<pre>.*?</pre>", "", html, flags=re.S), page
 
 
-def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+def test_the_site_loads_nothing_from_other_sites(site: Path) -> None:
     for page in site.rglob("*.html"):
         for tag in re.findall(r"<(?:script|link|img|iframe|source)\b[^>]*>", page.read_text()):
             assert "//" not in tag, f"{page.name}: {tag}"
@@ -422,7 +422,7 @@ def test_chart_of_an_experiment_has_one_folded_table(build: Build) -> None:
     html = build("{{#chart bars beads old}}\n\n{{#chart bars beads old}}")
     assert html.count('<figure class="chart">') == 2 and "<figcaption>Before.<" in html
     assert html.count('<details class="figures">') == html.count('<figure class="table">') == 1
-    assert "Red: 1,234; " in html  # for whoever does not see it
+    assert "Red: 1,234; " in html  # for readers who can't see the chart
 
 
 def test_every_chart_has_a_folded_list_of_figures(site: Path) -> None:
@@ -654,7 +654,7 @@ def test_all_faults_are_reported_at_once(build: Build) -> None:
 
 
 def test_dead_links_stop_the_build(scratch: Path, tmp_path: Path) -> None:
-    """Each of them is told, and nothing is told of the good ones."""
+    """Each of them is reported, and none of the good ones is."""
     shutil.copytree(scratch, tmp_path, dirs_exist_ok=True)
     dead, good = ("gone.md", "page2.md#gone", "#gone", "../gone.html"), (
         "page2.md", "page2.md#a-section", "#extra")

@@ -32,7 +32,7 @@ def shell(tmp_path: Path, no_process_left: None) -> Iterator[Shell]:
 def test_commands_of_the_sockets_page_print_what_it_shows(shell: Shell, tmp_path: Path) -> None:
     missing = [name for name in ("strace", "ss", "bash") if not shutil.which(name)]
     if missing or os.geteuid() != 0:
-        pytest.skip(f"needs {missing or 'root, for ports that nobody else has'}")
+        pytest.skip(f"needs {missing or 'root, for ports that no other program has'}")
     for name in ("chapters", "scripts"):
         (tmp_path / name).symlink_to(ROOT / name)
     typed = commands(SOCKETS.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Whom the servers wait for, and how long, if nobody shortens their limits as `check` does: sixty,
+"""How long the servers wait for clients by default, where `check` shortens the limits: sixty,
 thirty, ten seconds. All clients of all solutions are watched at the same time, each by a thread.
 """
 
@@ -65,8 +65,8 @@ def drips_a_body(client: socket.socket) -> Iterator[None]:
 
 
 def reads_no_answer(client: socket.socket) -> Iterator[None]:
-    """What it sends after its request is unread when it is closed, which resets it: it is told
-    without having read."""
+    """What it sends after its request is unread when the server closes, which resets the
+    connection, so the client learns of it without reading."""
     client.settimeout(WATCHED_S)  # from chapter 12 on no more is taken than is given back
     client.sendall(post(noise(MAX_BODY), fields=HOST) + b"G")
     poller = select.poll()

@@ -1,6 +1,6 @@
 """Servers to keep, among clients of every kind, while their files change, their log rotates and
-memory is short: each client gets what it asked for, or is told that there is no place, or is let
-go; and what was held is given back. The last one has all of it over TLS, and reads its certificate
+memory is short: each client gets what it asked for, or a 503, or is dropped; and what was held is
+given back. The last one has all of it over TLS, and reads its certificate
 again with every rotation. That one is asked for a moment; `test --long` asks all, for minutes.
 """
 

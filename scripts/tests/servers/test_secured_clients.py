@@ -32,7 +32,7 @@ STYLE = b"h1 { color: rgb(1, 2, 3); }\n"
 SCRIPT = b"document.title = 'Ran';\n"
 LARGE = noise(3 * MIB)
 
-# What s_client is told, and what it must tell of: version, cipher, and how that is called there.
+# Options of s_client, and what it must report: version, cipher, and the name of that cipher.
 AGREED = [
     (("-tls1_3",), "TLSv1.3", "TLS_AES_128_GCM_SHA256"),
     (("-tls1_3", "-ciphersuites", "TLS_AES_256_GCM_SHA384"), "TLSv1.3", "TLS_AES_256_GCM_SHA384"),
@@ -147,7 +147,7 @@ def test_s_client_resumes(server: Server, version: str, tmp_path: Path) -> None:
 
 
 def test_a_browser_shows_a_page(server: Server) -> None:
-    """It trusts no certificate of ours, and is told not to mind."""
+    """It trusts no certificate of ours, and has the option to go on nevertheless."""
     faults: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=needs.chromium(), args=[

@@ -1,4 +1,4 @@
-"""Event loops among clients of every kind, for a while: nobody is stuck, nothing is left behind.
+"""Event loops among clients of every kind, for a while: no client is stuck, and nothing leaks.
 
 A moment for the first, two for the last; `test --long` takes minutes.
 """

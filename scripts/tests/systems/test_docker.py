@@ -241,7 +241,7 @@ def left(project: str) -> list[str]:
 @pytest.mark.parametrize("system", box.SYSTEMS)
 def test_server_image_serves_with_minimal_privileges(images: dict[str, int], project: str,
                                                      system: str) -> None:
-    """As nobody, on a read-only file system, without a shell, and found healthy by its engine."""
+    """As an unprivileged user, on a read-only file system, without a shell, and found healthy."""
     with box.serving(system, LOOP) as served:
         with urllib.request.urlopen(f"http://127.0.0.1:{served.port}/", timeout=60) as answer:
             assert answer.status == 200 and b"<html" in answer.read()
@@ -257,7 +257,7 @@ def test_server_image_serves_with_minimal_privileges(images: dict[str, int], pro
 def test_a_server_image_serves_a_folder_read_only(images: dict[str, int], project: str,
                                                   tmp_path: Path) -> None:
     """As the pages of chapters 9 and 15 start it: a folder of the host's, nothing else of it, and
-    as nobody; by TLS, with the libraries which that needs.
+    without privileges; by TLS, with the libraries which that needs.
     """
     tmp_path.chmod(0o755)
     site, tls = tmp_path / "site", tmp_path / "tls"
@@ -407,7 +407,7 @@ def verdicts(reported: str) -> list[tuple[str, str]]:
 
 
 def test_compose_works_without_our_command(images: dict[str, int], project: str) -> None:
-    """Without our command: as nobody, who may write only what is forgotten, and may trace."""
+    """Without our command: as a user that may write only to temporary files, and may trace."""
     command = [*box.compose_command(), "-f", str(box.COMPOSE_FILE)]
     environment = {**os.environ, "HOTPATH_TAG": box.tag(), "HOTPATH_BASE": box.BASE}
     reported = subprocess.run([*command, "run", "--rm", "-T", "trace", "2", "--solution", "--json"],

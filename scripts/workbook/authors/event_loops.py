@@ -229,7 +229,7 @@ def allocators() -> Finding:
 
 
 def _unasked() -> AbstractContextManager[Path]:
-    """08 with jemalloc, and nobody who asks it to give memory back."""
+    """08 with jemalloc, and without the call that gives memory back."""
     return variant(OPTIMISED, *ASKS, "", "measure", PLAINLY)
 
 
@@ -270,7 +270,7 @@ def _instructions(counted: costs.Costs) -> int:
 
 @contextmanager
 def _configured(conf: str, start: Callable[[], AbstractContextManager[Server]]) -> Iterator[Server]:
-    """A server whose jemalloc is told so."""
+    """A server whose jemalloc has these settings."""
     with patch.dict(os.environ, {"MALLOC_CONF": conf}), start() as server:
         yield server
 

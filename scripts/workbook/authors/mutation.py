@@ -3,11 +3,11 @@
 universalmutator (A. Groce et al., ICSE 2018) changes one line at a time by rules of patterns. What
 does not compile, or compiles to the same program, is no mistake. Every other one is asked what
 `check` asks: first all behaviour up to the first failure, what caught others before first; if that
-holds, and nobody has explained why it should, the other checks. A failure counts if it is seen
-twice and the solution does not fail there too, as it may on a busy machine.
+passes, and there is no recorded reason why it should, the other checks. A failure counts if it is
+seen twice and the solution does not fail there too, as it may on a busy machine.
 
 What became of a mutant is kept in build/mutation, so that a run that was ended goes on. Who was not
-caught is asked again when the checks have changed, if nobody has explained why that is right.
+caught is asked again when the checks have changed, unless a reason for it is recorded.
 HOTPATH_MUTATION_S is how many seconds it may take: then the sample is what has been judged by then,
 and who behaves counts as missed though the other checks were not asked.
 """
@@ -369,7 +369,7 @@ def judge() -> str:
     return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
-# What is told of it.
+# What is reported of it.
 
 Explained = dict[tuple[str, str, str], str]
 

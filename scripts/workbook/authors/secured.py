@@ -60,7 +60,7 @@ H2O_TLS = """
 ssl-session-resumption:
   mode: ticket
   ticket-store: internal"""
-# What OpenSSL is told that a server has no setting for: openssl-config(5), SSL_CONF_cmd(3).
+# Settings of OpenSSL that a server has no option for: openssl-config(5), SSL_CONF_cmd(3).
 OPENSSL = """\
 openssl_conf = all
 [all]
@@ -182,7 +182,7 @@ def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False,
 
 
 def nginx(pair: Pair | None = None, log: str = "off") -> Start:
-    """`log` is what its access_log is told."""
+    """`log` is the value of its access_log."""
     return partial(_other, partial(_nginx, log), pair)
 
 
@@ -200,7 +200,7 @@ def versions() -> dict[str, str]:
 @contextmanager
 def _other(command: Callable[[int, Pair | None], list[str]], pair: Pair | None,
            wrapper: Sequence[str] = ()) -> Iterator[Server]:
-    """Whoever connects to one with a certificate is told that it speaks TLS."""
+    """Clients that connect to one with a certificate learn that it speaks TLS."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     environment = ("env", f"OPENSSL_CONF={openssl_conf(AES_128)}")
@@ -242,7 +242,7 @@ def must_speak(start: Start, version: str) -> None:
             if spoken != (version, CIPHERS[version]) or not received.endswith(b"\r\n\r\n" + body):
                 raise UserError(f"{server.name} speaks {' '.join(map(str, spoken))} and answers "
                                 f"{received[:20]!r} to {path}", "mend its configuration")
-        server.kill()  # h2o may hang if it is told to end so soon after its start
+        server.kill()  # h2o may hang on a signal so soon after its start
 
 
 def _answer(client: ssl.SSLSocket, path: str) -> bytes:

@@ -331,7 +331,7 @@ def _during_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
         polite = load.run_phase(server, Phase("polite", "plain", 1, POLITE_S))
         answered = int(strangers.communicate(timeout=30)[0]) if strangers else 0
     if polite.reason or (flooded and not answered):
-        raise UserError(f"there is no figure: {polite.reason or 'nobody was answered'}",
+        raise UserError(f"there is no figure: {polite.reason or 'no client was answered'}",
                         "try again on a quieter machine")
     return polite, answered / FLOOD_S
 

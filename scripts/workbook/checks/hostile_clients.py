@@ -1,4 +1,4 @@
-"""Rude clients, many at once, in a process of their own for its descriptors:
+"""Hostile clients, many at once, in a process of their own for its descriptors:
 
     python -m workbook.checks.hostile_clients HOST PORT CLIENTS
 

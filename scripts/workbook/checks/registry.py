@@ -1,4 +1,4 @@
-"""Every check there is, in the order in which they are run and told.
+"""Every check there is, in the order in which they are run and shown.
 
 `check` runs what is here, the gate (scripts/tests/gate) holds every starter, solution and planted
 mistake to it, chapter.toml names these names, and the book takes its words from here. To add one,

@@ -63,7 +63,7 @@ class FuzzTarget:
 class Chapter:
     """One chapter. `cost` holds budgets per request, `speed` ratios against where it begins.
 
-    A chapter of the kind `lab` has no server: a program is measured, and what is told of servers
+    A chapter of the kind `lab` has no server: a program is measured, and what describes servers
     (level, speed) means nothing.
     """
 
@@ -234,7 +234,7 @@ def _starter_fails(data: dict[str, Any], parts: tuple[Part, ...]) -> list[str]:
 
 
 def _sections(data: dict[str, Any], parts: tuple[Part, ...]) -> dict[str, str]:
-    """Where a check is told of: where its part is, unless it has a section of its own."""
+    """Where a check is explained: where its part is, unless it has a section of its own."""
     of_parts = {check: part.anchor for part in parts for check in part.checks}
     return of_parts | {s["check"]: s["anchor"] for s in data.get("section", []) if "check" in s}
 

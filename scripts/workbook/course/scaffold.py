@@ -110,7 +110,7 @@ CHECKS = (group("{name}", "{title}", cases, level={number}),)
 
 
 def make(number: int, name: str, root: Path = ROOT) -> list[Path]:
-    """Write a new chapter, and what names it elsewhere; returns the files, relative to the root.
+    """Write a new chapter, and its name in other files; returns the files, relative to the root.
 
     UserError, with nothing written, if there cannot be such a chapter.
     """

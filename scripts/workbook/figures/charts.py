@@ -98,7 +98,7 @@ class Curve:
 @dataclass(frozen=True)
 class Plot:
     """Curves of a recorded experiment over a logarithmic x. Where the two `crossing` meet, by their
-    labels, x is told.
+    labels, x is shown.
     """
 
     title: str

@@ -28,7 +28,7 @@ CHARACTERS = frozenset(
 class Face:
     """One file of the book's, made of one that Debian's packages install."""
 
-    family: str  # in the style sheet: nobody's name
+    family: str  # in the style sheet: not a font's own name
     source: str
     weight: str  # or a range of them, that it stands for
     style: str = "normal"

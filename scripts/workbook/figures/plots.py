@@ -310,14 +310,14 @@ def _number(row: Mapping[str, Any], column: str) -> float:
 
 
 def _shown(row: Mapping[str, Any], column: str) -> str:
-    """As many digits as were recorded, and none behind the point that nobody looks at."""
+    """As many digits as were recorded, and none after the point that would say nothing."""
     value = significant(_number(row, column), column)
     return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value}"
 
 
 def _name(row: Mapping[str, Any]) -> str:
     """Of a row. A chapter's number by itself would look like a figure, and how a benchmark counts
-    its time is said elsewhere.
+    its time is stated in another place.
     """
     name = re.sub(r"^0?(\d{1,2})(?=$|,)", r"step \1", _plain(row["label"]))
     name = re.sub(r"/(?:real_time|process_time|iterations:\d+)", "", name)

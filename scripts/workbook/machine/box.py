@@ -264,7 +264,7 @@ def attached(command: Sequence[str], settings: Mapping[str, str],
 
 
 def explained(output: str, otherwise: str, remedy: str = "") -> UserError:
-    """What the engine's complaint means, or if nobody knows, `otherwise` with its last words."""
+    """What the engine's error means; if that is unknown, `otherwise` with its last words."""
     return _known(output) or UserError(
         otherwise + ("" if remedy else "\n" + "\n".join(output.strip().splitlines()[-3:])),
         remedy or f"mend that, {RETRY}")
@@ -293,7 +293,7 @@ def _require_space() -> None:
     location = Path(_engine("info", "--format", "{{.DockerRootDir}}").stdout.strip() or "/nowhere")
     try:
         free = shutil.disk_usage(location).free / (1 << 30)
-    except OSError:  # the engine is in a machine of its own, or shows its directory to nobody
+    except OSError:  # the engine is in a machine of its own, or hides its directory
         return
     if free < NEEDED_GIB:
         raise UserError(f"{location} has {free:.1f} GiB free, and the images want {NEEDED_GIB:g} while "

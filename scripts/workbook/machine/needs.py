@@ -209,7 +209,7 @@ def sanitizes() -> bool:
 
 @cache
 def finds_races() -> bool:
-    """Whether a program can be linked with the thread sanitizer, and runs: it wants addresses that
+    """Whether a program can be linked with the thread sanitizer, and runs: it needs addresses that
     some systems and containers do not give.
     """
     with tempfile.TemporaryDirectory() as scratch:

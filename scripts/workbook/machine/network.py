@@ -2,7 +2,7 @@
 
 On the host's, thousands of short connections a second fill the table in which a firewall (Docker's,
 for one) keeps track of them; once it is full the kernel drops packets, and what is measured is TCP
-waiting to try again. A network namespace has no firewall, and nobody else's connections in it.
+waiting to try again. A network namespace has no firewall, and no other program's connections.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
             on_round: Callable[[str], None] = lambda _: None) -> Comparison:
     """Compare two servers for `seconds`, or twice that if the verdict would be INCONCLUSIVE.
 
-    It is judged at these two times alone: whoever may stop at any round finds one that pleases.
+    It is judged at these two times alone, because with a free choice of the round to stop at one
+    could choose a pleasing result.
     Raises UserError if a server fails or answers with an error: then there is nothing to compare.
     """
     started = time.monotonic()

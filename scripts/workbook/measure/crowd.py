@@ -132,8 +132,8 @@ def kevents(binary: Path, clients: int, rounds: int) -> float:
 
 def futexes(binary: Path, clients: int, rounds: int) -> float:
     """Calls of futex(2) for each request that four threads serve, start and end among them. Each
-    round's requests are sent at once. strace holds a thread up at each of its calls: whoever makes
-    one under a lock has it for long, and on a single core too the others come and wait.
+    round's requests are sent at once. strace holds a thread up at each of its calls: a thread
+    that makes one under a lock has it for long, and even on one core the others come and wait.
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "calls")

@@ -215,7 +215,7 @@ def _rates(bench: Path, benchmarks: str) -> Rates:
 
 
 def _only(benchmark: str) -> str:
-    """The pattern of its name alone, whatever is told behind it of time and threads."""
+    """The pattern of its name alone, whatever follows it about time and threads."""
     return rf"^{re.escape(benchmark)}(/(iterations|threads):[0-9]+|/real_time)*$"
 
 

@@ -125,7 +125,7 @@ def _make(directory: Path, target: str, about: str) -> None:
 
 
 def _clean(directory: Path) -> None:
-    """Remove what was built once and is in no CMakeLists.txt any more: nobody takes it for new."""
+    """Remove old outputs that no CMakeLists.txt names any more, lest they pass for new ones."""
     _run(["ninja", "-C", str(directory), "-t", "cleandead"], ROOT, "removing what is left over")
 
 

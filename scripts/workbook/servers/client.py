@@ -35,7 +35,7 @@ class Await:
 
 @dataclass(frozen=True)
 class Sip:
-    """From now on receive at most so many bytes at a time, and rest after each."""
+    """From now on receive at most this number of bytes at a time, and rest after each."""
 
     size: int
     seconds: float
@@ -188,7 +188,7 @@ class Client:
         return taken
 
     def receive_in_all(self, size: int) -> None:
-        """Receive until so many bytes have come since the beginning, or it has ended."""
+        """Receive until this number of bytes has come since the beginning, or it has ended."""
         while self._end is None and len(self._data) < size:
             self._wait(write=False)
 

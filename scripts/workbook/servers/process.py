@@ -73,7 +73,7 @@ class Server:
 
     def is_ending(self) -> bool:
         """Whether it has begun to end (Linux: PF_EXITING of proc_pid_stat(5), which is set before
-        its sockets are closed); elsewhere False.
+        its sockets are closed); on other systems False.
         """
         with suppress(OSError, ValueError, IndexError):
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
@@ -262,7 +262,7 @@ def _until_done(*how: Any) -> Iterator[Server]:
 
 
 def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> None:
-    """Run a server for the reader, on port 8080 unless told otherwise, until Ctrl-C.
+    """Run a server for the reader, on port 8080 unless another is given, until Ctrl-C.
 
     Raises UserError if it ends by itself with anything but 0.
     """

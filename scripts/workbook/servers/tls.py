@@ -1,7 +1,7 @@
 """TLS between a client of ours and its socket, as ssl(3ssl) does it in memory: so ciphertext can be
 cut at any byte, and what the peer said last is known to the letter.
 
-Whoever connects to a port in `SECURED` speaks TLS there.
+Clients that connect to a port in `SECURED` speak TLS there.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def usual() -> ssl.SSLContext:
 @dataclass(frozen=True)
 class Hello:
     """How a client begins: what it takes, whom it asks for, what it has of an earlier connection;
-    and where its ciphertext is cut: so many bytes in a segment, and so long between them.
+    and where its ciphertext is cut: the bytes in a segment, and the time between segments.
     """
 
     how: ssl.SSLContext
@@ -68,7 +68,7 @@ class Hello:
 
 
 def hello_to(port: int) -> Hello | None:
-    """What is said to whoever listens there; nothing if that is no TLS."""
+    """What is sent to the server that listens there; nothing if that is no TLS."""
     return Hello(usual(), "localhost") if port in SECURED else None
 
 

@@ -55,7 +55,7 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
 def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
     """Print what is looked at, in words; with the cases, and where they come from, if some checks
     or cases are named, for all of them fill a hundred screens. UserError if the pattern names none.
-    Cases that are asked again elsewhere are listed once.
+    Cases that several checks ask are listed once.
     """
     console = Console(highlight=False, soft_wrap=True)
     only = list(only)

@@ -236,7 +236,7 @@ def _flag(solution: bool) -> str:
 
 def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
     """The sections that help with a check: of each case that has one of its own, and for the rest
-    where its part is told, if one turns it green.
+    where its part is explained, if one turns it green.
     """
     usual = stage.part.anchor if stage.part else chapter.sections.get(verdict.name, "")
     return [_page(chapter, anchor) for anchor in dict.fromkeys(

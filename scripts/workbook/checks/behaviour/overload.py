@@ -258,7 +258,7 @@ def do_not_count(server: Server) -> None:
 
 
 def request_in_vain(server: Server) -> None:
-    """More clients request than there is room for; they may receive no answer.
+    """More clients request than are admitted, and they may receive no answer.
 
     Closing a socket that holds unread bytes resets the connection (RFC 9112 §9.6).
     """

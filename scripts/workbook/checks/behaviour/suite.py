@@ -88,7 +88,7 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
     """Returns the cases that hold at a level; raises UserError if the pattern matches none of them.
 
     A pattern without a slash matches names within their group; one without @ doesn't match cases
-    that are run elsewhere.
+    that another group runs, too.
     """
     whole = pattern if "/" in pattern else f"*/{pattern}"
     holding = [case for case in cases if case.holds_at(level)]

@@ -1,6 +1,6 @@
 """Bytes that a value may have and those that it may not, wherever they stand in it.
 
-Whoever looks at several bytes at once looks at the last ones otherwise than at the first.
+Code that examines several bytes at once treats the last ones differently from the first.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ def _escaped_until(data: bytes, maximum: int) -> list[str]:
 
 
 def around(data: bytes, other: bytes) -> str:
-    """What differs: all of a short text, else the surroundings of the first difference. Of bytes
-    that nobody can read a few do, so that both stand on a line or two.
+    """What differs: all of a short text, else the surroundings of the first difference. Of
+    unreadable bytes a few are enough, so that both fit on a line or two.
     """
     text = data.isascii() and b"\0" not in data
     if len(data) <= (320 if text else 64):
