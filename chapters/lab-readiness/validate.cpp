@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using ReportedFields = std::vector<int>;
+using ReportedSockets = std::vector<int>;
 
 constexpr rlim_t many_descriptors = 4096;
 
@@ -125,18 +125,18 @@ constexpr Kind by_poll{"Poll", make<web::Poll>};
 constexpr Kind by_poller{"Poller", make<web::Poller>};
 
 // Sorted by number, so that one that is reported twice is noticed.
-ReportedFields reported(AnyPoller& poller, std::chrono::milliseconds timeout = 0ms) {
+ReportedSockets reported(AnyPoller& poller, std::chrono::milliseconds timeout = 0ms) {
     const auto ready = poller.wait(timeout);
-    ReportedFields found(ready.begin(), ready.end());
+    ReportedSockets found(ready.begin(), ready.end());
     std::ranges::sort(found);
     return found;
 }
 
-ReportedFields only(const Pair& pair) {
+ReportedSockets only(const Pair& pair) {
     return {pair.fd()};
 }
 
-const ReportedFields nobody;
+const ReportedSockets none;
 
 class Waits : public testing::TestWithParam<Kind> {
 protected:
@@ -167,20 +167,20 @@ INSTANTIATE_TEST_SUITE_P(, Limit, testing::Values(by_select), name);
 INSTANTIATE_TEST_SUITE_P(, GoalSleeps, testing::Values(by_poll, by_poller), name);
 INSTANTIATE_TEST_SUITE_P(, GoalRemembers, testing::Values(by_poller), name);
 
-TEST_P(Waits, WhoHasSpokenIsToldAndNobodyElse) {
+TEST_P(Waits, OnlySocketsWithInputAreReported) {
     const std::array<Pair, 5> pairs;
     for (const Pair& pair : pairs) {
         poller_->add(pair.fd());
     }
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
     pairs[1].say(1);
     EXPECT_EQ(reported(*poller_), only(pairs[1]));
     pairs[3].say(1);
-    EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[1].fd(), pairs[3].fd()}));
+    EXPECT_EQ(reported(*poller_), (ReportedSockets{pairs[1].fd(), pairs[3].fd()}));
     EXPECT_EQ(pairs[1].hear(9), 1);
     EXPECT_EQ(reported(*poller_), only(pairs[3]));
     EXPECT_EQ(pairs[3].hear(9), 1);
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
 }
 
 TEST_P(Waits, WhatWasThereBeforeIsTold) {
@@ -200,7 +200,7 @@ TEST_P(Waits, WhatIsLeftIsToldAgain) {
         EXPECT_EQ(reported(*poller_), only(pair)) << left << " bytes are left";
         EXPECT_EQ(pair.hear(1), 1);
     }
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
 }
 
 TEST_P(Waits, WhoSpeaksAgainIsToldOnce) {
@@ -212,7 +212,7 @@ TEST_P(Waits, WhoSpeaksAgainIsToldOnce) {
         EXPECT_EQ(reported(*poller_), only(pair));
     }
     EXPECT_EQ(pair.hear(100), 20);
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
 }
 
 TEST_P(Waits, WhoIsRemovedIsToldNoMore) {
@@ -223,13 +223,13 @@ TEST_P(Waits, WhoIsRemovedIsToldNoMore) {
     }
     for (const std::size_t index : {2uz, 0uz, 4uz}) {
         poller_->remove(pairs[index].fd());
-        const ReportedFields found = reported(*poller_);
+        const ReportedSockets found = reported(*poller_);
         EXPECT_EQ(std::ranges::count(found, pairs[index].fd()), 0);
     }
-    EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[1].fd(), pairs[3].fd()}));
+    EXPECT_EQ(reported(*poller_), (ReportedSockets{pairs[1].fd(), pairs[3].fd()}));
     poller_->remove(pairs[1].fd());
     poller_->remove(pairs[3].fd());
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
     poller_->add(pairs[2].fd());
     EXPECT_EQ(reported(*poller_), only(pairs[2]));
 }
@@ -259,7 +259,7 @@ TEST_P(Waits, AnEndIsTold) {
     EXPECT_EQ(reported(*poller_), only(pairs[0]));
     pairs[2].far.close();
     for (int turn = 0; turn < 3; ++turn) {
-        EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[0].fd(), pairs[2].fd()}));
+        EXPECT_EQ(reported(*poller_), (ReportedSockets{pairs[0].fd(), pairs[2].fd()}));
     }
     EXPECT_EQ(pairs[0].hear(1), 0);
     EXPECT_EQ(pairs[2].hear(1), 0);
@@ -292,14 +292,14 @@ TEST_P(Waits, AFailureIsTold) {
     closed.close();
     poller_->add(sender.number());
     ASSERT_EQ(::send(sender.number(), "x", 1, 0), 1);
-    EXPECT_EQ(reported(*poller_, 5000ms), ReportedFields{sender.number()});
+    EXPECT_EQ(reported(*poller_, 5000ms), ReportedSockets{sender.number()});
 }
 
 // Each is reported once until its data is read, in as many waits as necessary.
 TEST_P(Waits, OfManyEachIsTold) {
     constexpr std::size_t count = 480;
     const std::vector<Pair> pairs(count);
-    ReportedFields expected, found;
+    ReportedSockets expected, found;
     for (const Pair& pair : pairs) {
         poller_->add(pair.fd());
         pair.say(1);
@@ -308,14 +308,14 @@ TEST_P(Waits, OfManyEachIsTold) {
     for (std::size_t turn = 0; turn < count && found.size() < count; ++turn) {
         for (const int fd : reported(*poller_)) {
             char byte;
-            EXPECT_EQ(::recv(fd, &byte, 1, MSG_DONTWAIT), 1) << fd << " is told a second time";
+            EXPECT_EQ(::recv(fd, &byte, 1, MSG_DONTWAIT), 1) << fd << " is reported a second time";
             found.push_back(fd);
         }
     }
     std::ranges::sort(found);
     std::ranges::sort(expected);
     EXPECT_EQ(found, expected);
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
 }
 
 // The same if their data is never read.
@@ -328,8 +328,8 @@ TEST_P(Waits, OfManyNobodyStarves) {
         pair.say(1);
     }
     for (int turn = 0; turn < 8; ++turn) {
-        const ReportedFields some = reported(*poller_);
-        EXPECT_EQ(std::ranges::adjacent_find(some), some.end()) << "one is told twice";
+        const ReportedSockets some = reported(*poller_);
+        EXPECT_EQ(std::ranges::adjacent_find(some), some.end()) << "one is reported twice";
         found.insert(some.begin(), some.end());
     }
     EXPECT_EQ(found.size(), count);
@@ -339,7 +339,7 @@ TEST_P(Waits, SilenceIsToldWhenTheTimeIsOver) {
     const Pair pair;
     poller_->add(pair.fd());
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(reported(*poller_, 30ms), nobody);
+    EXPECT_EQ(reported(*poller_, 30ms), none);
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 29ms);
 }
 
@@ -362,7 +362,7 @@ TEST_P(Waits, ASignalIsNoFailure) {
     ASSERT_EQ(::sigaction(SIGALRM, &counts, &before), 0);
     const itimerval often{{0, 20'000}, {0, 20'000}}, never{};
     ::setitimer(ITIMER_REAL, &often, nullptr);
-    EXPECT_NO_THROW(EXPECT_EQ(reported(*poller_, 100ms), nobody));
+    EXPECT_NO_THROW(EXPECT_EQ(reported(*poller_, 100ms), none));
     ::setitimer(ITIMER_REAL, &never, nullptr);
     ::sigaction(SIGALRM, &before, nullptr);
     pair.say(1);
@@ -382,9 +382,9 @@ TEST_P(HighNumbers, AreToldLikeOthers) {
         const Fd high = numbered(pair, number);
         ASSERT_EQ(high.number(), number) << "raise the limit: ulimit -n " << many_descriptors;
         poller_->add(high.number());
-        EXPECT_EQ(reported(*poller_), nobody);
+        EXPECT_EQ(reported(*poller_), none);
         pair.say(1);
-        EXPECT_EQ(reported(*poller_), ReportedFields{number});
+        EXPECT_EQ(reported(*poller_), ReportedSockets{number});
         EXPECT_EQ(pair.hear(1), 1);
         poller_->remove(high.number());
     }
@@ -402,14 +402,14 @@ TEST_P(Limit, RefusesWhatHasNoPlaceInASet) {
         } catch (const std::system_error& refused) {
             EXPECT_EQ(refused.code(), std::errc::invalid_argument);
         }
-        EXPECT_EQ(reported(*poller_), nobody);
+        EXPECT_EQ(reported(*poller_), none);
     }
     EXPECT_THROW(poller_->add(-1), std::system_error);
     const Fd last = numbered(pair, first_too_high - 1);
     poller_->add(last.number());
-    EXPECT_EQ(reported(*poller_), ReportedFields{first_too_high - 1});
+    EXPECT_EQ(reported(*poller_), ReportedSockets{first_too_high - 1});
     poller_->remove(last.number());
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
 }
 
 // How often this process gave up the processor to wait for something.
@@ -426,7 +426,7 @@ TEST_P(GoalSleeps, OnceAWait) {
     poller_->add(pair.fd());
     const long before = sleeps();
     const std::clock_t begin = std::clock();
-    EXPECT_EQ(reported(*poller_, 200ms), nobody);
+    EXPECT_EQ(reported(*poller_, 200ms), none);
     EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC / 10);
 #ifdef __linux__  // other systems need not count it before the process ends
     EXPECT_GE(sleeps() - before, 1) << "it kept the processor all the time";
@@ -441,7 +441,7 @@ TEST_P(GoalRemembers, AClosedSocketLeavesByItself) {
         pair.say(1);
     }
     pairs[1].near.close();
-    EXPECT_EQ(reported(*poller_), (ReportedFields{pairs[0].fd(), pairs[2].fd()}));
+    EXPECT_EQ(reported(*poller_), (ReportedSockets{pairs[0].fd(), pairs[2].fd()}));
 }
 
 TEST_P(GoalRemembers, ANumberIsForgottenWithItsSocket) {
@@ -452,9 +452,9 @@ TEST_P(GoalRemembers, ANumberIsForgottenWithItsSocket) {
     const Pair other;
     other.say(1);
     const Fd again(other.fd() == number ? -1 : ::fcntl(other.fd(), F_DUPFD, number));
-    EXPECT_EQ(reported(*poller_), nobody);
+    EXPECT_EQ(reported(*poller_), none);
     poller_->add(number);
-    EXPECT_EQ(reported(*poller_), ReportedFields{number});
+    EXPECT_EQ(reported(*poller_), ReportedSockets{number});
 }
 
 TEST_P(GoalRemembers, WhatIsNotOpenIsRefused) {

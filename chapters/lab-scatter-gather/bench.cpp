@@ -14,7 +14,7 @@
 namespace {
 
 constexpr std::size_t buffers = 16, size = 1024;
-constexpr int room = 256 * 1024;
+constexpr int buffer_size = 256 * 1024;
 
 // Everything sent is received before more is sent, so that no call ever blocks.
 void there(benchmark::State& state, int from, int to) {
@@ -27,8 +27,8 @@ void there(benchmark::State& state, int from, int to) {
         return each;
     };
     for (const int socket : {from, to}) {
-        ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-        ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+        ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &buffer_size, sizeof buffer_size);
+        ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof buffer_size);
     }
     for (auto _ : state) {
         auto to_send = all(sent), to_fill = all(got);

@@ -109,18 +109,18 @@ void eight_buffers(Memory& memory) {
 }
 
 void buffers(benchmark::State& state) {
-    alignas(std::max_align_t) std::array<std::byte, 4096> room;
+    alignas(std::max_align_t) std::array<std::byte, 4096> bytes;
     for (auto _ : state) {
-        web::Scratch scratch(room);
+        web::Scratch scratch(bytes);
         eight_buffers(scratch);
     }
 }
 
 // The same with the standard library's resource, for comparison.
 void standard_buffers(benchmark::State& state) {
-    alignas(std::max_align_t) std::array<std::byte, 4096> room;
+    alignas(std::max_align_t) std::array<std::byte, 4096> bytes;
     for (auto _ : state) {
-        std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+        std::pmr::monotonic_buffer_resource memory(bytes.data(), bytes.size());
         eight_buffers(memory);
     }
 }

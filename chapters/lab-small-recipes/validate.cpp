@@ -260,8 +260,8 @@ TEST(Counter, NoCountOfOneThreadIsLost) {
 
 TEST(Scratch, BuffersAreAlignedAndApart) {
     for (const std::size_t offset : {0uz, 1uz, 7uz}) {
-        alignas(64) std::array<std::byte, 1000> room;
-        web::Scratch scratch(std::span(room).subspan(offset, 700));
+        alignas(64) std::array<std::byte, 1000> bytes;
+        web::Scratch scratch(std::span(bytes).subspan(offset, 700));
         std::vector<std::pair<unsigned char*, std::size_t>> given;
         for (std::size_t size = 1; size < 60; ++size) {
             const std::size_t alignment = std::size_t{1} << (size % 7);
@@ -279,33 +279,33 @@ TEST(Scratch, BuffersAreAlignedAndApart) {
 }
 
 TEST(Scratch, WhatStandsBehindTheBufferIsNotTouched) {
-    std::array<unsigned char, 64> room{};
+    std::array<unsigned char, 64> bytes{};
     {
-        web::Scratch scratch(std::as_writable_bytes(std::span(room)).subspan(1, 32));
+        web::Scratch scratch(std::as_writable_bytes(std::span(bytes)).subspan(1, 32));
         for (int i = 0; i < 8; ++i) {
             std::memset(scratch.allocate(5, 8), 0xff, 5);
         }
     }
-    for (std::size_t i = 33; i < room.size(); ++i) {
-        EXPECT_EQ(room[i], 0) << i;
+    for (std::size_t i = 33; i < bytes.size(); ++i) {
+        EXPECT_EQ(bytes[i], 0) << i;
     }
 }
 
 TEST(Scratch, WhatIsLargerThanTheBufferIsGiven) {
-    std::array<std::byte, 16> room;
-    web::Scratch scratch(room);
+    std::array<std::byte, 16> bytes;
+    web::Scratch scratch(bytes);
     std::memset(scratch.allocate(100'000), 1, 100'000);
     std::memset(web::Scratch({}).allocate(10), 1, 10);
 }
 
 TEST(GoalScratch, TheBufferIsUsedToItsEnd) {
-    alignas(64) std::array<std::byte, 64> room;
-    web::Scratch scratch(room);
-    EXPECT_EQ(scratch.allocate(1, 1), &room[0]);
-    EXPECT_EQ(scratch.allocate(8, 8), &room[8]);
-    EXPECT_EQ(scratch.allocate(40, 16), &room[16]);
+    alignas(64) std::array<std::byte, 64> bytes;
+    web::Scratch scratch(bytes);
+    EXPECT_EQ(scratch.allocate(1, 1), &bytes[0]);
+    EXPECT_EQ(scratch.allocate(8, 8), &bytes[8]);
+    EXPECT_EQ(scratch.allocate(40, 16), &bytes[16]);
     scratch.allocate(100, 1);  // which does not fit there, and uses no space
-    EXPECT_EQ(scratch.allocate(8, 1), &room[56]);
+    EXPECT_EQ(scratch.allocate(8, 1), &bytes[56]);
 }
 
 sockaddr_in loopback() {

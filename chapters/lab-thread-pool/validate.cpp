@@ -98,12 +98,12 @@ struct Story {
     // Runs `act` once, the next time the client is served, when everything has been answered.
     void meanwhile(std::function<void()> act) {
         act_ = std::move(act);
-        is_told_.store(true, std::memory_order_release);
+        is_signalled_.store(true, std::memory_order_release);
     }
 
     void act() {
-        if (!is_told_.load(std::memory_order_acquire)) return;
-        is_told_.store(false, std::memory_order_relaxed);
+        if (!is_signalled_.load(std::memory_order_acquire)) return;
+        is_signalled_.store(false, std::memory_order_relaxed);
         std::exchange(act_, nullptr)();
     }
 
@@ -112,7 +112,7 @@ struct Story {
     std::atomic<bool> by_two = false;
 
 private:
-    std::atomic<bool> is_told_ = false;
+    std::atomic<bool> is_signalled_ = false;
     std::function<void()> act_;
 };
 
@@ -464,7 +464,7 @@ TEST_P(Serves, AnEndWithTasksLeft) {
     }
     std::this_thread::sleep_for(10ms);
     const auto ended = server.stop();
-    EXPECT_EQ(ended.wait_for(30ms), std::future_status::timeout) << "nobody was waited for";
+    EXPECT_EQ(ended.wait_for(30ms), std::future_status::timeout) << "it did not wait";
     EXPECT_EQ(Echo::alive, 4);
     released.set();
     ended.wait();

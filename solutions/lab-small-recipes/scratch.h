@@ -31,10 +31,10 @@ public:
 
 private:
     void* spill(std::size_t size, std::size_t alignment) {
-        std::size_t room = size + alignment;
-        spilled_.push_back(std::make_unique_for_overwrite<std::byte[]>(room));
+        std::size_t space = size + alignment;
+        spilled_.push_back(std::make_unique_for_overwrite<std::byte[]>(space));
         void* place = spilled_.back().get();
-        return std::align(alignment, size, place, room);
+        return std::align(alignment, size, place, space);
     }
 
     std::byte* next_;

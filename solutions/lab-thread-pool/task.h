@@ -96,8 +96,8 @@ struct Forgetful {
     /// Called by the waiting thread for an event. Returns whether a thread has to be woken to serve
     /// the client.
     static bool hand_over(Client& client) {
-        unsigned nobody = 0;
-        return client.news.compare_exchange_strong(nobody, 1);
+        unsigned none = 0;
+        return client.news.compare_exchange_strong(none, 1);
     }
 
     /// Called before the client is served, by the thread that serves it. Returns what after() has
