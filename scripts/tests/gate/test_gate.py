@@ -35,6 +35,8 @@ JUDGED = [check.name for check in registry.CHECKS if check.decides]
 AT_HOME = [name for name in JUDGED if registry.named(name).after != "behaviour"]  # built once
 OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a build of its own
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
+# A blocking server passes it if its slow clients happen to leave one thread free.
+SOMETIMES_PASSED = "behaviour.slow-clients"
 THREADED = [chapter for chapter in SERVERS if any(
     b"std::thread" in text for text in read(chapter.solution_dir).values())]
 # Every solution with threads is asked some cases under the thread sanitizer, by its own check. All
@@ -135,7 +137,9 @@ def test_tree_fails_exactly_the_open_checks(tree: Tree) -> None:
     asked = some_of(tree)
     subject = built(tree.chapter, tree.sources(), asked)
     found = stages.stages(tree.chapter, check.judge(subject, asked))
-    assert stages.unmet(found) == sorted(tree.fails)
+    either = {name for name in tree.fails if name.partition(" ")[2] == SOMETIMES_PASSED}
+    assert [name for name in stages.unmet(found) if name not in either] == sorted(
+        set(tree.fails) - either)
 
 
 @each_chapter
