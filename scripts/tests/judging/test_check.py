@@ -204,6 +204,21 @@ def test_unknown_server_option_fails_only_its_own_costs(
     assert fails == {check.name for check in wanted if getattr(check.measure, refused)}
 
 
+@pytest.mark.parametrize("factors, status", [
+    ([0.9], "pass"), ([1.3, 0.9], "pass"), ([1.3, 1.3], "fail"), ([2.0], "fail")])
+def test_count_slightly_above_its_budget_is_repeated(
+        factors: Sequence[float], status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = find("15")
+    left = [factor * last.cost["tls-instructions"] for factor in factors]
+
+    def count(*_: object, measures: Sequence[costs.Measure], **__: object) -> Costs:
+        return Costs({measure.figure: left.pop(0) for measure in measures})
+
+    monkeypatch.setattr(counted.costs, "count", count)
+    found, = counted.judge(subject(last), [registry.named("cost.tls-instructions")])
+    assert (found.status, left) == (status, [])
+
+
 def test_exceeded_budget_lists_the_system_calls(chapter: Chapter, verdicts: Callable[..., None],
                                                 capsys: pytest.CaptureFixture[str]) -> None:
     over = counted.verdict(subject(chapter), registry.named("cost.syscalls"), Costs(

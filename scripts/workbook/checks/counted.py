@@ -53,7 +53,30 @@ def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         yield from (budgets.missing(check, chapter, error) for check in wanted)
         return
     for check in wanted:
-        yield verdict(subject, check, counted)
+        judged = verdict(subject, check, counted)
+        yield _confirmed(subject, check, judged) if _is_close(judged) else judged
+
+
+def _is_close(judged: Verdict) -> bool:
+    """Whether a count is above its budget, but by less than half of it."""
+    return (judged.status == "fail"
+            and judged.figures["value"] < 1.5 * judged.figures["budget"])
+
+
+def _confirmed(subject: Subject, check: Check, failed: Verdict) -> Verdict:
+    """The verdict of a second count, if that is within the budget.
+
+    On a busy machine a single count of TLS was 6,000 instructions too high twice, and right
+    when counted again; we don't know why. What the code itself costs is in both counts.
+    """
+    assert check.measure
+    try:
+        again = costs.count(subject.builds[MEASURE], level=subject.chapter.level,
+                            measures=[check.measure])
+    except UserError:
+        return failed
+    judged = verdict(subject, check, again)
+    return judged if judged.status == "pass" else failed
 
 
 def verdict(subject: Subject, check: Check, counted: Costs) -> Verdict:

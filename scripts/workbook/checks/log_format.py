@@ -5,16 +5,13 @@ A program asks it, which is built beside the server: see scripts/log/format_test
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from workbook.checks import unit
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
-from workbook.common.paths import shown
 
 PROGRAM = "log-format"
-SECONDS = 30  # it needs a fraction of one
 WORDS = {  # what the program's checks are about
     "combined": "a line of the combined form",
     "json": "a line of JSON",
@@ -37,17 +34,7 @@ def _ask(program: Path) -> tuple[Status, str, str]:
     """How it went, in a line, and what the program said."""
     if not program.exists():
         return "fail", "the server is built without a log_format.cpp", ""
-    try:
-        done = subprocess.run([program], capture_output=True, text=True, errors="replace",
-                              timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return "fail", f"it did not end within {SECONDS} s", f"again: {shown(program)}"
-    if done.returncode == 0:
-        return "pass", "all lines have the form that they should have", ""
-    failed = re.findall(rf"^FAILED ({'|'.join(WORDS)}):", done.stderr, re.M)
-    summary = ("; ".join(f"{name}: {WORDS[name]}" for name in failed)
-               or f"it ended with {done.returncode}")
-    return "fail", summary, f"{done.stderr}again: {shown(program)}"
+    return unit.outcome(program, WORDS, "all lines have the form that they should have")
 
 
 CHECKS = (Check("seam.log-format", "one line of the log", judge, level=14, builds=(MEASURE,)),)

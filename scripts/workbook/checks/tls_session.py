@@ -5,16 +5,13 @@ A program asks it, which is built beside the server: see scripts/tls/session_tes
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from workbook.checks import unit
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
-from workbook.common.paths import shown
 
 PROGRAM = "session"
-SECONDS = 30  # it needs a fraction of one
 WORDS = {  # what the program's checks are about
     "empty-read": "a BIO without input says “try again”",
     "capacity": "a full BIO refuses more bytes, and takes all that fit",
@@ -42,17 +39,7 @@ def _ask(program: Path) -> tuple[Status, str, str]:
         if list(program.parent.glob("CMakeFiles/*-server.dir/**/tls_none.cpp.o")):
             return "skip", "this server was built without OpenSSL", ""
         return "fail", "the server is built without a tls_session.cpp", ""
-    try:
-        done = subprocess.run([program], capture_output=True, text=True, errors="replace",
-                              timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return "fail", f"it did not end within {SECONDS} s", f"again: {shown(program)}"
-    if done.returncode == 0:
-        return "pass", "the session converts between records and plain bytes", ""
-    failed = re.findall(rf"^FAILED ({'|'.join(WORDS)}):", done.stderr, re.M)
-    summary = ("; ".join(f"{name}: {WORDS[name]}" for name in failed)
-               or f"it ended with {done.returncode}")
-    return "fail", summary, f"{done.stderr}again: {shown(program)}"
+    return unit.outcome(program, WORDS, "the session converts between records and plain bytes")
 
 
 CHECKS = (Check("seam.tls", "a TLS session in memory", judge, level=15, builds=(MEASURE,)),)
