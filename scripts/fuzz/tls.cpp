@@ -2,16 +2,12 @@
 // receive what the other sent. Input that is not TLS must end that client.
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -19,11 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "../tls/identity.h"
 #include "buffer_pool.h"
-#include "certificates.h"
 #include "pieces.h"
 #include "span_bio.h"
-#include "ticket_keys.h"
 #include "tls_session.h"
 #include "tls_stream.h"
 
@@ -33,46 +28,6 @@ using fuzz::PieceSize;
 
 void must(bool holds) {
     if (!holds) std::abort();
-}
-
-template <typename Write>
-std::string temporary_file(Write write) {
-    std::string name = "/tmp/fuzz-tls-XXXXXX";
-    std::FILE* const file = ::fdopen(::mkstemp(name.data()), "w");
-    must(file && write(file) == 1);
-    std::fclose(file);
-    return name;
-}
-
-/// Self-signed, which is sufficient here.
-web::TlsOptions::Identity make_identity() {
-    EVP_PKEY* const key = EVP_EC_gen("P-256");
-    X509* const cert = X509_new();
-    X509_gmtime_adj(X509_getm_notBefore(cert), -60);
-    X509_gmtime_adj(X509_getm_notAfter(cert), 24 * 60 * 60);
-    X509_set_pubkey(cert, key);
-    must(X509_sign(cert, key, EVP_sha256()) > 0);
-    web::TlsOptions::Identity identity{
-        temporary_file([&](std::FILE* file) { return PEM_write_X509(file, cert); }),
-        temporary_file([&](std::FILE* file) {
-            return PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
-        }),
-    };
-    X509_free(cert);
-    EVP_PKEY_free(key);
-    return identity;
-}
-
-std::shared_ptr<const web::Certificates> certificates() {
-    static web::TicketKeys ticket_keys{std::chrono::seconds(3600)};
-    static const auto read = [] {
-        const auto identity = make_identity();
-        auto made = std::make_shared<const web::Certificates>(std::vector{identity}, ticket_keys);
-        ::unlink(identity.cert.c_str());
-        ::unlink(identity.key.c_str());
-        return made;
-    }();
-    return read;
 }
 
 /// A client's side of TLS, which works in memory only.
@@ -177,8 +132,8 @@ private:
     web::SpanBio span_bio_;
     web::Fd socket_;
     web::Fd peer_;
-    web::TlsStream channel_{std::make_unique<web::TlsSession>(certificates(), span_bio_), span_bio_,
-                            pool_};
+    web::TlsStream channel_{std::make_unique<web::TlsSession>(identity::certificates(), span_bio_),
+                            span_bio_, pool_};
     std::vector<char> room_ = std::vector<char>(64 * 1024);
     std::string heard_;
     std::string unsaid_;

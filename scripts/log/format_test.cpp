@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "../unit/checks.h"
 #include "address.h"
 
 namespace {
@@ -146,10 +146,7 @@ void check_addresses() {
     equal("a mapped address", text_of("::ffff:192.0.2.1"), "192.0.2.1");
 }
 
-struct Check {
-    std::string_view name;
-    void (*run)();
-};
+using unit::Check;
 
 constexpr Check checks[] = {
     Check{"combined", check_combined},
@@ -165,15 +162,5 @@ constexpr Check checks[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-    bool ok = true;
-    for (const auto& [name, run] : checks) {
-        if (argc > 1 && !name.contains(argv[1])) continue;
-        try {
-            run();
-        } catch (const std::string& problem) {
-            ok = false;
-            std::fprintf(stderr, "FAILED %s: %s\n", std::string(name).c_str(), problem.c_str());
-        }
-    }
-    return ok ? 0 : 1;
+    return unit::run(checks, argc, argv);
 }

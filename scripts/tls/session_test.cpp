@@ -5,25 +5,18 @@
 //   session http     those whose names contain "http"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <expected>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "certificates.h"
+#include "../unit/checks.h"
+#include "identity.h"
 #include "span_bio.h"
-#include "ticket_keys.h"
 #include "tls_session.h"
 
 namespace {
@@ -34,46 +27,6 @@ using web::TlsSession;
 
 void must(bool holds, const char* what) {
     if (!holds) throw std::string(what);
-}
-
-template <typename Write>
-std::string temporary_file(Write write) {
-    std::string name = "/tmp/hotpath-session-XXXXXX";
-    std::FILE* const file = ::fdopen(::mkstemp(name.data()), "w");
-    must(file && write(file) == 1, "no file for a certificate");
-    std::fclose(file);
-    return name;
-}
-
-/// Self-signed, which is sufficient here.
-web::TlsOptions::Identity make_identity() {
-    EVP_PKEY* const key = EVP_EC_gen("P-256");
-    X509* const cert = X509_new();
-    X509_gmtime_adj(X509_getm_notBefore(cert), -60);
-    X509_gmtime_adj(X509_getm_notAfter(cert), 24 * 60 * 60);
-    X509_set_pubkey(cert, key);
-    must(X509_sign(cert, key, EVP_sha256()) > 0, "no certificate");
-    web::TlsOptions::Identity identity{
-        temporary_file([&](std::FILE* file) { return PEM_write_X509(file, cert); }),
-        temporary_file([&](std::FILE* file) {
-            return PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
-        }),
-    };
-    X509_free(cert);
-    EVP_PKEY_free(key);
-    return identity;
-}
-
-std::shared_ptr<const web::Certificates> certificates() {
-    static web::TicketKeys ticket_keys{std::chrono::seconds(3600)};
-    static const auto read = [] {
-        const auto identity = make_identity();
-        auto made = std::make_shared<const web::Certificates>(std::vector{identity}, ticket_keys);
-        ::unlink(identity.cert.c_str());
-        ::unlink(identity.key.c_str());
-        return made;
-    }();
-    return read;
 }
 
 /// A client's side of TLS, which works in memory only.
@@ -127,7 +80,8 @@ private:
 
 /// A session with its SpanBio, and what it has said.
 struct Server {
-    explicit Server(SpanBio& span_bio) : bio(span_bio), session(certificates(), span_bio) {}
+    explicit Server(SpanBio& span_bio)
+        : bio(span_bio), session(identity::certificates(), span_bio) {}
 
     std::expected<std::size_t, IoError> take(std::string_view records) {
         const auto buffer = bio.receive_buffer(records.size());
@@ -286,10 +240,7 @@ void check_plain_http() {
     must(bio.output().starts_with("HTTP/1.1 400 "), "plain HTTP: no 400 in the output");
 }
 
-struct Check {
-    std::string_view name;
-    void (*run)();
-};
+using unit::Check;
 
 constexpr Check checks[] = {
     Check{"empty-read", check_empty_read},
@@ -308,15 +259,5 @@ constexpr Check checks[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-    bool ok = true;
-    for (const auto& [name, run] : checks) {
-        if (argc > 1 && !name.contains(argv[1])) continue;
-        try {
-            run();
-        } catch (const std::string& problem) {
-            ok = false;
-            std::fprintf(stderr, "FAILED %s: %s\n", std::string(name).c_str(), problem.c_str());
-        }
-    }
-    return ok ? 0 : 1;
+    return unit::run(checks, argc, argv);
 }

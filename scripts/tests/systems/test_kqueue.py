@@ -42,7 +42,7 @@ BATCHING = [path for path in EVENT_LOOPS
 # all before it have, and with thousands of clients only that: all, if there is time.
 TRIED = EVENT_LOOPS if LONG else [EVENT_LOOPS[0], BATCHING[0], EVENT_LOOPS[-1]]
 WITH_THREADS = [path for path in TRIED if "std::thread" in (path / "server.cpp").read_text()]
-BESIDE = [SCRIPTS / name for name in ("log", "mirror", "poller", "tls")]  # built with the server
+BESIDE = [SCRIPTS / name for name in ("log", "mirror", "poller", "tls", "unit")]  # built with the server
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the library stands in front of epoll"),

@@ -364,8 +364,8 @@ def _twice(look: Callable[[], str], sure: Callable[[str], bool]) -> str:
 def judge() -> str:
     """A digest of all that judges."""
     files = sorted(file for folder in ("workbook/checks", "workbook/servers", "workbook/measure",
-                                       "mirror", "poller", "tls")
-                   for file in (SCRIPTS / folder).rglob("*") if file.suffix in (".py", ".cpp"))
+                                       "log", "mirror", "poller", "tls", "unit")
+                   for file in (SCRIPTS / folder).rglob("*") if file.suffix in (".py", ".cpp", ".h"))
     return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
