@@ -7,8 +7,9 @@ namespace web {
 // Method, one space, target, one space, version. What applies first wins:
 // - 400: any other shape; a method that is no token (RFC 9110 §5.6.2); a target that is empty, has
 //   bytes outside 0x21 to 0x7e or a '#', or is neither a path, nor "*", nor http://host and a path;
-//   a version that is not HTTP/ digit . digit.
-// - 505: a version that is neither 1.0 nor 1.1.
+//   a version that is not HTTP/ digit . digit. The target of CONNECT must be a host and a port
+//   instead (RFC 9112 §3.2.3).
+// - 505: a major version other than 1. Versions 1.2 to 1.9 are processed as 1.1 (RFC 9110 §2.5).
 // - 501: a method that Method does not list.
 // The path ends at the first '?'; the query follows it.
 ParseResult parse_request_line(const std::string& line, Request& request) {
@@ -26,8 +27,10 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
 // - Transfer-Encoding: 400 together with Content-Length, in 1.0, or if the last coding is not
 //   "chunked"; 411 if "chunked" is the only coding; otherwise 501.
 // - Content-Length: 400 unless it appears once and is all digits; 413 above max_body.
-// - Expect: 417 unless it appears once and is 100-continue; ignored in 1.0, which does not define
-//   it.
+// - Expect: 417 unless it appears once and 100-continue is its only element; ignored without
+//   elements, and in 1.0, which does not define it.
+// Both Transfer-Encoding and Expect are lists, whose elements are separated by commas and whose
+// empty elements do not count (RFC 9110 §5.6.1.2).
 ParseResult parse_fields(const std::string& lines, Request& request) {
     request.headers.clear();
     return std::unexpected(lines.empty() ? Status::bad_request : Status::not_implemented);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
+#include <vector>
 
 namespace web {
 namespace {
@@ -19,6 +21,11 @@ std::string lower_case(std::string text) {
     for (char& c : text)
         c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return text;
+}
+
+std::string trim(const std::string& text) {
+    const std::string rest = text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+    return rest.substr(0, rest.find_last_not_of(" \t") + 1);
 }
 
 bool is_alphanumeric(char c) {
@@ -105,10 +112,16 @@ ParseResult parse_version(const std::string& text, Request& request) {
     } else {
         char major, minor, after;
         const int found = std::sscanf(text.c_str(), "HTTP/%c.%c%c", &major, &minor, &after);
-        const bool well_formed = found == 2 && is_digits({major, minor});
-        return reject(well_formed ? Status::version_not_supported : Status::bad_request);
+        if (found != 2 || !is_digits({major, minor})) return reject(Status::bad_request);
+        if (major != '1') return reject(Status::version_not_supported);
+        request.version = Version::http_1_1;  // RFC 9110 §2.5: a later minor version is compatible
     }
     return {};
+}
+
+// RFC 9112 §3.2.3: CONNECT has a host and a port.
+bool is_authority_form(const std::string& target) {
+    return is_authority(target) && target.contains(':') && !target.ends_with(']');
 }
 
 // RFC 9112 §3.2: a path; a whole URI, whose authority the Host field repeats; or "*".
@@ -135,9 +148,7 @@ ParseResult parse_field(const std::string& line, Request& request) {
     const char* colon = std::strchr(line.c_str(), ':');
     if (colon == nullptr) return reject(Status::bad_request);
     const std::string name = line.substr(0, static_cast<std::size_t>(colon - line.c_str()));
-    std::string value = colon + 1;
-    value = value.substr(std::min(value.find_first_not_of(" \t"), value.size()));
-    value = value.substr(0, value.find_last_not_of(" \t") + 1);
+    const std::string value = trim(colon + 1);
     if (!is_token(name) || !is_field_value(value)) return reject(Status::bad_request);
     request.headers.emplace(lower_case(name), value);
     return {};
@@ -154,19 +165,29 @@ ParseResult check_host(const Request& request) {
     return {};
 }
 
+// Empty elements of a list are ignored (RFC 9110 §5.6.1.2).
+std::vector<std::string> split_list(const std::string& list) {
+    std::vector<std::string> elements;
+    std::istringstream rest(lower_case(list));
+    for (std::string element; std::getline(rest, element, ',');) {
+        element = trim(element);
+        if (!element.empty()) elements.push_back(element);
+    }
+    return elements;
+}
+
 // RFC 9112 §6.1 and §6.3: two framings at once, or one that HTTP/1.0 does not define, allow request
 // smuggling. Only if chunked is the last coding is the end of the body known.
 ParseResult check_transfer_encoding(const Request& request) {
-    const std::size_t codings = request.headers.count("transfer-encoding");
-    if (codings == 0) return {};
+    const std::size_t lines = request.headers.count("transfer-encoding");
+    if (lines == 0) return {};
     if (request.headers.contains("content-length")) return reject(Status::bad_request);
     if (request.version == Version::http_1_0) return reject(Status::bad_request);
-    const std::string coding = lower_case(request.headers.find("transfer-encoding")->second);
-    const std::size_t last = coding.find_first_not_of(" \t", coding.rfind(',') + 1);
-    if (codings > 1 || last == npos || coding.substr(last) != "chunked") {
+    const auto codings = split_list(request.headers.find("transfer-encoding")->second);
+    if (lines > 1 || codings.empty() || codings.back() != "chunked") {
         return reject(Status::bad_request);
     }
-    return reject(coding == "chunked" ? Status::length_required : Status::not_implemented);
+    return reject(codings.size() == 1 ? Status::length_required : Status::not_implemented);
 }
 
 // RFC 9112 §6.2: only digits, and only one such field.
@@ -185,10 +206,11 @@ ParseResult parse_content_length(Request& request) {
 
 // RFC 9110 §10.1.1; HTTP/1.0 does not define Expect.
 ParseResult parse_expect(Request& request) {
-    const std::size_t expectations = request.headers.count("expect");
-    if (expectations == 0 || request.version == Version::http_1_0) return {};
-    const std::string expectation = lower_case(request.headers.find("expect")->second);
-    if (expectations > 1 || expectation != "100-continue") {
+    const std::size_t lines = request.headers.count("expect");
+    if (lines == 0 || request.version == Version::http_1_0) return {};
+    const auto expectations = split_list(request.headers.find("expect")->second);
+    if (lines == 1 && expectations.empty()) return {};
+    if (lines > 1 || expectations.size() > 1 || expectations[0] != "100-continue") {
         return reject(Status::expectation_failed);
     }
     request.expects_continue = true;
@@ -210,7 +232,9 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
     const bool whole = found == 3 && static_cast<std::size_t>(read) == line.size();
     if (!whole || !is_token(method)) return reject(Status::bad_request);
     request.method = find_method(method);
-    if (auto result = parse_target(target, request); !result) return result;
+    const bool is_connect = method == std::string("CONNECT");
+    if (is_connect && !is_authority_form(target)) return reject(Status::bad_request);
+    if (auto r = is_connect ? ParseResult() : parse_target(target, request); !r) return r;
     if (auto result = parse_version(version, request); !result) return result;
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};

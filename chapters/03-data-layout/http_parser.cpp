@@ -103,9 +103,16 @@ ParseResult parse_version(std::string_view text, Request& request) {
         const bool well_formed = text.size() == 8 && text.starts_with("HTTP/") &&
                                  is_digits(text.substr(5, 1)) && text[6] == '.' &&
                                  is_digits(text.substr(7, 1));
-        return reject(well_formed ? Status::version_not_supported : Status::bad_request);
+        if (!well_formed) return reject(Status::bad_request);
+        if (text[5] != '1') return reject(Status::version_not_supported);
+        request.version = Version::http_1_1;  // RFC 9110 §2.5: a later minor version is compatible
     }
     return {};
+}
+
+// RFC 9112 §3.2.3: CONNECT has a host and a port.
+bool is_authority_form(std::string_view target) {
+    return is_authority(target) && target.contains(':') && !target.ends_with(']');
 }
 
 // RFC 9112 §3.2: a path; a whole URI, whose authority the Host field repeats; or "*".
@@ -155,18 +162,32 @@ ParseResult check_host(const Request& request) {
     return {};
 }
 
+/// Removes the first element of a list and returns it, or nothing at the list's end. Empty elements
+/// are skipped (RFC 9110 §5.6.1.2).
+std::string_view take_element(std::string_view& list) {
+    std::string_view element;
+    while (element.empty() && !list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        element = trim(list.substr(0, comma));
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return element;
+}
+
 // RFC 9112 §6.1 and §6.3: two framings at once, or one that HTTP/1.0 does not define, allow request
 // smuggling. Only if chunked is the last coding is the end of the body known.
 ParseResult check_transfer_encoding(const Request& request) {
-    const std::size_t codings = request.headers.count("transfer-encoding");
-    if (codings == 0) return {};
+    const std::size_t lines = request.headers.count("transfer-encoding");
+    if (lines == 0) return {};
     if (request.headers.contains("content-length")) return reject(Status::bad_request);
     if (request.version == Version::http_1_0) return reject(Status::bad_request);
-    const std::string_view coding = request.headers.find("transfer-encoding")->second;
-    const std::string_view last = trim(coding.substr(coding.rfind(',') + 1));
-    if (codings > 1 || !SameName()(last, "chunked")) return reject(Status::bad_request);
-    const bool alone = last.size() == coding.size();
-    return reject(alone ? Status::length_required : Status::not_implemented);
+    std::string_view codings = request.headers.find("transfer-encoding")->second;
+    std::string_view last;
+    std::size_t count = 0;
+    for (std::string_view coding; !(coding = take_element(codings)).empty(); ++count)
+        last = coding;
+    if (lines > 1 || !SameName()(last, "chunked")) return reject(Status::bad_request);
+    return reject(count == 1 ? Status::length_required : Status::not_implemented);
 }
 
 // RFC 9112 §6.2: only digits, and only one such field.
@@ -185,12 +206,13 @@ ParseResult parse_content_length(Request& request) {
 
 // RFC 9110 §10.1.1; HTTP/1.0 does not define Expect.
 ParseResult parse_expect(Request& request) {
-    const std::size_t expectations = request.headers.count("expect");
-    if (expectations == 0 || request.version == Version::http_1_0) return {};
-    const std::string_view expectation = request.headers.find("expect")->second;
-    if (expectations > 1 || !SameName()(expectation, "100-continue")) {
-        return reject(Status::expectation_failed);
-    }
+    const std::size_t lines = request.headers.count("expect");
+    if (lines == 0 || request.version == Version::http_1_0) return {};
+    std::string_view expectations = request.headers.find("expect")->second;
+    const std::string_view first = take_element(expectations);
+    if (lines == 1 && first.empty()) return {};
+    const bool alone = lines == 1 && take_element(expectations).empty();
+    if (!alone || !SameName()(first, "100-continue")) return reject(Status::expectation_failed);
     request.expects_continue = true;
     return {};
 }
@@ -205,7 +227,9 @@ ParseResult parse_request_line(std::string_view line, Request& request) {
     if (!is_token(method)) return reject(Status::bad_request);
     request.method = find_method(method);
     const auto path = line.substr(target, version - target - 1);
-    if (auto result = parse_target(path, request); !result) return result;
+    const bool is_connect = method == "CONNECT";
+    if (is_connect && !is_authority_form(path)) return reject(Status::bad_request);
+    if (auto r = is_connect ? ParseResult() : parse_target(path, request); !r) return r;
     if (auto result = parse_version(line.substr(version), request); !result) return result;
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};

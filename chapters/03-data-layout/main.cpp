@@ -1,7 +1,10 @@
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -10,11 +13,22 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "app.h"
 #include "server.h"
 
 namespace {
+
+// A process may start with these closed. The next socket or file would get such a number, and then
+// what the server prints.
+void open_standard_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream) {
+            throw std::system_error(errno, std::generic_category(), "/dev/null");
+        }
+    }
+}
 
 constexpr const char* usage =
     "usage: server [--host 127.0.0.1] [--port 8080] [--threads N] [--help]\n"
@@ -92,6 +106,7 @@ void serve(const web::ServerOptions& options) {
 
 int main(int argc, char** argv) {
     try {
+        open_standard_streams();
         handle_signals();
         if (const auto options = parse_options(argc, argv)) {
             serve(*options);

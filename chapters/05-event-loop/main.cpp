@@ -1,16 +1,30 @@
 // GIVEN(5.1): the options are now read by read_options(), in options.cpp.
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "app.h"
 #include "options.h"
 #include "server.h"
 
 namespace {
+
+// A process may start with these closed. The next socket or file would get such a number, and then
+// what the server prints.
+void open_standard_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream) {
+            throw std::system_error(errno, std::generic_category(), "/dev/null");
+        }
+    }
+}
 
 // Set by the signal handler, loaded by the serving loops. No other data depends on it, so relaxed
 // ordering is enough.
@@ -44,6 +58,7 @@ void serve(const web::Options& options) {
 
 int main(int argc, char** argv) {
     try {
+        open_standard_streams();
         handle_signals();
         if (const auto options = web::read_options(argc, argv)) serve(*options);
         return 0;

@@ -1,10 +1,14 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 
 #include "app.h"
 #include "file_handler.h"
@@ -13,6 +17,16 @@
 #include "wake_event.h"
 
 namespace {
+
+// A process may start with these closed. The next socket or file would get such a number, and then
+// what the server prints.
+void open_standard_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream) {
+            throw std::system_error(errno, std::generic_category(), "/dev/null");
+        }
+    }
+}
 
 // Signalled by the signal handler, watched by the event loops.
 const web::WakeEvent* stop_event = nullptr;
@@ -56,6 +70,7 @@ void serve(const web::Options& options) {
 
 int main(int argc, char** argv) {
     try {
+        open_standard_streams();
         // Never destroyed, because a signal may arrive until the very end.
         stop_event = new web::WakeEvent;
         handle_signals();

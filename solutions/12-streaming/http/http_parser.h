@@ -67,6 +67,7 @@ private:
     }
     bool parse_field(const char* line, const char* end, Request& request);
     bool process_field(std::string_view name, std::string_view value, Request& request);
+    bool parse_codings(std::string_view list);
     static bool parse_length(std::string_view value, Request& request);
     std::expected<Progress, Status> finish_head(const char* end, Request& request);
 

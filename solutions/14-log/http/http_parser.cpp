@@ -190,6 +190,12 @@ bool parse_target(std::string_view target, Request& request) {
     return *path_end == '?' && is_all(request.query, query_byte);
 }
 
+// RFC 9112 §3.2.3: CONNECT has a host and a port.
+bool is_authority_form(std::string_view target) {
+    const bool has_port = target.contains(':') && !target.ends_with(']');
+    return has_port && skip_host(target.data()) == target.data() + target.size();
+}
+
 bool is_space(char c) {
     return c == ' ' || c == '\t';
 }
@@ -202,13 +208,23 @@ std::string_view trim(std::string_view text) {
     return text;
 }
 
+/// Removes the first element of a list and returns it, or nothing at the list's end. Empty elements
+/// are skipped (RFC 9110 §5.6.1.2).
+std::string_view take_element(std::string_view& list) {
+    std::string_view element;
+    while (element.empty() && !list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        element = trim(list.substr(0, comma));
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return element;
+}
+
 // RFC 9110 §7.6.1: a list of options.
 template <Literal option>
 bool has_option(std::string_view list) {
     while (!list.empty()) {
-        const std::size_t comma = std::min(list.find(','), list.size());
-        if (is_same<option>(trim(list.substr(0, comma)))) return true;
-        list.remove_prefix(std::min(comma + 1, list.size()));
+        if (is_same<option>(take_element(list))) return true;
     }
     return false;
 }
@@ -218,8 +234,12 @@ ParseResult parse_version(std::string_view text, Request& request) {
         request.version = Version::http_1_1;
     } else if (text == "HTTP/1.0") {
         request.version = Version::http_1_0;
+    } else if (!is_version(text)) {
+        return reject(Status::bad_request);
+    } else if (text[5] != '1') {
+        return reject(Status::version_not_supported);
     } else {
-        return reject(is_version(text) ? Status::version_not_supported : Status::bad_request);
+        request.version = Version::http_1_1;  // RFC 9110 §2.5: a later minor version is compatible
     }
     return {};
 }
@@ -234,8 +254,12 @@ ParseResult parse_request_line(std::string_view line, Request& request) {
     const char* const version = line.end() - std::string_view("HTTP/1.1").size();
     if (method_end == line.data() || target >= version - 1) return reject(Status::bad_request);
     if (*method_end != ' ' || version[-1] != ' ') return reject(Status::bad_request);
-    request.method = is_get ? Method::get : find_method({line.data(), method_end});
-    if (!parse_target({target, version - 1}, request)) return reject(Status::bad_request);
+    const std::string_view method(line.data(), method_end);
+    request.method = is_get ? Method::get : find_method(method);
+    const bool valid = !is_get && method == "CONNECT"
+                           ? is_authority_form({target, version - 1})
+                           : parse_target({target, version - 1}, request);
+    if (!valid) return reject(Status::bad_request);
     if (auto result = parse_version({version, line.end()}, request); !result) return result;
     if (request.method == Method::unknown) return reject(Status::not_implemented);
     return {};
@@ -318,12 +342,20 @@ bool HttpParser::process_field(std::string_view name, std::string_view value, Re
     } else if (is_same<"content-length">(name)) {
         framing_.length.add(parse_length(value, request));
     } else if (is_same<"transfer-encoding">(name)) {
-        framing_.coding.add(is_same<"chunked">(trim(value.substr(value.rfind(',') + 1))));
-        framing_.other_coding |= !is_same<"chunked">(value);
+        framing_.coding.add(parse_codings(value));
     } else if (is_same<"expect">(name)) {
-        framing_.expect.add(is_same<"100-continue">(value));
+        for (std::string_view list = value, element; !(element = take_element(list)).empty();)
+            framing_.expect.add(is_same<"100-continue">(element));
     }
     return is_field_value(value);
+}
+
+/// Returns whether the last coding is `chunked`.
+bool HttpParser::parse_codings(std::string_view list) {
+    std::string_view last;
+    for (std::string_view coding; !(coding = take_element(list)).empty(); last = coding)
+        framing_.other_coding |= !last.empty() || !is_same<"chunked">(coding);
+    return is_same<"chunked">(last);
 }
 
 // RFC 9112 §6.2: only digits. A number that overflows is above any limit.

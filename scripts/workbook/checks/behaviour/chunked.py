@@ -191,6 +191,8 @@ def framings() -> Iterator[Case]:
         ("name-in-other-case", b"TRANSFER-ENCODING: chunked\r\n"),
         ("after-a-tab", b"Transfer-Encoding:\tchunked\r\n"),
         ("then-spaces", b"Transfer-Encoding: chunked \t \r\n"),
+        ("after-an-empty-element", b"Transfer-Encoding: , chunked\r\n"),
+        ("before-an-empty-element", b"Transfer-Encoding: chunked,\r\n"),
     ]:
         sent, expect = chain((post(HELLO + LAST_CHUNK, fields=HOST, coding=coding),
                               sunk(5, STAYS)), LAST)

@@ -74,6 +74,9 @@ def cases() -> Iterator[Case]:
          "RFC 9112 §6.3"),
         ("head-unknown-path", b"HEAD /nowhere HTTP/1.1\r\n" + USUAL + b"\r\n",
          answer("404 Not Found", TEXT, b"404 Not Found\n", send_body=False), "RFC 9110 §9.3.2"),
+        ("version-1.2", get(version=b"HTTP/1.2"), PAGE_ANSWER, "RFC 9110 §6.2 (SHOULD)"),
+        ("version-1.9-echo", post(b"hello").replace(b"HTTP/1.1", b"HTTP/1.9"), echoed(b"hello"),
+         "RFC 9110 §6.2 (SHOULD)"),
         ("version-1.0", get(fields=b"", version=b"HTTP/1.0"), PAGE_ANSWER, "RFC 9112 §2.3"),
         ("version-1.0-with-host", get(fields=HOST, version=b"HTTP/1.0"), PAGE_ANSWER,
          "RFC 9112 §2.3"),
@@ -91,7 +94,10 @@ def methods() -> Iterator[Case]:
         sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
         yield row(f"known-method-{method.decode().lower()}", sent, NOT_FOUND,
                   "RFC 9110 §9.1")
-    for method in (b"CONNECT", b"TRACE", b"BREW", b"get", b"Get", b"PROPFIND",
+    for what, target in (("name", b"example.com:443"), ("v6", b"[::1]:443")):
+        yield row(f"connect-{what}", b"CONNECT " + target + b" HTTP/1.1\r\n" + USUAL + b"\r\n",
+                  NOT_IMPLEMENTED, "RFC 9110 §9.1 (SHOULD)")
+    for method in (b"TRACE", b"BREW", b"get", b"Get", b"PROPFIND",
                    b"G!#$%&'*+-.^_`|~9", b"A" * 40, *nearly_known()):
         sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
         yield row(f"unknown-method-{method.decode()}", sent, NOT_IMPLEMENTED,

@@ -36,6 +36,10 @@ def cases() -> Iterator[Case]:
                 "with 1", port_taken)
     yield alone("ipv6", "RFC 3986 §3.2.2", "the server is started with --host ::1",
                 "it announces http://[::1]:PORT, and answers there", ipv6)
+    yield alone("closed-standard-streams", "open(2), the lowest number that is free",
+                "the server is started with descriptors 0, 1 and 2 closed, and a client opens "
+                "connections", "none of its descriptors is below 3, but for /dev/null",
+                standard_streams_closed)
     yield alone("immediate-restart", "socket(7), SO_REUSEADDR",
                 "a server answers a client and closes first, is stopped, and is started on the "
                 "same port", "it listens there, though that connection's TIME_WAIT is not over",
@@ -78,6 +82,45 @@ def ipv6(server: Server) -> None:
         raise Unmet(error.message if isinstance(error, UserError) else str(error)) from None
     if answer != PAGE_ANSWER:
         raise Unmet(f"{answer[:40]!r} came")
+
+
+def standard_streams_closed(server: Server) -> None:
+    """The server cannot announce its port, so the one that it gets was free a moment ago."""
+    if not Path("/proc/self/fd").is_dir():
+        raise Unable("this system does not list a process's descriptors in /proc")
+    with socket.create_server((server.host, 0)) as free:
+        port = free.getsockname()[1]
+    command = [*server.command, "--port", str(port)]
+    process = children.start(["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", *command])
+    try:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not (first := _answered((server.host, port))):
+            if process.poll() is not None:
+                raise Unmet(f"it ended with {process.returncode}")
+            if time.monotonic() > deadline:
+                raise Unmet(f"it did not answer within {TIMEOUT_S:g} s")
+            time.sleep(LOOK_S / 10)
+        if first != PAGE_ANSWER:
+            raise Unmet(f"{first[:40]!r} came")
+        descriptors = Path(f"/proc/{process.pid}/fd")
+        for number in range(3):
+            target = os.readlink(descriptors / str(number)) if (
+                descriptors / str(number)).is_symlink() else "nothing"
+            if target not in ("/dev/null", "nothing"):
+                raise Unmet(f"descriptor {number} is {target}")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answered(address: tuple[str, int]) -> bytes:
+    """What the page is answered with; nothing if nobody listens yet."""
+    try:
+        with connect(address, TIMEOUT_S) as client:
+            client.sendall(get())
+            return heads.plain(client.makefile("rb").read())
+    except OSError:
+        return b""
 
 
 def immediately_repeated(server: Server) -> None:
