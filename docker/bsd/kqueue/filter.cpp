@@ -1,6 +1,5 @@
 #include "filter.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <system_error>
@@ -9,7 +8,7 @@
 namespace hotpath {
 namespace {
 
-constexpr unsigned short lasting_flags = EV_ONESHOT | EV_CLEAR | EV_DISPATCH;
+constexpr unsigned short lasting_flags = EV_ONESHOT | EV_CLEAR | EV_RECEIPT | EV_DISPATCH;
 
 [[noreturn]] void fail(const char* call) {
     throw std::system_error(errno, std::generic_category(), call);
@@ -24,6 +23,8 @@ Filter::Filter(const FilterOps& ops, int queue, std::uint32_t index)
 }
 
 int Filter::apply(const struct kevent& change) {
+    constexpr unsigned short both = EV_ENABLE | EV_DISABLE;
+    if ((change.flags & both) == both) return EINVAL;
     Note* note = find(change.ident);
     if (note == nullptr) {
         return (change.flags & EV_ADD) != 0 ? add(change) : missing(change.ident);
@@ -66,16 +67,15 @@ int Filter::add(const struct kevent& change) {
     return 0;
 }
 
-// A change with EPOLL_CTL_MOD makes epoll check readiness again, as a kernel runs the filter on
-// every change.
+// Like FreeBSD's kqueue_register(): the note keeps the lasting flags it was created with, and only
+// EV_ENABLE enables it, whether or not EV_ADD is set. A change with EPOLL_CTL_MOD makes epoll check
+// readiness again, as a kernel runs the filter on every change.
 int Filter::modify(Note& note, const struct kevent& change) {
     if (const int error = ops_.change(note, change)) return error;
     struct kevent& event = note.event;
-    if ((change.flags & EV_ADD) != 0) event.flags = change.flags & lasting_flags;
     if ((change.flags & EV_ENABLE) != 0) event.flags &= static_cast<unsigned short>(~EV_DISABLE);
     if ((change.flags & EV_DISABLE) != 0) event.flags |= EV_DISABLE;
     event.udata = change.udata;
-    std::ranges::copy(change.ext, event.ext);
     const int error = control(EPOLL_CTL_MOD, note);
     if (error != ENOENT) return error;
     remove(note);  // another eventfd(2) has got this number

@@ -84,7 +84,9 @@ std::int64_t per_second(unsigned unit) {
     }
 }
 
-// "A specified timeout of 0 will be silently adjusted to timeout after 1 of the time units."
+// "A specified timeout of 0 will be silently adjusted to timeout after 1 of the time units." "This
+// filter automatically sets the EV_CLEAR flag." Whether a timer repeats is decided when it is
+// added.
 int change_timer(Note& note, const struct kevent& change) {
     if ((change.flags & EV_ADD) == 0) return 0;
     const std::int64_t units = per_second(change.fflags);
@@ -92,11 +94,12 @@ int change_timer(Note& note, const struct kevent& change) {
     if (note.own.number() < 0) {
         note.own = Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
         if (note.own.number() < 0) return errno;
+        note.event.flags |= EV_CLEAR;
     }
     const std::int64_t period = std::max<std::int64_t>(change.data, 1);
     itimerspec timer{};
     timer.it_value = {period / units, period % units * (std::nano::den / units)};
-    if ((change.flags & EV_ONESHOT) == 0) timer.it_interval = timer.it_value;
+    if ((note.event.flags & EV_ONESHOT) == 0) timer.it_interval = timer.it_value;
     return ::timerfd_settime(note.own.number(), 0, &timer, nullptr) == 0 ? 0 : errno;
 }
 
@@ -115,15 +118,19 @@ unsigned combine(unsigned old, unsigned change) {
     return old & NOTE_FFLAGSMASK;
 }
 
+// NOTE_TRIGGER takes effect only in a later change than the one that adds the event, and EV_CLEAR
+// there resets the event, as in FreeBSD's filt_userattach() and filt_usertouch().
 int change_user(Note& note, const struct kevent& change) {
     if (note.own.number() < 0) {
-        note.own = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-        if (note.own.number() < 0) return errno;
         note.event.fflags = change.fflags & NOTE_FFLAGSMASK;
+        note.own = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+        return note.own.number() < 0 ? errno : 0;
     }
+    eventfd_t triggers = 0;
     note.event.fflags = combine(note.event.fflags, change.fflags);
     note.event.data = change.data;
     if ((change.fflags & NOTE_TRIGGER) != 0) ::eventfd_write(note.own.number(), 1);
+    if ((change.flags & EV_CLEAR) != 0) ::eventfd_read(note.own.number(), &triggers);
     return 0;
 }
 

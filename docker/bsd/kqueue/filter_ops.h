@@ -27,7 +27,7 @@ std::optional<File> file_of(int fd);
 /// One kevent of a queue, "identified by the (ident, filter) pair" (kqueue(2)).
 struct Note {
     /// The event as it was registered. Of its flags it keeps the lasting ones: EV_ONESHOT,
-    /// EV_CLEAR, EV_DISPATCH, and EV_DISABLE while it is disabled.
+    /// EV_CLEAR, EV_RECEIPT, EV_DISPATCH, and EV_DISABLE while it is disabled.
     struct kevent event;
     /// Identifies the note in epoll's events. Not the descriptor, whose number may refer to another
     /// file by now.
@@ -52,7 +52,8 @@ struct FilterOps {
     bool watches_descriptors;  // descriptors of the caller
     std::uint32_t interest;    // epoll events that may have to be reported
 
-    /// Applies `data` and `fflags` of a change. Returns an error number, or 0.
+    /// Applies `data` and `fflags` of a change. A timer or user event without a descriptor is a new
+    /// one. Returns an error number, or 0.
     int (*change)(Note& note, const struct kevent& change);
 
     /// "The filter is also run when the user attempts to retrieve the kevent": fills in `data`,

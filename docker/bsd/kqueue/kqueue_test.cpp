@@ -62,6 +62,11 @@ void both_say(const char* sentence) {
 void freebsd_says(const char* sentence) {
     promise = std::string("FreeBSD, kqueue(2): ") + sentence;
 }
+/// Where the manual pages say nothing, or something else than the kernels do. The page
+/// "kqueue, by building one" has the table of the four kernels, with the functions.
+void freebsd_does(const char* sentence) {
+    promise = std::string("FreeBSD, sys/kern/kern_event.c, ") + sentence;
+}
 void our_header_says(const char* sentence) {
     promise = std::string("sys/event.h: ") + sentence;
 }
@@ -222,6 +227,11 @@ public:
                       where.line()};
     }
 
+    /// Triggers a user event, which has to be there already.
+    void trigger(std::uintptr_t ident, Where where = Where::current()) {
+        apply(change(ident, EVFILT_USER, 0, NOTE_TRIGGER), where);
+    }
+
     /// Returns at most `room` events, and waits for the first.
     std::vector<Event> wait(std::chrono::milliseconds time = soon, int max_events = 16) {
         std::vector<Event> events(static_cast<std::size_t>(max_events));
@@ -331,25 +341,25 @@ void read_low_water() {
 }
 
 void read_what_was_there() {
-    Queue queue;
     const auto [a, b] = sockets();
     put(b, "early");
     both_say(
         "The filter is executed upon the initial registration of a kevent in order to detect "
         "whether a preexisting condition is present");
     for (const int flags : {EV_ADD, EV_ADD | EV_CLEAR}) {
+        Queue queue;
         queue.apply(change(a, EVFILT_READ, flags));
         equal("data", queue.one().data, 5);
     }
 }
 
 void read_what_is_gone() {
-    Queue queue;
     const auto [a, b] = sockets();
     both_say(
         "If the filter indicates that the condition that triggered the event no longer "
         "holds, the kevent is removed from the kqueue and is not returned.");
     for (const int flags : {EV_ADD, EV_ADD | EV_CLEAR, EV_ADD | EV_ONESHOT}) {
+        Queue queue;
         queue.apply(change(a, EVFILT_READ, flags));
         put(b, "gone");
         get(a);
@@ -546,6 +556,8 @@ void pair_clear_apart() {
     equal("filter", queue.one().filter, EVFILT_READ);
     equal("filter", queue.one().filter, EVFILT_READ);
     get(a);
+    queue.apply(change(a, EVFILT_READ, EV_DELETE));
+    queue.apply(change(a, EVFILT_WRITE, EV_DELETE));
     queue.apply(change(a, EVFILT_READ, EV_ADD | EV_CLEAR));
     queue.apply(change(a, EVFILT_WRITE, EV_ADD));
     equal("filter", queue.one().filter, EVFILT_WRITE);
@@ -583,9 +595,26 @@ void add_again() {
         "EV_ADD … Re-adding an existing event will modify the parameters of the original "
         "event, and not result in a duplicate entry.");
     queue.apply(change(a, EVFILT_READ, EV_ADD));
-    queue.apply(change(a.ident(), EVFILT_READ, EV_ADD | EV_ONESHOT, 0, 0, &mark));
+    queue.apply(change(a.ident(), EVFILT_READ, EV_ADD, 0, 0, &mark));
     expect(queue.one().udata == &mark, "the new udata");
-    queue.none();
+    equal("events", queue.wait().size(), 1);
+}
+
+void add_again_keeps_flags() {
+    freebsd_does(
+        "kqueue_register: of a knote that exists, EV_ADD replaces udata, fflags and data. How it "
+        "reports was decided when it was created.");
+    for (const int flags : {EV_CLEAR, EV_DISPATCH, EV_ONESHOT}) {
+        for (const bool gained : {true, false}) {
+            Queue queue;
+            const auto [a, b] = sockets();
+            put(b, "x");
+            queue.apply(change(a, EVFILT_READ, gained ? EV_ADD : EV_ADD | flags));
+            queue.apply(change(a, EVFILT_READ, gained ? EV_ADD | flags : EV_ADD));
+            equal("flags", queue.one().flags, gained ? 0 : flags);
+            equal("events", queue.wait(a_while).size(), gained ? 1 : 0);
+        }
+    }
 }
 
 void add_disabled() {
@@ -595,17 +624,64 @@ void add_disabled() {
     both_say("Adding an event automatically enables it, unless overridden by the EV_DISABLE flag.");
     queue.apply(change(a, EVFILT_READ, EV_ADD | EV_DISABLE));
     queue.none();
+    queue.apply(change(b, EVFILT_WRITE, EV_ADD));
+    equal("ident", queue.one().ident, b.ident());
+}
+
+void add_again_does_not_enable() {
+    Queue queue;
+    const auto [a, b] = sockets();
+    put(b, "x");
+    freebsd_does(
+        "kqueue_register: only EV_ENABLE clears KN_DISABLED. That EV_ADD enables an event, as "
+        "kqueue(2) says, is true of a new one.");
+    queue.apply(change(a, EVFILT_READ, EV_ADD | EV_DISABLE));
     queue.apply(change(a, EVFILT_READ, EV_ADD));
+    queue.none();
+    queue.apply(change(a, EVFILT_READ, EV_ADD | EV_ENABLE));
     queue.one();
 }
 
-void disable_and_enable() {
+void enable_and_disable() {
     Queue queue;
+    const auto [a, b] = sockets();
+    freebsd_does("kqueue_register: EV_ENABLE and EV_DISABLE in one change are EINVAL.");
+    const int both = EV_ENABLE | EV_DISABLE;
+    failed("a new one", queue.try_apply(change(a, EVFILT_WRITE, EV_ADD | both)), EINVAL);
+    queue.apply(change(a, EVFILT_WRITE, EV_ADD));
+    failed("an old one", queue.try_apply(change(a, EVFILT_WRITE, both)), EINVAL);
+    queue.one();
+}
+
+void add_and_delete() {
+    Queue queue;
+    const auto [a, b] = sockets();
+    freebsd_does("kqueue_register: EV_ADD with EV_DELETE adds a knote, or deletes one.");
+    queue.apply(change(a, EVFILT_WRITE, EV_ADD | EV_DELETE));
+    queue.one();
+    queue.apply(change(a, EVFILT_WRITE, EV_ADD | EV_DELETE));
+    queue.none();
+}
+
+void every_change_replaces_udata() {
+    Queue queue;
+    const auto [a, b] = sockets();
+    int mark = 0;
+    freebsd_does("kqueue_register: every change replaces udata, also one without EV_ADD.");
+    queue.apply(change(a, EVFILT_WRITE, EV_ADD | EV_DISABLE));
+    queue.apply(change(a.ident(), EVFILT_WRITE, EV_ENABLE, 0, 0, &mark));
+    expect(queue.one().udata == &mark, "the new udata");
+    queue.apply(change(a, EVFILT_WRITE, EV_ENABLE));
+    expect(queue.one().udata == nullptr, "no udata");
+}
+
+void disable_and_enable() {
     const auto [a, b] = sockets();
     both_say(
         "EV_DISABLE … Disable the event so kevent() will not return it. The filter itself is "
         "not disabled.");
     for (const int flags : {EV_ADD, EV_ADD | EV_CLEAR}) {
+        Queue queue;
         queue.apply(change(a, EVFILT_READ, flags));
         queue.apply(change(a, EVFILT_READ, EV_DISABLE));
         put(b, "x");
@@ -711,6 +787,11 @@ void receipts() {
         "system error in data.");
     equal("data of the second", events[1].data, ENOENT);
     equal("filter of the second", events[1].filter, EVFILT_TIMER);
+    freebsd_does(
+        "kqueue_register: a knote keeps the flags it was created with, EV_RECEIPT too, but not "
+        "those that say what to do.");
+    for (const Event& event : queue.wait())
+        equal("flags", event.flags, event.filter == EVFILT_WRITE ? EV_RECEIPT : 0);
 }
 
 void receipts_without_room() {
@@ -776,15 +857,19 @@ void invalid() {
 void passes_through() {
     Queue queue;
     int mark = 0;
-    Event user = change(1, EVFILT_USER, EV_ADD, NOTE_TRIGGER, 0, &mark);
+    Event user = change(1, EVFILT_USER, EV_ADD, 0, 0, &mark);
     user.ext[2] = 22;
     user.ext[3] = 33;
     both_say("udata: Opaque user-defined value passed through the kernel unchanged.");
     queue.apply(user);
+    queue.apply(change(1, EVFILT_USER, 0, NOTE_TRIGGER, 0, &mark));
     expect(queue.one().udata == &mark, "the udata given");
     freebsd_says("The ext[2] and ext[3] members are always passed through the kernel unchanged");
     equal("ext[2]", queue.one().ext[2], 22);
     equal("ext[3]", queue.one().ext[3], 33);
+    freebsd_does("kqueue_register: ext is stored when the knote is created, and no later change.");
+    queue.apply(change(1, EVFILT_USER, EV_ADD));
+    equal("ext[2]", queue.one().ext[2], 22);
 }
 
 void changes_come_first() {
@@ -891,8 +976,9 @@ void add_after_reuse() {
 void close_queue() {
     Queue queue;
     const int number = queue;
-    Event event = change(1, EVFILT_USER, EV_ADD, NOTE_TRIGGER);
+    Event event = change(1, EVFILT_USER, EV_ADD);
     queue.apply(event);
+    queue.trigger(1);
     queue.close();
     freebsd_says("kqueues are destroyed upon close()");
     both_say("EBADF: The specified descriptor is invalid.");
@@ -943,6 +1029,7 @@ void timer_repeats() {
     expect(queue.one().data >= 5, "five expirations");
     both_say("This filter automatically sets the EV_CLEAR flag internally.");
     equal("events", queue.wait(0ms).size(), 0);
+    equal("flags", queue.one().flags, EV_CLEAR);
 }
 
 void timer_once() {
@@ -1005,6 +1092,41 @@ void timer_again() {
     equal("data", queue.one().data, 1);
 }
 
+void timer_keeps_flags() {
+    freebsd_does("filt_timertouch: EV_ADD of a timer that exists leaves EV_ONESHOT as it was.");
+    Queue queue;
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD, 0, 1000));
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD | EV_ONESHOT, 0, 5));
+    equal("flags", queue.one().flags, EV_CLEAR);
+    queue.one();
+    queue.apply(change(1, EVFILT_TIMER, EV_DELETE));
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD | EV_ONESHOT, 0, 1000));
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD, 0, 5));
+    equal("flags", queue.one().flags, EV_CLEAR | EV_ONESHOT);
+    queue.none();
+}
+
+void timer_goes_on() {
+    Queue queue;
+    freebsd_does("filt_timertouch: a change without EV_ADD leaves a timer's time as it was.");
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD, 0, 60));
+    const auto started = Clock::now();
+    queue.apply(change(1, EVFILT_TIMER, EV_ENABLE, NOTE_SECONDS, 0));
+    queue.one();
+    const auto took = Clock::now() - started;
+    expect(took >= 50ms && took < 1s, "60 ms");
+}
+
+void timer_dispatch() {
+    Queue queue;
+    freebsd_does("kqueue_scan: EV_DISPATCH disables what has EV_CLEAR too, as every timer has.");
+    queue.apply(change(1, EVFILT_TIMER, EV_ADD | EV_DISPATCH, 0, 5));
+    equal("flags", queue.one().flags, EV_CLEAR | EV_DISPATCH);
+    queue.none();
+    queue.apply(change(1, EVFILT_TIMER, EV_ENABLE));
+    queue.one();
+}
+
 void timer_disabled() {
     Queue queue;
     both_say("EV_DISABLE … The filter itself is not disabled.");
@@ -1048,7 +1170,8 @@ void user_trigger() {
     equal("ident", queue.one().ident, 1);
     queue.one();
     both_say("EV_CLEAR … Reset the state of the event after it is retrieved by the user.");
-    queue.apply(change(2, EVFILT_USER, EV_ADD | EV_CLEAR, NOTE_TRIGGER));
+    queue.apply(change(2, EVFILT_USER, EV_ADD | EV_CLEAR));
+    queue.trigger(2);
     equal("events", queue.wait().size(), 2);
     equal("ident of what was not cleared", queue.one().ident, 1);
     both_say("EV_DISABLE … The filter itself is not disabled.");
@@ -1058,6 +1181,30 @@ void user_trigger() {
     queue.none();
     queue.apply(change(2, EVFILT_USER, EV_ENABLE));
     equal("ident", queue.one().ident, 2);
+}
+
+void user_added_untriggered() {
+    Queue queue;
+    freebsd_does(
+        "filt_userattach reads NOTE_TRIGGER from fflags that kqueue_register has set to 0. So only "
+        "a later change triggers.");
+    queue.apply(change(1, EVFILT_USER, EV_ADD, NOTE_TRIGGER));
+    queue.none();
+    queue.trigger(1);
+    queue.one();
+}
+
+void user_reset() {
+    Queue queue;
+    queue.apply(change(1, EVFILT_USER, EV_ADD));
+    queue.trigger(1);
+    queue.one();
+    freebsd_does("filt_usertouch: EV_CLEAR in a later change takes back what was triggered.");
+    queue.apply(change(1, EVFILT_USER, EV_CLEAR, NOTE_TRIGGER));
+    queue.none();
+    queue.trigger(1);
+    queue.one();
+    equal("flags", queue.one().flags, 0);
 }
 
 // --- waiting ---
@@ -1095,7 +1242,8 @@ void wait_some_time() {
     Event event;
     equal("events", ::kevent(queue, nullptr, 0, &event, 1, &half_a_millisecond), 0);
     const timespec longest{std::numeric_limits<time_t>::max(), 999'999'999};
-    queue.apply(change(1, EVFILT_USER, EV_ADD, NOTE_TRIGGER));
+    queue.apply(change(1, EVFILT_USER, EV_ADD));
+    queue.trigger(1);
     equal("events", ::kevent(queue, nullptr, 0, &event, 1, &longest), 1);
 }
 
@@ -1104,7 +1252,8 @@ void wait_for_ever() {
     const Two ends = sockets();
     std::thread other([&] {
         std::this_thread::sleep_for(a_while);
-        queue.apply(change(1, EVFILT_USER, EV_ADD | EV_ONESHOT, NOTE_TRIGGER));
+        queue.apply(change(1, EVFILT_USER, EV_ADD | EV_ONESHOT));
+        queue.trigger(1);
         std::this_thread::sleep_for(a_while);
         queue.apply(change(ends.a, EVFILT_WRITE, EV_ADD));
     });
@@ -1174,11 +1323,14 @@ void many_threads() {
                 ++seen;
         });
     }
-    for (std::uintptr_t i = 1; i <= events; ++i)
-        queue.apply(change(i, EVFILT_USER, EV_ADD | EV_ONESHOT, NOTE_TRIGGER));
+    for (std::uintptr_t i = 1; i <= events; ++i) {
+        queue.apply(change(i, EVFILT_USER, EV_ADD | EV_ONESHOT));
+        queue.trigger(i);
+    }
     for (const auto end = Clock::now() + soon; seen < events && Clock::now() < end;)
         std::this_thread::sleep_for(1ms);
-    queue.apply(change(0, EVFILT_USER, EV_ADD, NOTE_TRIGGER));
+    queue.apply(change(0, EVFILT_USER, EV_ADD));
+    queue.trigger(0);
     for (std::thread& waiter : waiters)
         waiter.join();
     equal("events, each of which one thread saw", seen.load(), events);
@@ -1289,7 +1441,12 @@ constexpr Check checks[] = {
     {"both/clear-apart", pair_clear_apart},
     {"both/in-an-array-of-one", pair_in_an_array_of_one},
     {"flags/add-again", add_again},
+    {"flags/add-again-keeps-flags", add_again_keeps_flags},
     {"flags/add-disabled", add_disabled},
+    {"flags/add-again-does-not-enable", add_again_does_not_enable},
+    {"flags/enable-and-disable", enable_and_disable},
+    {"flags/add-and-delete", add_and_delete},
+    {"flags/every-change-replaces-udata", every_change_replaces_udata},
     {"flags/disable-and-enable", disable_and_enable},
     {"flags/disabled-sleeps", disabled_sleeps},
     {"flags/delete", delete_event},
@@ -1313,9 +1470,14 @@ constexpr Check checks[] = {
     {"timer/units", timer_units},
     {"timer/of-zero", timer_of_zero},
     {"timer/again", timer_again},
+    {"timer/keeps-flags", timer_keeps_flags},
+    {"timer/goes-on", timer_goes_on},
+    {"timer/dispatch", timer_dispatch},
     {"timer/disabled", timer_disabled},
     {"user/flags", user_flags},
     {"user/trigger", user_trigger},
+    {"user/added-untriggered", user_added_untriggered},
+    {"user/reset", user_reset},
     {"wait/no-time", wait_no_time},
     {"wait/some-time", wait_some_time},
     {"wait/for-ever", wait_for_ever},

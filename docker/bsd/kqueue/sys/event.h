@@ -4,6 +4,10 @@
  * checkpoints run where they are written. Promises are those of the manual pages of FreeBSD
  * (man.freebsd.org/kqueue.2) and macOS (xnu, bsd/man/man2/kqueue.2); kqueue_test.cpp quotes them.
  *
+ * Where the pages are silent or the kernels differ, it does what FreeBSD's kernel does: an event
+ * keeps the flags with which it was added, and only EV_ENABLE enables it. The table of what the
+ * four kernels do is in book/src/part2/kqueue.md.
+ *
  * Thread-safe: one thread may change a queue while others wait on it.
  *
  * Closing. A queue is closed by close(2), as the manual pages say. What the library holds for it,
@@ -16,6 +20,8 @@
  * - A socket's error comes in `fflags` with EV_EOF, but on Linux it can only be taken, not looked
  *   at: SO_ERROR is clear then, and recv(2) reports the end of the data.
  * - Times to wait are rounded up to milliseconds.
+ * - An event with EV_ONESHOT is not reported if its condition has passed, as on macOS. FreeBSD
+ *   reports it.
  *
  * Missing: the other filters, regular files, NOTE_LOWAT, NOTE_ABSTIME and EV_KEEPUDATA.
  */
@@ -33,7 +39,7 @@
 #define EV_DELETE 0x0002
 #define EV_ENABLE 0x0004
 #define EV_DISABLE 0x0008
-/* Of a change: how to report. */
+/* Of a change that adds an event: how to report. Later changes leave these as they are. */
 #define EV_ONESHOT 0x0010
 #define EV_CLEAR 0x0020
 #define EV_RECEIPT 0x0040
