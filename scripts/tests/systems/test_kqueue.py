@@ -6,8 +6,10 @@ against the library with one fault planted at a time: the check that the fault i
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -206,18 +208,18 @@ NO_MEMORY = fault("", "no memory for numbers from 40 on", "filter.cpp",
 def test_unwatchable_client_is_disconnected(call: str) -> None:
     """A worker asks its poller who is not watched. If it does not, that is noticed here."""
     deaf = fault("", "the loop does not ask", "worker.cpp", "on_watch_failed(fd);", call)
-    found = ends_of_many(with_no_memory(deaf))
+    found = ends_of_many(last_server(NO_MEMORY, deaf))
     assert found == {"answered", "let go" if call == "on_watch_failed(fd);" else "left waiting"}
 
 
-def with_no_memory(fault: Fault) -> Path:
-    """The last server with this fault, on a layer that refuses some clients."""
-    copy = BUILD / "no-memory"
+def last_server(layer_fault: Fault, fault: Fault) -> Path:
+    """The last server with a fault, on a layer with another."""
+    copy = BUILD / "last-server"
     for directory in (LAYER, build.SUPPORT, *BESIDE, BATCHING[-1]):
         shutil.copytree(directory, copy / directory.relative_to(ROOT), dirs_exist_ok=True)
     layer, support, checkpoint = (copy / directory.relative_to(ROOT)
                                   for directory in (LAYER, build.SUPPORT, BATCHING[-1]))
-    with planted(NO_MEMORY, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
+    with planted(layer_fault, LAYER, layer), planted(fault, BATCHING[-1], checkpoint):
         settings = build.preset_variables("measure") | {
             "HOTPATH_SUPPORT": str(support), "HOTPATH_LTO": "OFF", "HOTPATH_POLLER": "kqueue"}
         return build.isolated(checkpoint, "kqueue", copy / "build", settings,
@@ -244,6 +246,42 @@ def end_of(client: socket.socket) -> str:
         return "let go"
     except TimeoutError:
         return "left waiting"
+
+
+REPORTS_CLOSED = fault("", "a descriptor that is added after it was closed", "filter.cpp",
+                       "int error = control(EPOLL_CTL_ADD, note);",
+                       "int error = control(EPOLL_CTL_ADD, note);\n"
+                       '    if (error == EBADF && ::write(2, "closed", 6) < 0) return error;')
+
+
+@pytest.mark.parametrize("call", ["poller_.wait(std::chrono::milliseconds(0));", ""],
+                         ids=["passed on", "left over"])
+def test_client_accepted_as_the_server_stops_is_not_registered_once_closed(call: str) -> None:
+    """By then its number may belong to another worker's client, which this queue would watch."""
+    left_over = fault("", "pending changes are not passed on", "worker.cpp",
+                      "poller_.wait(std::chrono::milliseconds(0));", call)
+    reported = stopped_while_accepting(last_server(REPORTS_CLOSED, left_over))
+    assert reported == ("" if call else "closed" * 2)  # by both of the client's filters
+
+
+def stopped_while_accepting(binary: Path) -> str:
+    """What the server prints if one iteration of its loop accepts a client and stops.
+
+    It is suspended while both arrive. Another client has sent half a request, so that the loop goes
+    on for a second.
+    """
+    with running(binary, "--threads", "1") as server, \
+            socket.create_connection((server.host, server.port), 2.0) as busy:
+        busy.sendall(b"GET / HTTP/1.1\r\n")
+        assert server.sleeps(5.0)
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            last = socket.create_connection((server.host, server.port), 2.0)
+            server.ask_to_stop()
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        with last:
+            return server.stop().stderr
 
 
 @once(TRIED, preset="kqueue-asan")
