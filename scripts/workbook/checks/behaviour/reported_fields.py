@@ -74,6 +74,7 @@ def cases() -> Iterator[Case]:
     for method, number in [(b"PUT", 4), (b"DELETE", 5), (b"OPTIONS", 6), (b"PATCH", 7)]:
         yield reported(f"method-{method.decode().lower()}", get().replace(b"GET", method),
                        mirrored(method=number))
+    yield reported("minor-version", get(version=b"HTTP/1.2"), mirrored())
     yield reported("version", get(version=b"HTTP/1.0", fields=HOST), mirrored(version=1, fields=HOST))
     yield reported("body", post(noise(9000), b"/a?b"), mirrored(
         b"/a", b"b", method=3, body=noise(9000), fields=USUAL + b"Content-Length: 9000\r\n"))
