@@ -23,7 +23,8 @@ void Acceptor::accept() try {
     for (int i = 0; i < accept_batch; ++i) {
         auto client = accept_client(listener_);
         if (!client && client.error() == AcceptError::gone) continue;
-        // TODO(11): if the handler's release_caches() returns true, try once more.
+        // TODO(11.4): take the handler in the constructor. If its release_caches() returns true,
+        // try once more before you pause.
         if (!client && client.error() == AcceptError::exhausted) return pause();
         if (!client) return;
         add_client_(std::move(*client));

@@ -41,7 +41,8 @@ void handle_signals() {
     ::signal(SIGPIPE, SIG_IGN);  // send(2) to a disconnected client must fail, not end the process
 }
 
-// TODO(11): each worker's share of what is cached, and of a quarter of the descriptors
+// TODO(11.1): pass the bound of --cache to serve_files().
+// TODO(11.3): each worker's share of what is cached, and of a quarter of the descriptors
 // (getrlimit(2)).
 void serve(const web::Options& options) {
     const auto make_handler = [&] {

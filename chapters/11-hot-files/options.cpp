@@ -20,7 +20,7 @@ Option root_option(std::string& root) {
 OptionTable file_options(Options& options) {
     return {
         root_option(options.root),
-        // TODO(11): accepted but ignored so far: number_option().
+        // TODO(11.1): accepted but ignored so far: number_option().
         {"cache", "BYTES", {}, {}, [](const std::string&) {}, true},
     };
 }

@@ -11,7 +11,7 @@ namespace web {
 struct Options {
     ServerOptions server;
     std::string root;  // empty: no files
-    // TODO(11): how much is cached (64 MiB).
+    // TODO(11.1): how much is cached (64 MiB).
 };
 
 /// Returns nothing if only --help was requested. Throws std::invalid_argument.

@@ -82,7 +82,7 @@ Worker::Worker(Fd listener, std::unique_ptr<Handler> handler, const Timeouts& ti
     poller_.add(stop_.fd(), Interest::receive);
 }
 
-// TODO(11): std::set_new_handler(3): before operator new throws, call this thread's handler's
+// TODO(11.4): std::set_new_handler(3): before operator new throws, call this thread's handler's
 // release_caches().
 void Worker::run() {
     while (!stopping_)
@@ -125,7 +125,7 @@ void Worker::update_date() {
     const auto time = system_clock::now();
     const auto second = floor<seconds>(time);
     common_headers_.set_date(second);
-    // TODO(11): also call the handler's on_new_second().
+    // TODO(11.1): also call the handler's on_new_second().
     next_date_ = now_ + duration_cast<Clock::duration>(second + seconds(1) - time);
 }
 
@@ -152,7 +152,7 @@ void Worker::on_deadline() {
         }
     }
     acceptor_.resume();
-    // TODO(11): wake up within a second if the handler needs it.
+    // TODO(11.4): wake up within a second if the handler needs it.
     purge_free_memory();
 }
 

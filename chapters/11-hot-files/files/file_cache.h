@@ -1,4 +1,4 @@
-// GIVEN(11), for you to use: nothing to write here. Read it first.
+// GIVEN(11.1), for you to use: nothing to write here. Read it first.
 #pragma once
 
 #include <chrono>

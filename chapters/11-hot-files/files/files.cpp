@@ -54,7 +54,7 @@ std::expected<OpenFile, FileError> Files::open(const char* name) const {
     }
     if (S_ISDIR(status.st_mode)) return std::unexpected(FileError::directory);
     if (!S_ISREG(status.st_mode)) return std::unexpected(FileError::missing);
-    // TODO(11): also store when it was changed, and its inode.
+    // TODO(11.1): also store when it was changed, and its inode.
     return OpenFile{File(std::move(file)),
                     {modified_ns(status), static_cast<std::uint64_t>(status.st_size)}};
 }

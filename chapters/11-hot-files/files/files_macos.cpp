@@ -7,7 +7,7 @@ Fd open_beneath(const Fd& root, const char* name) {
     return Fd(::openat(root.number(), name, open_flags | O_NOFOLLOW_ANY));
 }
 
-// TODO(11): changed_ns().
+// TODO(11.1): changed_ns().
 std::int64_t modified_ns(const struct stat& status) {
     return nanoseconds(status.st_mtimespec);
 }

@@ -28,7 +28,7 @@ Fd walk_beneath(const Fd& root, const char* name);
 /// When the file was last written to, in nanoseconds since 1970.
 std::int64_t modified_ns(const struct stat& status);
 
-// TODO(11): changed_ns(), from the time that no program can set.
+// TODO(11.1): changed_ns(), from the time that no program can set.
 
 /// A time in nanoseconds since 1970. Times out of the range of 64 bits are clamped: a file may be
 /// dated 2300.

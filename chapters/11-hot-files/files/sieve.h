@@ -1,4 +1,4 @@
-// TODO(11): the three functions.
+// TODO(11.3): the three functions.
 #pragma once
 
 #include <utility>

@@ -72,7 +72,7 @@ Output Connection::output() {
     std::size_t count = 0;
     if (!output_.empty()) parts_[count++] = part(output_.view());
     if (!pending_body_.empty()) parts_[count++] = part(pending_body_);
-    // TODO(11): a file whose bytes are in memory is one more iovec part.
+    // TODO(11.2): a file whose bytes are in memory is one more iovec part.
     return {{parts_.data(), count}, file_.size > 0 ? &file_ : nullptr};
 }
 

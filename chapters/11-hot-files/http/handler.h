@@ -17,8 +17,8 @@ public:
     /// Fills in the response to one request.
     virtual void respond(const Request& request, Response& response) = 0;
 
-    // TODO(11): on_new_second(), needs_next_second() and release_caches(), which do nothing by
-    // default.
+    // TODO(11.1): on_new_second(), which does nothing by default.
+    // TODO(11.4): needs_next_second() and release_caches(), which return false by default.
 };
 
 /// Makes one handler for each thread that serves.

@@ -4,6 +4,6 @@ namespace web {
 
 File::~File() = default;
 
-// TODO(11): take_into_memory(). If the file has become shorter, leave it unchanged.
+// TODO(11.2): take_into_memory(). If the file has become shorter, leave it unchanged.
 
 }  // namespace web

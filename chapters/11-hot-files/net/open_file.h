@@ -14,8 +14,8 @@
 namespace web {
 
 /// An open file, closed when destroyed. Not shared.
-// TODO(11): make it shared, with a plain, non-atomic reference count; it may hold bytes in memory
-// instead of a descriptor.
+// TODO(11.1): make it shared, with a plain, non-atomic reference count.
+// TODO(11.2): it may hold bytes in memory instead of a descriptor.
 class File {
 public:
     File() = default;
@@ -44,7 +44,7 @@ struct FileVersion {
 };
 
 /// A range of bytes of a file to send.
-// TODO(11): bytes(): the range's bytes, if they are in memory.
+// TODO(11.2): bytes(): the range's bytes, if they are in memory.
 struct FileRange {
     File file;
     off_t offset = 0;
@@ -55,7 +55,7 @@ struct FileRange {
 struct OpenFile {
     File file;
     FileVersion version;
-    // TODO(11): when it was changed, its inode, and whether it is the same as before.
+    // TODO(11.1): when it was changed, its inode, and whether it is the same as before.
 
     /// Returns a part of the file, or all of it.
     FileRange take(const std::optional<ByteRange>& part) {
@@ -65,6 +65,6 @@ struct OpenFile {
     }
 };
 
-// TODO(11): take_into_memory(): keep its bytes instead of its descriptor.
+// TODO(11.2): take_into_memory(): keep its bytes instead of its descriptor.
 
 }  // namespace web

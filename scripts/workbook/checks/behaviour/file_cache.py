@@ -92,11 +92,11 @@ def make_many_large(root: Path) -> None:
 
 
 def cases() -> Iterator[Case]:
+    """Yields the cases that hold for a cache without bounds, too."""
     yield from options()
     yield from changes()
     yield from young()
     yield from being_sent()
-    yield from bounds()
     for module in (codings, files, paths, ranges, validators):
         name = module.__name__.rpartition(".")[2].replace("_", "-")
         yield alone(f"cached-{name}", "RFC 9110 §9.3.1",
@@ -123,8 +123,6 @@ def options() -> Iterator[Case]:
                 "for, replaced, and asked for at once", "the old bytes, then the new ones; it is not "
                 "open in between", nothing_kept, arguments=("--threads", "1", "--cache", "0"),
                 site=make)
-    yield alone("bound-of-one-byte", "open(2)", "the same with --cache 1", "the same", nothing_kept,
-                arguments=("--threads", "1", "--cache", "1"), site=make)
 
 
 def refused(server: Server, value: str) -> None:
@@ -392,6 +390,10 @@ def cut_off(server: Server) -> None:
 
 
 def bounds() -> Iterator[Case]:
+    yield alone("bound-of-one-byte", "open(2)", "the server may keep one byte (--cache 1); a file is "
+                "asked for, replaced, and asked for at once", "the old bytes, then the new ones; it is "
+                "not open in between", nothing_kept, arguments=("--threads", "1", "--cache", "1"),
+                site=make)
     yield alone("few-descriptors", "getrlimit(2), RLIMIT_NOFILE",
                 "the server may have 64 descriptors; 100 large files are asked for, one after the "
                 "other", "all are answered; no more than 16 of them are open", few_descriptors,
@@ -399,14 +401,6 @@ def bounds() -> Iterator[Case]:
     yield alone("few-descriptors-with-huge-bound", "getrlimit(2), RLIMIT_NOFILE",
                 f"the same with --cache {2**64 - 1}", "the same", few_descriptors,
                 few_descriptors=64, arguments=("--threads", "1", "--cache", str(2**64 - 1)),
-                site=make_many_large)
-    yield alone("eviction-frees-descriptors-for-clients", "accept(2), EMFILE",
-                "the server may have 64 descriptors and has large files open; 70 clients come that ask for none",
-                "clients have all the descriptors that it has not from the beginning on",
-                descriptors_are_released, few_descriptors=64, arguments=ALONE, site=make_many_large)
-    yield alone("eviction-frees-descriptors-for-files", "open(2), EMFILE",
-                "the same; so many come that one descriptor is left; three of them ask for other files",
-                "the files", files_are_released, few_descriptors=64, arguments=ALONE,
                 site=make_many_large)
     yield alone("memory-is-bounded", "malloc(3)",
                 f"with --cache {4 * MIB}, {MANY} files of {EACH:,} bytes are asked for, twice",
@@ -417,15 +411,26 @@ def bounds() -> Iterator[Case]:
                 f"with --cache {MIB}, {NAMES:,} files are asked for that are not there",
                 f"the server’s own memory grows by no more than that and {MARGIN // MIB} MiB",
                 names_are_bounded, arguments=("--threads", "1", "--cache", str(MIB)), site=make)
-    yield alone("eviction-frees-memory", "operator new, std::set_new_handler; RFC 9110 §15.6.4",
-                f"{MANY} files of {EACH:,} bytes are kept; from then on the server may take as good as "
-                f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
-                "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)
     yield alone("visited-file-is-kept", "SIEVE (NSDI 2024)",
                 "there is room for fifteen large files; one is asked for again after every twenty "
                 "others that are asked for once", "it is open at the end, without having been opened "
                 "again", visited_stays, arguments=("--threads", "1", "--cache", str(MIB)),
                 site=make_many_large)
+
+
+def release() -> Iterator[Case]:
+    yield alone("eviction-frees-descriptors-for-clients", "accept(2), EMFILE",
+                "the server may have 64 descriptors and has large files open; 70 clients come that ask for none",
+                "clients have all the descriptors that it has not from the beginning on",
+                descriptors_are_released, few_descriptors=64, arguments=ALONE, site=make_many_large)
+    yield alone("eviction-frees-descriptors-for-files", "open(2), EMFILE",
+                "the same; so many come that one descriptor is left; three of them ask for other files",
+                "the files", files_are_released, few_descriptors=64, arguments=ALONE,
+                site=make_many_large)
+    yield alone("eviction-frees-memory", "operator new, std::set_new_handler; RFC 9110 §15.6.4",
+                f"{MANY} files of {EACH:,} bytes are kept; from then on the server may take as good as "
+                f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
+                "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)
     yield alone("unused-file-is-closed", "unlink(2)",
                 "a large file is asked for, and removed; no client asks for it "
                 "again", f"within {COLD_S:g} s it is not open any more", without_requests,
@@ -576,4 +581,8 @@ def repeated(server: Server, group: object) -> None:
                     raise Unmet(f"{case.name}: {failure.problem}")
 
 
-CHECKS = (group("file-cache", "cached files", cases, level=11),)
+CHECKS = (
+    group("file-cache", "cached files", cases, level=11),
+    group("cache-bounds", "the bounds of the cache", bounds, level=11),
+    group("cache-release", "what the cache gives back", release, level=11),
+)
