@@ -114,7 +114,7 @@ def standard_streams_closed(server: Server) -> None:
 
 
 def _answered(address: tuple[str, int]) -> bytes:
-    """What the page is answered with; nothing if nobody listens yet."""
+    """What the page is answered with; nothing if no server listens yet."""
     try:
         with connect(address, TIMEOUT_S) as client:
             client.sendall(get())
