@@ -714,7 +714,7 @@ def test_a_damaged_chapter_stops_the_build(build: Build, scratch: Path) -> None:
 PLANTED = {
     "snippet": (r"(\{\{#snippet \S+ )\S.*?\}\}", r"\1no_such_name}}"),
     "diff": (r"\{\{#diff (\S+) \S+?([ }])", r"{{#diff \1 99-gone\2"),
-    "step": (r"\{\{#step (\S+) \S+ ", r"{{#step \1 99-gone "),
+    "part": (r"\{\{#part (\S+) \d+\}\}", r"{{#part \1 99}}"),
     "figure": (r"\{\{#figure \w+:[^}|/]+", "{{#figure ladder:servers.99-gone"),
     "table": (r"\{\{#table \w+", "{{#table gone"),
     "chart": (r"\{\{#chart \w+", "{{#chart gone"),
