@@ -20,8 +20,8 @@
 
 namespace {
 
-// A process may start with these closed. The next socket or file would get such a number, and then
-// what the server prints.
+// A process may be started with these closed. Its first sockets and files would get their numbers,
+// and receive what the server prints.
 void open_standard_streams() {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(stream, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != stream) {

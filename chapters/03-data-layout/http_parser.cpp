@@ -105,7 +105,7 @@ ParseResult parse_version(std::string_view text, Request& request) {
                                  is_digits(text.substr(7, 1));
         if (!well_formed) return reject(Status::bad_request);
         if (text[5] != '1') return reject(Status::version_not_supported);
-        request.version = Version::http_1_1;  // RFC 9110 §2.5: a later minor version is compatible
+        request.version = Version::http_1_1;  // RFC 9110 §6.2: a later minor version is compatible
     }
     return {};
 }

@@ -114,7 +114,7 @@ ParseResult parse_version(const std::string& text, Request& request) {
         const int found = std::sscanf(text.c_str(), "HTTP/%c.%c%c", &major, &minor, &after);
         if (found != 2 || !is_digits({major, minor})) return reject(Status::bad_request);
         if (major != '1') return reject(Status::version_not_supported);
-        request.version = Version::http_1_1;  // RFC 9110 §2.5: a later minor version is compatible
+        request.version = Version::http_1_1;  // RFC 9110 §6.2: a later minor version is compatible
     }
     return {};
 }

@@ -239,7 +239,7 @@ ParseResult parse_version(std::string_view text, Request& request) {
     } else if (text[5] != '1') {
         return reject(Status::version_not_supported);
     } else {
-        request.version = Version::http_1_1;  // RFC 9110 §2.5: a later minor version is compatible
+        request.version = Version::http_1_1;  // RFC 9110 §6.2: a later minor version is compatible
     }
     return {};
 }
