@@ -81,7 +81,7 @@ def ipv6(server: Server) -> None:
                 client.sendall(get())
                 answer = heads.plain(client.makefile("rb").read())
     except (UserError, OSError) as error:
-        raise Unmet(error.message if isinstance(error, UserError) else str(error)) from None
+        raise Unmet(reason(error)) from None
     if answer != PAGE_ANSWER:
         raise Unmet(f"{answer[:40]!r} came")
 
@@ -100,9 +100,9 @@ def standard_streams_closed(server: Server) -> None:
             with running_other(command, port, wrapper=CLOSED_STREAMS) as other:
                 _must_have_no_low_descriptors(other)
             return
-        except UserError as error:
+        except (UserError, OSError) as error:
             if not tries_left:
-                raise Unmet(error.message) from None
+                raise Unmet(reason(error)) from None
 
 
 def _must_have_no_low_descriptors(server: Server) -> None:
@@ -197,6 +197,10 @@ def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = ()
         return None, out, err
     out, err = process.communicate()
     return process.returncode, out, err
+
+
+def reason(error: UserError | OSError) -> str:
+    return error.message if isinstance(error, UserError) else str(error)
 
 
 def reported(code: int, out: str, err: str) -> str:
