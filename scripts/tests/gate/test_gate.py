@@ -23,7 +23,7 @@ from fixed_subset import fewer_positions, one_in
 from lengths import LONG
 from scheduling import judging, of_chapter
 
-from workbook.checks import check, registry, stages
+from workbook.checks import check, poller, registry, stages
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.model import KQUEUE, MEASURE, RELEASE, Subject, Verdict
 from workbook.course import mutants, parts, starters
@@ -81,11 +81,13 @@ def trees(chapter: Chapter) -> Iterator[Tree]:
 
 
 def some_of(tree: Tree) -> list[str]:
-    """The checks that it must fail, and a third of those that held in the solution before it; all
-    of them in a long run. The trees that follow one another in a chapter are asked other thirds.
+    """The checks that it must fail, and a third of those that held in the solution before it and
+    need no further build; all of them in a long run. The trees that follow one another in a chapter
+    are asked other thirds.
     """
     red = {name.partition(" ")[2] for name in tree.fails}
-    green = [found.name for found in registry.of(tree.chapter, AT_HOME) if found.name not in red]
+    green = [found.name for found in registry.of(tree.chapter, AT_HOME)
+             if found.name not in red and (LONG or KQUEUE not in found.builds)]
     kept = set(green if LONG else one_in(3, green, TREES.index(tree)))
     return [name for name in AT_HOME if name in red | kept]
 
@@ -113,12 +115,15 @@ def built(chapter: Chapter, tree: Sources, wanted: list[str], location: str = ""
     checks = registry.of(chapter, wanted)
     needed = {preset for found in checks for preset in found.builds}
     substitutes = {RELEASE: MEASURE}
-    lean = all(found.name.startswith("behaviour.") and found.program.split()[0] == SERVER
-               for found in checks)
+    by_bytes = all(found.name.startswith("behaviour.") and found.program.split()[0] == SERVER
+                   for found in checks)
+    poller_alone = all(found.name == "seam.poller" for found in checks)
 
     def make(preset: str) -> Path:
-        return programs.aside(location, tree, preset, chapter.program,
-                              like=MEASURE if preset == KQUEUE else "", lean=lean)
+        return programs.aside(location, tree, preset,
+                              poller.PROGRAM if poller_alone else chapter.program,
+                              like=MEASURE if preset == KQUEUE else "",
+                              lean=by_bytes or poller_alone)
 
     made = {preset: make(preset) for preset in {substitutes.get(one, one) for one in needed}}
     return Subject(chapter, programs.location(location),
