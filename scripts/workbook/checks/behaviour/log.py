@@ -13,11 +13,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page
 from workbook.checks.behaviour.chunked import post as post_chunks
@@ -430,21 +430,11 @@ def bodies_among_others(server: Server) -> None:
 
 def at_once(server: Server, each: int, agents: bool = False) -> None:
     """Request from many clients at once; all have their answers when this returns."""
-    problems: list[Unmet] = []
-
     def one(number: int) -> None:
-        try:
-            ask(server, numbered(number, each, b"a\"" * (number * 60) if agents else b""), each)
-        except Unmet as problem:
-            problems.append(problem)
+        ask(server, numbered(number, each, b"a\"" * (number * 60) if agents else b""), each)
 
-    threads = [Thread(target=one, args=(number,)) for number in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if problems:
-        raise problems[0]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(one, range(CLIENTS)))  # raises what the first of them raised
 
 
 def must_be_all(lines: list[Line], each: int) -> None:
@@ -489,15 +479,14 @@ def at_the_end(server: Server) -> None:
 
 def renamed(server: Server) -> None:
     rounds, each = 4, 200
-    with logging(server) as (other, file):
+    with logging(server) as (other, file), ThreadPoolExecutor(1) as pool:
         files = [file.with_name(f"old-{number}") for number in range(rounds)]
         for old in files:
-            asking = Thread(target=at_once, args=(other, each))
-            asking.start()
+            asking = pool.submit(at_once, other, each)
             time.sleep(0.02)
             file.rename(old)
             os.kill(other.pid, signal.SIGHUP)
-            asking.join()
+            asking.result()
             until(file.exists, "there was no new file")
         stop(other)
         lines = read([*files, file])
