@@ -128,12 +128,19 @@ def extensions() -> Iterator[Case]:
         ("a-quoted-value", b";a=\"b;c=5\""),
         ("two", b";a=b;c"),
         ("after-a-space", b" ;a"),
-        ("spaces-everywhere", b" \t ; a = b \t"),
+        ("spaces-everywhere", b" \t ; a = b"),
         ("high-bytes", b";a=\"caf\xc3\xa9\""),
         ("at-limit", b";" + b"e" * (EXTRAS - 3)),
     ]:
         yield taken(f"extension-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK, 5,
                     EXTENSIONS)
+    for what, extension in [
+        ("unclosed-quote", b";a=\"b"),
+        ("quote-that-ends-escaped", b";a=\"b\\\""),
+        ("quote-in-a-name", b";a\"b=c"),
+    ]:
+        yield taken(f"extension-with-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK, 5,
+                    "RFC 9112 §7.1.1 (ours: an extension ends with its line, whatever its quotes)")
     yield taken("extension-of-last-chunk", HELLO + b"0;a=b\r\n\r\n", 5, EXTENSIONS)
     for what, extension in [
         ("with-bare-lf", b";a\nb"),

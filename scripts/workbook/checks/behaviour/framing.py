@@ -82,7 +82,9 @@ def request_lines() -> Iterator[Case]:
         ("method-with-colon", b"GET: / HTTP/1.1"),
         ("method-with-high-byte", b"G\xc9T / HTTP/1.1"),
     ]:
-        yield row(what, line + b"\r\n" + USUAL + b"\r\n", BAD, "RFC 9112 §3")
+        without_host = what.startswith("absolute-form-") and what.endswith("-without-host")
+        yield row(what, line + b"\r\n" + USUAL + b"\r\n", BAD,
+                  "RFC 9110 §4.2.1 (MUST)" if without_host else "RFC 9112 §3")
 
 
 def versions() -> Iterator[Case]:
@@ -106,7 +108,7 @@ def versions() -> Iterator[Case]:
         *((f"version-with-another-case-bit-at-{at}", b"GET / " + flipped(b"HTTP/1.1", at))
           for at in range(8)),
     ]:
-        yield row(what, line + b"\r\n" + USUAL + b"\r\n", BAD, "RFC 9112 §3")
+        yield row(what, line + b"\r\n" + USUAL + b"\r\n", BAD, "RFC 9112 §2.3")
     for what, line in [
         ("version-0.9", b"GET / HTTP/0.9"),
         ("version-2.0", b"GET / HTTP/2.0"),

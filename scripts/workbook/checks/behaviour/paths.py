@@ -55,10 +55,11 @@ def normalised() -> Iterator[Case]:
         ("half-encoded-up-and-down", b"/sub/.%2e/a.txt", b"a.txt"),
         ("hexadecimal-in-lower-case", b"/sub/b%2etxt", b"sub/b.txt"),
         ("query", b"/a.txt?x=../../secret.txt", b"a.txt"),
-        ("query-with-percent", b"/a.txt?%zz%00", b"a.txt"),
         ("absolute-form", b"http://localhost/sub/b.txt?x", b"sub/b.txt"),
     ]:
         yield row(what, get(target), text(name), reference)
+    yield row("query-with-percent", get(b"/a.txt?%zz%00"), text(b"a.txt"),
+              "ours: a query isn't decoded, so that it can't be malformed")
     yield row("file-then-slash", get(b"/a.txt/"), NOT_FOUND, "open(2), ENOTDIR")
     yield row("file-as-a-directory", get(b"/a.txt/b.txt"), NOT_FOUND, "open(2), ENOTDIR")
     yield row("file-then-up", get(b"/a.txt/../sub/b.txt"), text(b"sub/b.txt"), reference)
