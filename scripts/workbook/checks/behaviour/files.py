@@ -4,10 +4,14 @@ them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from workbook.checks.behaviour import site
+from workbook.checks.behaviour.alone import alone
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
@@ -23,6 +27,8 @@ from workbook.checks.behaviour.rows import (
     TINY,
     USUAL,
     Case,
+    Unable,
+    Unmet,
     answer,
     echoed,
     get,
@@ -35,11 +41,13 @@ from workbook.checks.behaviour.rows import (
     row as any_row,
 )
 from workbook.checks.behaviour.unchanged import Exchange, chain, in_sequence
-from workbook.servers.client import Await, HalfClose, Pause, Sip, Vanish
+from workbook.servers.client import Await, HalfClose, Pause, Sip, Vanish, exchange
+from workbook.servers.process import Server
 
 row = partial(any_row, rooted=True)
 A_TEXT = site.text_of(b"a.txt")
 LARGE = "/" + site.sized(site.LARGE)
+HUGE = 5 << 30  # bytes; its length doesn't fit into 32 bits
 CROWD = 64
 TIMEOUT_S = 20.0  # for large answers, on a busy machine
 
@@ -111,6 +119,23 @@ def sizes() -> Iterator[Case]:
         yield row(f"file-of-{size}", get(f"/{name}".encode()), file(name), "RFC 9110 §8.6")
         yield row(f"head-of-{size}", f"HEAD /{name} HTTP/1.1\r\n".encode() + USUAL + b"\r\n",
                   file(name, send_body=False), "RFC 9110 §9.3.2, §8.6")
+    yield alone("head-of-5-GiB", "RFC 9110 §8.6", "a file with a hole of 5 GiB; HEAD",
+                f"Content-Length: {HUGE}", head_of_a_huge_file, site=_huge_file)
+
+
+def _huge_file(root: Path) -> None:
+    with (root / "huge.bin").open("wb") as file, suppress(OSError):  # not on every file system
+        file.truncate(HUGE)
+
+
+def head_of_a_huge_file(server: Server) -> None:
+    came = exchange((server.host, server.port), (
+        b"HEAD /huge.bin HTTP/1.1\r\n" + USUAL + b"\r\n",), TIMEOUT_S).raw
+    length = re.search(rb"^Content-Length: (\d+)\r$", came, re.MULTILINE)
+    if length and int(length[1]) == 0:
+        raise Unable("this file system has no file of 5 GiB")
+    if not length or int(length[1]) != HUGE:
+        raise Unmet(f"the answer begins with {came[:200]!r}")
 
 
 def methods() -> Iterator[Case]:

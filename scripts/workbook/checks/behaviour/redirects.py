@@ -41,6 +41,7 @@ def cases() -> Iterator[Case]:
         ("directory-with-a-query", b"/sub?x=1&y=%20", "/sub/?x=1&y=%20"),
         ("directory-with-a-space", b"/sp%20ace", "/sp%20ace/"),
         ("directory-with-a-question-mark", b"/what%3f", "/what%3F/"),
+        ("directory-with-a-percent", b"/100%25", "/100%25/"),
         ("directory-named-like-a-picture", b"/pictures.png", "/pictures.png/"),
         ("directory-in-absolute-form", b"http://localhost/sub", "/sub/"),
         ("directory-named-like-a-host", b"/example.com", "/example.com/"),

@@ -101,7 +101,7 @@ def make(folder: Path) -> Path:
 
 def _make_files(root: Path) -> None:
     for directory in ("sub/deep", "noindex", "sp ace", "what?", "example.com", ".git",
-                      "sub/..dir", "pictures.png"):
+                      "sub/..dir", "pictures.png", "100%"):
         (root / directory).mkdir(parents=True)
     (root / "index.html").write_bytes(INDEX)
     for name in ("a.txt", "UPPER.TXT", "none", "sub/index.html", "sub/b.txt", "sub/deep/c.txt",
