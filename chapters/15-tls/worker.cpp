@@ -229,6 +229,7 @@ void Worker::on_watch_failed(int fd) {
     }
 }
 
+// TODO(15.3): with TLS the connection's scheme is https.
 // TODO(15.6): until its handshake is done a client has as much time as for a head. A client that is
 // rejected can't read plain text if it expects TLS, and the log must not show an answer.
 void Worker::add_client(Accepted accepted) {

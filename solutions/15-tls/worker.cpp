@@ -215,9 +215,10 @@ void Worker::add_client(Accepted accepted) {
     dropped_.reserve(clients_.capacity());  // dropping a client must not allocate
     eviction_policy_.reserve(clients_.capacity());
     auto log = access_log_ ? access_log_->of_client(accepted.address) : nullptr;
+    const Scheme scheme = stream_context_.has_tls() ? Scheme::https : Scheme::http;
     clients_[index] = std::make_unique<Client>(
         std::move(*slot), ClientStream(std::move(accepted.socket), stream_context_),
-        Connection(*handler_, pool_, common_headers_, std::move(log)));
+        Connection(*handler_, pool_, common_headers_, std::move(log), scheme));
     if (stream_context_.has_tls())
         clients_[index]->state.waiting = Waiting::head;  // the handshake comes first
     clients_[index]->deadline = now_ + timeouts_.timeout_for(clients_[index]->state.waiting);

@@ -50,6 +50,7 @@ struct ConnectionState {
 /// makes no system calls; its driver decides when to receive, when to send and how long to wait.
 class Connection {
 public:
+    // TODO(15.3): take the scheme as well, http unless another is given, and set the request's.
     /// All three must outlive the connection. Without a log nothing is logged.
     Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers,
                std::unique_ptr<ClientLog> log = nullptr)

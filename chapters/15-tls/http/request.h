@@ -10,6 +10,9 @@ enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, 
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 
+// TODO(15.3): add an enumeration of the two schemes, http and https, and one to Request that its
+// connection sets.
+
 /// One request's head, as passed to the application. Its views point into the connection's buffers.
 struct Request {
     std::string_view path;

@@ -18,12 +18,12 @@ import pytest
 from scheduling import judging
 
 from workbook.checks import registry
-from workbook.checks.behaviour import over_tls, suite
+from workbook.checks.behaviour import over_tls, schemes, suite
 from workbook.checks.behaviour.rows import Case
 from workbook.common.paths import SOLUTIONS
 from workbook.course import trees
 from workbook.servers import certificates, tls
-from workbook.servers.client import Client, Received
+from workbook.servers.client import Client, Pause, Received, Step
 
 SECURED = [name for name in sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
            if trees.source(SOLUTIONS / name, "tls.h").exists()]
@@ -116,6 +116,21 @@ def test_sample_has_cases_of_each_kind() -> None:
     assert {case.name.partition("/")[0] for case in sample} >= {
         group.key for group in registry.GROUPS if group.level < over_tls.LEVEL
         and len(list(group.cases() if group.cases else ())) > 20}
+
+
+@pytest.mark.parametrize("given, expected", [
+    ((b"GET http://a/ HTTP/1.1\r\n",), (b"GET https://a/ HTTP/1.1\r\n",)),
+    ((b"GET HTTPS://a/ HTTP/1.1\r\n",), (b"GET HTTP://a/ HTTP/1.1\r\n",)),
+    ((b"GET h", Pause(1), b"ttp", b"://a?b", b"=c\r\n"),
+     (b"GET h", Pause(1), b"ttp", b"s://a?b", b"=c\r\n")),
+    ((b"GET https", b"://a http://b PUT https://c"), (b"GET http", b"://a https://b PUT http://c")),
+    ((b"GET /?http://a HTTP/1.1\r\nReferer: http://a\r\n",),
+     (b"GET /?http://a HTTP/1.1\r\nReferer: http://a\r\n",)),
+    ((b"GET HTTP/1.1\r\n", b"http://"), (b"GET HTTP/1.1\r\n", b"http://")),
+])
+def test_targets_have_the_other_scheme(given: tuple[Step, ...],
+                                       expected: tuple[Step, ...]) -> None:
+    assert schemes.exchanged(given) == expected
 
 
 @pytest.mark.parametrize("preset", ["asan", "tsan", "kqueue"])

@@ -50,13 +50,13 @@ struct ConnectionState {
 /// makes no system calls; its driver decides when to receive, when to send and how long to wait.
 class Connection {
 public:
-    /// All three must outlive the connection. Without a log nothing is logged.
+    /// The first three must outlive the connection. Without a log nothing is logged. The scheme is
+    /// https if the bytes come over TLS.
     Connection(Handler& handler, BufferPool& pool, const CommonHeaders& common_headers,
-               std::unique_ptr<ClientLog> log = nullptr)
-        : handler_(&handler),
-          pool_(&pool),
-          common_headers_(&common_headers),
-          log_(std::move(log)) {}
+               std::unique_ptr<ClientLog> log = nullptr, Scheme scheme = Scheme::http)
+        : handler_(&handler), pool_(&pool), common_headers_(&common_headers), log_(std::move(log)) {
+        request_.scheme = scheme;
+    }
     Connection(Connection&&) = default;
     Connection& operator=(Connection&&) = delete;
     ~Connection() { release_buffers(); }

@@ -168,11 +168,20 @@ const char* skip_host(const char* text) {
     return is_port({port, end}) ? end : nullptr;
 }
 
-// RFC 9112 §3.2.2: http://host, which the Host field repeats, before path and query.
-bool skip_authority(std::string_view& target) {
-    constexpr std::size_t scheme_size = std::string_view("http://").size();
-    if (!is_same<"http://">(target.substr(0, scheme_size))) return false;
-    target.remove_prefix(scheme_size);
+template <Literal scheme>
+bool skip_scheme(std::string_view& target) {
+    constexpr std::size_t size = sizeof scheme.bytes - 1;
+    if (!is_same<scheme>(target.substr(0, size))) return false;
+    target.remove_prefix(size);
+    return true;
+}
+
+// RFC 9112 §3.2.2: scheme and host, which the Host field repeats, before path and query. A target
+// of the other scheme is misdirected (RFC 9110 §7.4).
+bool skip_authority(std::string_view& target, Scheme scheme) {
+    const bool skipped =
+        scheme == Scheme::https ? skip_scheme<"https://">(target) : skip_scheme<"http://">(target);
+    if (!skipped) return false;
     const char* const host_end = skip_host(target.data());
     if (host_end == nullptr) return false;
     target = {host_end, target.data() + target.size()};
@@ -181,7 +190,7 @@ bool skip_authority(std::string_view& target) {
 
 // RFC 9112 §3.2: a path with an optional query, on its own or in a whole URI; or "*".
 bool parse_target(std::string_view target, Request& request) {
-    if (target[0] != '/' && target != "*" && !skip_authority(target)) return false;
+    if (target[0] != '/' && target != "*" && !skip_authority(target, request.scheme)) return false;
     const char* const path_end = skip(target.data(), path_byte);
     const char* const end = target.data() + target.size();
     request.path = path_end == target.data() ? root : std::string_view(target.data(), path_end);

@@ -10,6 +10,9 @@ enum class Method : std::uint8_t { unknown, get, head, post, put, del, options, 
 
 enum class Version : std::uint8_t { unknown, http_1_0, http_1_1 };
 
+/// Of the target URI: https over TLS, otherwise http (RFC 9112 §3.3).
+enum class Scheme : std::uint8_t { http, https };
+
 /// One request's head, as passed to the application. Its views point into the connection's buffers.
 struct Request {
     std::string_view path;
@@ -20,6 +23,7 @@ struct Request {
     std::size_t content_length = 0;  // unknown for a chunked body
     Method method = Method::unknown;
     Version version = Version::unknown;
+    Scheme scheme = Scheme::http;  // the connection's: set once, before the first request
     bool expects_continue = false;
     bool keep_alive = false;
     bool chunked = false;

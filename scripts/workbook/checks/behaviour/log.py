@@ -244,14 +244,14 @@ def requests(server: Server, form: str) -> None:
     named = USUAL + b"Referer: http://a/?b=c\r\nUser-Agent: x/1.0 (y; z)\r\n"
     lower = USUAL + b"user-agent:  a  \r\nREFERER:b\r\n"
     lost_size = len(page_of_404(server))
+    uri = f"{server.address}/?a=b".encode()
     asked = [
         (get(), PAGE_LINE),
         (get(fields=named), PAGE_LINE._replace(referer=b"http://a/?b=c", agent=b"x/1.0 (y; z)")),
         (get(fields=lower), PAGE_LINE._replace(referer=b"b", agent=b"a")),
         (get(fields=USUAL + b"User-Agent:\r\n"), PAGE_LINE),
         (b"\r\n" + get(), PAGE_LINE),
-        (get(b"http://localhost/?a=b"), PAGE_LINE._replace(
-            request=b"GET http://localhost/?a=b HTTP/1.1")),
+        (get(uri), PAGE_LINE._replace(request=b"GET " + uri + b" HTTP/1.1")),
         (get(version=b"HTTP/1.0"), PAGE_LINE._replace(request=b"GET / HTTP/1.0")),
         (get().replace(b"GET", b"HEAD"), Line(b"HEAD / HTTP/1.1", 200, 0)),
         (get(b"/nowhere"), Line(b"GET /nowhere HTTP/1.1", 404, lost_size)),

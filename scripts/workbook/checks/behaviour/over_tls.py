@@ -1,4 +1,4 @@
-"""The same cases again over TLS, including those with a server of their own. `check` runs a sample,
+"""The same cases again over TLS, targets in absolute form with https, including those with a server of their own. `check` runs a sample,
 which is the same each time; the project's tests run them all.
 """
 

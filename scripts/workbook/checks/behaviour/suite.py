@@ -16,13 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from workbook.checks.behaviour import site
+from workbook.checks.behaviour import schemes, site
 from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, Wrong
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
-from workbook.servers import heads
+from workbook.servers import heads, tls
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
@@ -382,9 +382,14 @@ def _talk(case: Case, talk: Talk, address: tuple[str, int]) -> Failure | None:
 
 
 def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | None:
-    """Run one case against a running server; returns None if it holds."""
+    """Run one case against a running server; returns None if it holds.
+
+    Over TLS its targets have the other scheme.
+    """
     if case.talk:
         return _talk(case, case.talk, address)
+    if tls.hello_to(address[1]):
+        case = replace(case, steps=schemes.exchanged(case.steps))
     with ExitStack() as stack:
         deadline = time.monotonic() + case.timeout_s + NEIGHBOUR_S * len(case.neighbours)
         for steps in case.neighbours:

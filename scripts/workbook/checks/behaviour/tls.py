@@ -19,7 +19,7 @@ from workbook.checks.behaviour import tls_handshakes, tls_records
 from workbook.checks.behaviour.alone import alone
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.log import in_vain, until
-from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unmet
+from workbook.checks.behaviour.rows import BAD, PAGE_ANSWER, Case, Unmet, get
 from workbook.checks.behaviour.tls_clients import (
     VERSIONS,
     a_client,
@@ -50,6 +50,7 @@ RESUMED = 8  # connections that present the same ticket
 def negotiated() -> Iterator[Case]:
     yield from agreed()
     yield from names()
+    yield from schemes()
     yield from tls_handshakes.without_tls()
     yield from tls_records.records()
 
@@ -106,6 +107,22 @@ def names() -> Iterator[Case]:
                     + (f"ask for {name}" if name else "name no host"),
                     f"the page, and the {'first' if first else 'second'} certificate",
                     partial(named, name=name, first=first))
+
+
+def schemes() -> Iterator[Case]:
+    for what, reference, target in [
+        ("", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.2", b"https://localhost/"),
+        ("-in-upper-case", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.3", b"HTTPS://LOCALHOST/"),
+        ("-without-path", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.3", b"https://localhost"),
+    ]:
+        yield alone(f"absolute-form-of-https{what}", reference,
+                    f"a client sends GET {target.decode()}, as the first request and as the second",
+                    "the page",
+                    partial(absolute, target=target, expect=PAGE_ANSWER))
+    yield alone("absolute-form-of-http", "RFC 9110 §7.4; 400 is ours",
+                "a client sends GET http://localhost/ over TLS, as the first request and as the second",
+                    "400, and the end",
+                partial(absolute, target=b"http://localhost/", expect=BAD))
 
 
 def resumed() -> Iterator[Case]:
@@ -196,6 +213,15 @@ def server_prefers(server: Server) -> None:
                           ":".join((SUITES[1], SUITES[0], SUITES[2])), "-ign_eof")
     if f"Cipher is {SUITES[0]}" not in output:
         raise Unmet(f"openssl s_client says: {output[-300:]}")
+
+
+def absolute(server: Server, target: bytes, expect: bytes) -> None:
+    """A connection's second request has the scheme of the first."""
+    with secured(server) as other:
+        for before in ((), (GET[0], Await(GET[1]))):
+            with a_client(other) as client:
+                client.perform((*before, get(target)))
+                must_be(client, client.finish(), (GET[1] if before else b"") + expect)
 
 
 def rsa(server: Server) -> None:
