@@ -238,6 +238,8 @@ void check_plain_http() {
     const auto read = server.take("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     must(!read && read.error() == IoError::failed, "plain HTTP: failed");
     must(bio.output().starts_with("HTTP/1.1 400 "), "plain HTTP: no 400 in the output");
+    must(bio.output().contains("\r\nDate: "), "plain HTTP: no Date in the output");
+    must(bio.output().ends_with("\r\n\r\n"), "plain HTTP: the output doesn't end with the head");
 }
 
 using unit::Check;

@@ -152,9 +152,14 @@ def _is_page(text: bytes) -> bool:
 
 
 def _lacks(head: Head, since: float, until: float) -> str:
-    dates = DATE.findall(head.fields)
     if head.fields.count(NOSNIFF) != 1:
         return "does not say X-Content-Type-Options: nosniff, once"
+    return undated(head.fields, since, until)
+
+
+def undated(fields: bytes, since: float, until: float) -> str:
+    """What is wrong with an answer's Date, in words; it came between these times of time.time()."""
+    dates = DATE.findall(fields)
     if len(dates) != 1:
         return "has no Date, or more than one, or not as an IMF-fixdate (RFC 9110 §5.6.7)"
     try:

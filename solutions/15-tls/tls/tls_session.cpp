@@ -3,19 +3,29 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <chrono>
 #include <new>
 #include <utility>
 
 #include "certificates.h"
+#include "date.h"
 
 namespace web {
 namespace {
 
-constexpr std::string_view plain_http_rejected =
-    "HTTP/1.1 400 Bad Request\r\n"
-    "Content-Length: 0\r\n"
-    "Connection: close\r\n"
-    "\r\n";
+// RFC 9110 §6.6.1: a 4xx answer must have a Date.
+void reject_plain_http(SpanBio& span_bio) {
+    char answer[] =
+        "HTTP/1.1 400 Bad Request\r\n"
+        "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+        "Content-Length: 0\r\n"
+        "Connection: close\r\n"
+        "\r\n";
+    using namespace std::chrono;
+    write_date(answer + std::string_view("HTTP/1.1 400 Bad Request\r\nDate: ").size(),
+               floor<seconds>(system_clock::now()));
+    span_bio.write(answer);
+}
 
 }  // namespace
 
@@ -67,8 +77,7 @@ std::expected<std::size_t, IoError> TlsSession::stopped(int result, std::size_t 
     }
     if (error != SSL_ERROR_WANT_READ) {
         failed_ = true;
-        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
-            span_bio_.write(plain_http_rejected);
+        if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST) reject_plain_http(span_bio_);
         ERR_clear_error();
         return std::unexpected(IoError::failed);
     }

@@ -36,6 +36,7 @@ from workbook.checks.behaviour.tls_clients import (
     secured,
 )
 from workbook.checks.behaviour.unchanged import GET, LAST
+from workbook.servers import heads
 from workbook.servers.client import Await, HalfClose, Pause, Step
 from workbook.servers.process import Server
 
@@ -56,6 +57,9 @@ def cases() -> Iterator[Case]:
 def without_tls() -> Iterator[Case]:
     yield alone("plain-http", "RFC 9112 §9.7", "a client sends a request without TLS",
                 "400 without TLS, and the end", plain_http)
+    yield alone("plain-http-date", "RFC 9110 §6.6.1 (MUST)",
+                "a client sends a request without TLS, and another one does so six seconds later",
+                "400 with the Date, twice", plain_http_date)
     yield alone("garbage", "RFC 8446 §5.1", "a client sends bytes that are no record",
                 "the end", garbage)
 
@@ -137,6 +141,15 @@ def plain_http(server: Server) -> None:
             if not came.startswith(b"HTTP/1.1 400 Bad Request\r\n"):
                 raise Unmet(f"{request[:4]!r}: {came[:40]!r} came")
         connection(other, of("1.3"))
+
+
+def plain_http_date(server: Server) -> None:
+    with secured(server) as other:
+        for pause_s in (0.0, 2 * heads.CLOCK_S):
+            time.sleep(pause_s)
+            since = time.time()
+            if problem := heads.undated(raw(other, PLAIN), since, time.time()):
+                raise Unmet(f"the answer {problem}")
 
 
 def garbage(server: Server) -> None:
