@@ -30,8 +30,8 @@ public:
 private:
     // TODO(7.1): one worker per thread; the first can use the calling thread. Nothing hot is
     // shared.
-    // TODO(7.2): bind each worker to a core. The default of `threads` is the number of usable
-    // cores.
+    // TODO(7.2): bind each worker to a core, if there is one for each. The default of `threads` is
+    // the number of usable cores.
     Worker worker_;
     std::uint16_t port_;
 };

@@ -40,6 +40,7 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler, const 
 }
 
 void Server::run() {
+    pinned_ = has_core_for_each(static_cast<unsigned>(workers_.size()));
     Threads threads(stop_);
     for (unsigned i = 1; i < workers_.size(); ++i) {
         threads.start([this, i] { work(i); });
@@ -48,7 +49,7 @@ void Server::run() {
 }
 
 void Server::work(unsigned index) {
-    pin_to_core(index);
+    if (pinned_) pin_to_core(index);
     workers_[index]->run();
 }
 

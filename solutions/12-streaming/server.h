@@ -37,6 +37,7 @@ private:
 
     std::vector<std::unique_ptr<Worker>> workers_;
     std::uint16_t port_ = 0;
+    bool pinned_ = false;  // each worker to a core
     const WakeEvent& stop_;
 };
 

@@ -1,17 +1,19 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <climits>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 
 #include "affinity.h"
 
 namespace web {
 namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
 
 // sched_getaffinity(2) fails if the machine has more cores than fit into the set. The returned set
 // is then empty.
@@ -25,20 +27,20 @@ unsigned count_of(const cpu_set_t& cores) {
     return static_cast<unsigned>(std::max(1, CPU_COUNT(&cores)));
 }
 
-// The number of cores whose time this group may use. No limit is written as "max" in version 2, and
-// as a negative number in version 1.
-unsigned quota_of(const std::filesystem::path& group) {
+// The number of cores whose time this group may use, perhaps a fraction. No limit is written as
+// "max" in version 2, and as a negative number in version 1.
+double quota_of(const std::filesystem::path& group) {
     double time = 0, period = 0;
     std::ifstream(group / "cpu.max") >> time >> period;
     std::ifstream(group / "cpu.cfs_quota_us") >> time;
     std::ifstream(group / "cpu.cfs_period_us") >> period;
-    return time > 0 && period > 0 ? static_cast<unsigned>(std::ceil(time / period)) : UINT_MAX;
+    return time > 0 && period > 0 ? time / period : unlimited;
 }
 
 // cgroups(7): the minimum over the process's own group and all groups above it. A container may see
 // a path that does not exist inside it: its own group is then the topmost one.
-unsigned quota() {
-    unsigned min = UINT_MAX;
+double quota() {
+    double min = unlimited;
     std::ifstream groups("/proc/self/cgroup");
     for (std::string line; std::getline(groups, line);) {
         const bool version_1 =
@@ -54,7 +56,13 @@ unsigned quota() {
 }  // namespace
 
 unsigned usable_cores() {
-    return std::min(count_of(allowed_cores()), quota());
+    const double cores = count_of(allowed_cores());
+    return static_cast<unsigned>(std::min(cores, std::ceil(quota())));
+}
+
+bool has_core_for_each(unsigned threads) {
+    const unsigned cores = count_of(allowed_cores());
+    return threads == cores && quota() >= cores;
 }
 
 // sched_setaffinity(2), limited to cores of the process's own set.

@@ -1,5 +1,5 @@
-"""As many threads serve as are asked for, each on a core of its own. The kernel deals out the
-clients by a hash.
+"""As many threads serve as are asked for, each on a core of its own if there is one for each. The
+kernel deals out the clients by a hash.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, row
 from workbook.checks.behaviour.start import repeated, threads_as_asked
 from workbook.checks.behaviour.unchanged import LAST, chain, echo, in_sequence
+from workbook.machine.doctor import cpu_limit
 from workbook.servers.process import Server, running
 
 SETTLES_S = 0.3
@@ -34,13 +36,25 @@ def cases() -> Iterator[Case]:
 
 
 def on_cores() -> Iterator[Case]:
-    """As many workers as there are cores to use, and each on one of them."""
+    """As many workers as there are cores to use, and then each on one of them."""
     yield alone("one-core-per-worker", "sched_setaffinity(2)",
                 "the server is started with a thread for "
                 "each core that it may use", "each of these cores is the only one of some thread",
                 a_core_each)
-    yield alone("allowed-cores", "taskset(1)", "the server may use one core, and is started with "
-                "--threads 4", "all of its threads stay there", allowed_cores)
+    for what, threads in (("fewer", 1), ("more", 3)):
+        yield alone(f"{what}-workers-than-cores", "sched_setaffinity(2); ours",
+                    f"the server may use two cores, and is started with --threads {threads}",
+                    "each of its threads may use both", partial(unbound, threads=threads))
+    for what, cores, below in (("", 0.5, ""), ("-of-a-fraction", 1.5, ""), ("-above", 1.5, "below")):
+        yield alone(f"quota{what}-and-cores", "cgroups(7); ours",
+                    "the server may use two cores, and is started with --threads 2 in a control "
+                    + ("group below one with " if below else "group with ")
+                    + f"{cores} of a core's time", "each of its threads may use both",
+                    partial(unbound, threads=2, cores=cores, below=below))
+    for threads in (1, 4):
+        yield alone("allowed-cores" if threads == 4 else "allowed-core-of-one-worker", "taskset(1)",
+                    f"the server may use one core, and is started with --threads {threads}",
+                    "all of its threads stay there", partial(allowed_cores, threads=threads))
     yield alone("default-threads-match-affinity", "taskset(1)",
                 "the server may use one core, and is started "
                 "without --threads", "it has as many threads as with --threads 1",
@@ -53,6 +67,9 @@ def on_cores() -> Iterator[Case]:
 
 def a_core_each(server: Server) -> None:
     allowed = _cores()
+    if (limit := cpu_limit()) and limit < len(allowed):
+        raise Unable(f"this control group has the time of {limit:g} cores, and may use "
+                     f"{len(allowed)}")
     with repeated(server, "--threads", str(len(allowed))) as other:
         time.sleep(SETTLES_S)
         found = other.cores()
@@ -60,9 +77,19 @@ def a_core_each(server: Server) -> None:
         raise Unmet(f"core {missing[0]} has no thread of its own: {_reported(found)}")
 
 
-def allowed_cores(server: Server) -> None:
+def unbound(server: Server, threads: int, cores: float = 0, below: str = "") -> None:
+    allowed = set(sorted(_cores())[:2])
+    with control_group(cores, below) if cores else nullcontext(()) as enter, \
+            _repeated(server, enter, ",".join(map(str, allowed)), "--threads", str(threads)) as other:
+        time.sleep(SETTLES_S)
+        found = other.cores()
+    if any(one != allowed for one in found):
+        raise Unmet(f"it may use {sorted(allowed)}, and {_reported(found)}")
+
+
+def allowed_cores(server: Server, threads: int) -> None:
     core = max(_cores())
-    with repeated(server, wrapper=("taskset", "-c", str(core))) as other:
+    with _repeated(server, (), str(core), "--threads", str(threads)) as other:
         time.sleep(SETTLES_S)
         found = other.cores()
     if any(cores != {core} for cores in found):
