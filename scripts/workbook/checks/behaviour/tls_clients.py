@@ -148,7 +148,10 @@ def in_records(client: Client, pieces: Sequence[bytes], keep: int = 0) -> bytes:
     if client.ended:
         raise Unmet("the connection ended before it was secured")
     sealed = client.secure.sealed(pieces)
-    client.secure.send_sealed(sealed[:len(sealed) - keep], time.monotonic() + TIMEOUT_S)
+    try:
+        client.secure.send_sealed(sealed[:len(sealed) - keep], time.monotonic() + TIMEOUT_S)
+    except OSError as error:
+        raise Unmet(f"its records could not be sent: {error}") from None
     return sealed[len(sealed) - keep:]
 
 
