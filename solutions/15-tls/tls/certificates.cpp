@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace web {
 namespace {
@@ -58,6 +59,35 @@ void use_key(SSL_CTX* context, const TlsOptions::Identity& identity) {
     refuse("--key", identity.key, other ? "is not the key of --cert " + identity.cert : reason());
 }
 
+void use(SSL_CTX* context, const TlsOptions::Identity& identity) {
+    use_cert(context, identity.cert);
+    use_key(context, identity);
+}
+
+/// The subjectAltName of the current certificate; nullptr if it has none.
+const ASN1_OCTET_STRING* names_of(const SSL_CTX* context) {
+    const X509* const cert = SSL_CTX_get0_certificate(context);
+    const int index = X509_get_ext_by_NID(cert, NID_subject_alt_name, -1);
+    return index < 0 ? nullptr : X509_EXTENSION_get_data(X509_get_ext(cert, index));
+}
+
+bool have_same_names(const SSL_CTX* one, const SSL_CTX* other) {
+    const ASN1_OCTET_STRING* const names = names_of(one);
+    const ASN1_OCTET_STRING* const others = names_of(other);
+    return names && others && ASN1_OCTET_STRING_cmp(names, others) == 0;
+}
+
+int key_type(const SSL_CTX* context) {
+    return EVP_PKEY_get_base_id(SSL_CTX_get0_privatekey(context));
+}
+
+bool has_key_of(SSL_CTX* context, int type) {
+    long found = SSL_CTX_set_current_cert(context, SSL_CERT_SET_FIRST);
+    while (found == 1 && key_type(context) != type)
+        found = SSL_CTX_set_current_cert(context, SSL_CERT_SET_NEXT);
+    return found == 1;
+}
+
 // RFC 7301 §3.2: a client that offers only protocols that we don't speak gets an alert.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size,
                     const unsigned char* offered, unsigned offered_size, void*) {
@@ -89,10 +119,16 @@ void Certificates::Free::operator()(SSL_CTX* context) const {
 Certificates::Certificates(const std::vector<TlsOptions::Identity>& identities,
                            TicketKeys& ticket_keys) {
     for (const auto& identity : identities) {
-        contexts_.push_back(make_context(ticket_keys));
-        SSL_CTX* const context = contexts_.back().get();
-        use_cert(context, identity.cert);
-        use_key(context, identity);
+        Context context = make_context(ticket_keys);
+        use(context.get(), identity);
+        SSL_CTX* const same = of_names(context.get());
+        if (!same) {
+            contexts_.push_back(std::move(context));
+        } else if (!has_key_of(same, key_type(context.get()))) {
+            use(same, identity);
+        } else {
+            refuse("--cert", identity.cert, "has host names and type of key of an earlier --cert");
+        }
     }
     SSL_CTX_set_tlsext_servername_callback(first(), choose);
     SSL_CTX_set_tlsext_servername_arg(first(), this);
@@ -116,6 +152,15 @@ int Certificates::choose(SSL* ssl, int*, void* certificates) {
     if (!name) return SSL_TLSEXT_ERR_NOACK;
     SSL_set_SSL_CTX(ssl, static_cast<const Certificates*>(certificates)->of_host(name));
     return SSL_TLSEXT_ERR_OK;
+}
+
+// A context takes a certificate for each type of key, and OpenSSL chooses the one that the client
+// can verify.
+SSL_CTX* Certificates::of_names(const SSL_CTX* other) const {
+    for (const Context& context : contexts_) {
+        if (have_same_names(context.get(), other)) return context.get();
+    }
+    return nullptr;
 }
 
 SSL_CTX* Certificates::of_host(const char* name) const {

@@ -10,8 +10,8 @@
 
 namespace web {
 
-/// Certificates and keys loaded from files, with a TLS context for each. Immutable, so all threads
-/// may use it. Its sessions share it.
+/// Certificates and keys loaded from files, with a TLS context for each list of host names.
+/// Immutable, so all threads may use it. Its sessions share it.
 class Certificates {
 public:
     /// Throws std::invalid_argument naming the option whose file can't be used.
@@ -31,9 +31,10 @@ private:
     static Context make_context(TicketKeys& ticket_keys);
     static int choose(SSL* ssl, int* alert, void* certificates);
 
+    SSL_CTX* of_names(const SSL_CTX* other) const;
     SSL_CTX* of_host(const char* name) const;
 
-    std::vector<Context> contexts_;  // one for each identity
+    std::vector<Context> contexts_;  // one for each list of host names
 };
 
 }  // namespace web

@@ -109,6 +109,12 @@ def names() -> Iterator[Case]:
                     partial(named, name=name, first=first))
 
 
+    yield alone("ec-and-rsa-for-one-name", "RFC 5246 §7.4.2; SSL_CTX_use_certificate(3)",
+                "the server has two certificates for localhost, of EC and of RSA; clients of TLS "
+                "1.2 can verify only one, with and without asking for that name",
+                "the page, and the certificate that each can verify", two_of_one_name)
+
+
 def schemes() -> Iterator[Case]:
     for what, reference, target in [
         ("", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.2", b"https://localhost/"),
@@ -183,6 +189,8 @@ def options() -> Iterator[Case]:
         ("fewer-keys-than-certs", "two --cert and one --key", ("--cert", "--key")),
         ("fewer-certs-than-keys", "one --cert and two --key", ("--cert", "--key")),
         ("second-cert-expired", "a second --cert that has expired", ("--cert", "expired")),
+        ("second-cert-for-the-same-names", "two --cert for the same names, both with an EC key",
+         ("--cert", "renewed/cert.pem", "names")),
         ("lifetime-zero", "--ticket-lifetime 0", ("--ticket-lifetime 0",)),
         ("lifetime-not-a-number", "--ticket-lifetime 1h", ("--ticket-lifetime 1h",)),
     ]:
@@ -213,6 +221,18 @@ def server_prefers(server: Server) -> None:
                           ":".join((SUITES[1], SUITES[0], SUITES[2])), "-ign_eof")
     if f"Cipher is {SUITES[0]}" not in output:
         raise Unmet(f"openssl s_client says: {output[-300:]}")
+
+
+def two_of_one_name(server: Server) -> None:
+    """In both orders: the first certificate is also that of clients that name no host."""
+    pairs = {"ECDSA": certificates.localhost(), "RSA": certificates.rsa()}
+    for order in (pairs, dict(reversed(pairs.items()))):
+        with secured(server, pairs=list(order.values())) as other:
+            for name in ("localhost", None):
+                for key, pair in order.items():
+                    how = tls.context(versions=[VERSIONS["1.2"]],
+                                      ciphers=f"ECDHE-{key}-{CIPHERS[0]}")
+                    must_have(connection(other, Hello(how, name)).cert, pair.der, "the certificate")
 
 
 def absolute(server: Server, target: bytes, expect: bytes) -> None:
@@ -452,6 +472,7 @@ def arguments_of(what: str, text: Path) -> tuple[str, ...]:
         "key-of-another-certificate": certificates.mismatched().options,
         "fewer-keys-than-certs": (*good.options, "--cert", str(certificates.other().cert)),
         "fewer-certs-than-keys": (*good.options, "--key", str(certificates.other().key)),
+        "second-cert-for-the-same-names": (*good.options, *certificates.renewed().options),
         "second-cert-expired": (*good.options, *certificates.expired().options),
         "lifetime-zero": (*good.options, "--ticket-lifetime", "0"),
         "lifetime-not-a-number": (*good.options, "--ticket-lifetime", "1h"),
