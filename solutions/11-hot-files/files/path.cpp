@@ -53,8 +53,10 @@ bool hides_way_up(std::string_view segment) {
     }
 }
 
-// Dotfiles are not public, and no file's name contains a slash.
-bool is_hidden(std::string_view segment) {
+// Dotfiles are not public, but clients look for well-known URIs at the top of the path (RFC 8615
+// §3). No file's name contains a slash.
+bool is_hidden(std::string_view segment, bool is_first) {
+    if (is_first && segment == ".well-known") return false;
     return segment.starts_with('.') || segment.contains('/');
 }
 
@@ -82,7 +84,7 @@ std::expected<std::string_view, Status> resolve(std::string_view path, std::span
         } else if (hides_way_up(*segment)) {
             return reject(Status::bad_request);
         } else if (!segment->empty() && *segment != ".") {
-            hidden |= is_hidden(*segment);
+            hidden |= is_hidden(*segment, size == 0);
             size += segment->size();
             if (!path.empty()) name[size++] = '/';
         }

@@ -33,6 +33,7 @@ def text(name: bytes, content_type: str = TEXT) -> bytes:
 def cases() -> Iterator[Case]:
     yield from normalised()
     yield from odd_names()
+    yield from well_known()
     yield from no_files()
     yield from links()
     yield from index_pages()
@@ -87,6 +88,27 @@ def odd_names() -> Iterator[Case]:
     yield row("sink", post(b"hello", b"/sink"), sunk(5), "RFC 9110 §9.3.3")
     yield row("echo", post(b"hello", b"/echo"), answer("200 OK", BYTES, b"hello"),
               "RFC 9110 §9.3.3")
+
+
+def well_known() -> Iterator[Case]:
+    """Well-known URIs begin at the top of the path. No RFC obliges a server to have any, but ACME
+    servers look for their challenges there, and issue no certificate without them.
+    """
+    security, token = (name.encode() for name in site.WELL_KNOWN)
+    challenge, reference = b"/.well-known/acme-challenge/token", "RFC 8615 §3 (ours); RFC 9116 §3"
+    yield row("well-known-acme-challenge", get(challenge), text(token, BYTES),
+              "RFC 8555 §8.3; RFC 8615 §3 (ours)")
+    for what, target in [
+        ("well-known-file", b"/.well-known/security.txt"),
+        ("well-known-encoded", b"/%2ewell%2Dknown/security.txt"),
+        ("well-known-after-a-dot", b"/./.well-known/./security.txt"),
+        ("well-known-after-up", b"/sub/../.well-known/security.txt"),
+        ("well-known-down-and-up", b"/.well-known/acme-challenge/../security.txt"),
+        ("well-known-in-absolute-form", b"http://localhost/.well-known/security.txt"),
+    ]:
+        yield row(what, get(target), text(security), reference)
+    yield row("well-known-missing", get(b"/.well-known/nowhere"), NOT_FOUND, "RFC 9110 §15.5.5")
+    yield row("well-known-without-an-index", get(b"/.well-known/"), NOT_FOUND, "RFC 9110 §15.5.5")
 
 
 def no_files() -> Iterator[Case]:

@@ -59,6 +59,7 @@ ODD_NAMES: dict[str, bytes] = {  # from the name in the request to the name of t
     "two.dots.css.txt": b"two.dots.css.txt",
     "%E6%97%A5%E6%9C%AC.txt": "日本.txt".encode(),
 }
+WELL_KNOWN = (".well-known/security.txt", ".well-known/acme-challenge/token")  # RFC 9116, RFC 8555
 NO_UTF_8 = "no-%FF%FE-utf8.txt", b"no-\xff\xfe-utf8.txt"  # a name that macOS doesn't allow
 
 
@@ -101,12 +102,17 @@ def make(folder: Path) -> Path:
 
 def _make_files(root: Path) -> None:
     for directory in ("sub/deep", "noindex", "sp ace", "what?", "example.com", ".git",
-                      "sub/..dir", "pictures.png", "100%"):
-        (root / directory).mkdir(parents=True)
+                      "sub/..dir", "pictures.png", "100%", ".well-known/acme-challenge/.old",
+                      ".well-known-secret", "sub/.well-known", ".Well-Known"):
+        # some systems don't distinguish the last one from an earlier one
+        (root / directory).mkdir(parents=True, exist_ok=True)
     (root / "index.html").write_bytes(INDEX)
     for name in ("a.txt", "UPPER.TXT", "none", "sub/index.html", "sub/b.txt", "sub/deep/c.txt",
                  "noindex/x.txt", "example.com/index.html", "sp ace/index.html", "echo.txt",
-                 ".hidden", ".git/config", "sub/.htaccess", "sub/..dir/x.txt",
+                 ".hidden", ".git/config", "sub/.htaccess", "sub/..dir/x.txt", *WELL_KNOWN,
+                 ".well-known/.secret", ".well-known/acme-challenge/.old/x.txt",
+                 ".well-known-secret/x.txt", ".well-known.txt", "sub/.well-known/x.txt",
+                 ".Well-Known/y.txt",
                  *(f"type.{extension}" for extension in TYPES)):
         (root / name).write_bytes(text_of(name.encode()))
     for size in SIZES:

@@ -84,7 +84,20 @@ def hidden() -> Iterator[Case]:
         ("after-encoded-slash-in-a-directory", b"/sub%2f.htaccess"),
         ("after-up", b"/sub/../.hidden"),
     ]:
-        yield row(f"hidden-{what}", get(target), NOT_FOUND, "RFC 8615 §4.2; CWE-538")
+        yield row(f"hidden-{what}", get(target), NOT_FOUND, "ours; CWE-538")
+    for what, target in [
+        ("well-known-as-a-prefix", b"/.well-known-secret/x.txt"),
+        ("well-known-with-an-extension", b"/.well-known.txt"),
+        ("well-known-in-another-case", b"/.Well-Known/y.txt"),
+        ("well-known-in-a-directory", b"/sub/.well-known/x.txt"),
+        ("well-known-in-itself", b"/.well-known/.well-known/security.txt"),
+        ("well-known-after-encoded-slash", b"/.well-known%2fsecurity.txt"),
+        ("file-in-well-known", b"/.well-known/.secret"),
+        ("directory-in-well-known", b"/.well-known/acme-challenge/.old/x.txt"),
+        ("after-well-known-and-up", b"/.well-known/../.git/config"),
+        ("before-well-known-and-up", b"/.git/../.well-known/security.txt"),
+    ]:
+        yield row(f"hidden-{what}", get(target), NOT_FOUND, "RFC 8615 §3 (ours); CWE-538")
 
 
 CHECKS = (group("traversal", "request paths that must be refused", cases, level=9),)
