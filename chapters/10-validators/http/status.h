@@ -12,6 +12,7 @@ enum class Status : std::uint16_t {
     // TODO(10.2): 304 Not Modified, 412 Precondition Failed.
     // TODO(10.4): 206 Partial Content, 416 Range Not Satisfiable.
     moved_permanently = 301,
+    permanent_redirect = 308,
     bad_request = 400,
     not_found = 404,
     method_not_allowed = 405,
@@ -30,6 +31,7 @@ constexpr std::string_view status_line(Status status) {
     switch (status) {
         case Status::ok: return "HTTP/1.1 200 OK\r\n";
         case Status::moved_permanently: return "HTTP/1.1 301 Moved Permanently\r\n";
+        case Status::permanent_redirect: return "HTTP/1.1 308 Permanent Redirect\r\n";
         case Status::bad_request: return "HTTP/1.1 400 Bad Request\r\n";
         case Status::not_found: return "HTTP/1.1 404 Not Found\r\n";
         case Status::method_not_allowed: return "HTTP/1.1 405 Method Not Allowed\r\n";

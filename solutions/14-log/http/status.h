@@ -12,6 +12,7 @@ enum class Status : std::uint16_t {
     partial_content = 206,
     moved_permanently = 301,
     not_modified = 304,
+    permanent_redirect = 308,
     bad_request = 400,
     not_found = 404,
     method_not_allowed = 405,
@@ -33,6 +34,7 @@ constexpr std::string_view status_line(Status status) {
         case Status::partial_content: return "HTTP/1.1 206 Partial Content\r\n";
         case Status::moved_permanently: return "HTTP/1.1 301 Moved Permanently\r\n";
         case Status::not_modified: return "HTTP/1.1 304 Not Modified\r\n";
+        case Status::permanent_redirect: return "HTTP/1.1 308 Permanent Redirect\r\n";
         case Status::bad_request: return "HTTP/1.1 400 Bad Request\r\n";
         case Status::not_found: return "HTTP/1.1 404 Not Found\r\n";
         case Status::method_not_allowed: return "HTTP/1.1 405 Method Not Allowed\r\n";

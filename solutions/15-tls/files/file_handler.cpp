@@ -142,7 +142,10 @@ private:
             response.error(Status::service_unavailable);
         } else if (error == FileError::directory && !is_directory(path)) {
             // Without the slash, the relative links in its page would resolve to different paths.
-            response.error(Status::moved_permanently, location(path, request.query));
+            // After a 301, a client may repeat a POST as a GET (RFC 9110 §15.4.2); after a 308 it
+            // may not.
+            response.error(is_get(request) ? Status::moved_permanently : Status::permanent_redirect,
+                           location(path, request.query));
         } else {
             return app_->begin(request, response);
         }

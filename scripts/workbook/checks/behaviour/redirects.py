@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from workbook.checks.behaviour.files import not_allowed
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.paths import text
 from workbook.checks.behaviour.rows import (
@@ -12,10 +13,14 @@ from workbook.checks.behaviour.rows import (
     CLOSES,
     HOST,
     HTML,
+    NEXT,
     NOT_FOUND,
+    NOT_IMPLEMENTED,
     STAYS,
+    USUAL,
     Case,
     get,
+    post,
     refusal,
 )
 from workbook.checks.behaviour.rows import row as any_row
@@ -23,9 +28,11 @@ from workbook.checks.behaviour.rows import row as any_row
 row = partial(any_row, rooted=True)
 
 
-def moved(to: str, connection: str = CLOSES) -> tuple[bytes, ...]:
+MOVED, PERMANENT = "301 Moved Permanently", "308 Permanent Redirect"
+
+
+def moved(to: str, connection: str = CLOSES, status: str = MOVED) -> tuple[bytes, ...]:
     """A redirect, with or without a text body."""
-    status = "301 Moved Permanently"
     with_words = refusal(status).replace(CLOSES.encode(), b"")
     end = f"Location: {to}\r\n{connection}\r\n".encode()
     head, _, body = with_words.partition(b"\r\n\r\n")
@@ -34,6 +41,38 @@ def moved(to: str, connection: str = CLOSES) -> tuple[bytes, ...]:
 
 
 def cases() -> Iterator[Case]:
+    yield from directories()
+    yield from methods()
+    yield from to_other_hosts()
+
+
+def methods() -> Iterator[Case]:
+    """After a 301 a client MAY repeat a POST as a GET; after a 308 it MUST NOT. No method is
+    refused before the redirect, because the target may be the application's.
+    """
+    reference = "RFC 9110 §15.4.9 (MUST NOT), §15.4.2 (MAY)"
+    for method in (b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
+        expect = moved("/sub/", status=PERMANENT)
+        if method == b"PATCH":
+            expect = (*expect, NOT_IMPLEMENTED)
+        yield row(f"{method.decode().lower()}-to-a-directory",
+                  method + b" /sub?x HTTP/1.1\r\n" + USUAL + b"\r\n",
+                  tuple(one.replace(b"/sub/", b"/sub/?x") for one in expect), reference)
+    kept = moved("/sub/", STAYS, PERMANENT)
+    yield row("body-sent-to-a-directory-is-not-a-request",
+              post(NEXT, b"/sub", HOST) + get(b"/sub"),
+              tuple(first + last for first, last in zip(kept, moved("/sub/"), strict=True)),
+              f"{reference}; RFC 9112 §9.3")
+    yield row("head-of-a-directory", b"HEAD /sub HTTP/1.1\r\n" + USUAL + b"\r\n",
+              tuple(one.partition(b"\r\n\r\n")[0] + b"\r\n\r\n" for one in moved("/sub/")),
+              "RFC 9110 §15.4.2, §9.3.2")
+    yield row("post-to-where-the-redirect-leads", post(b"hello", b"/sub/"), not_allowed(),
+              "RFC 9110 §15.5.6 (MUST)")
+    yield row("post-to-a-directory-without-an-index", post(b"hello", b"/noindex/"), NOT_FOUND,
+              "RFC 9110 §15.5.5")
+
+
+def directories() -> Iterator[Case]:
     reference = "RFC 9110 §15.4.2, §10.2.2"
     for what, target, to in [
         ("directory", b"/sub", "/sub/"),
@@ -54,6 +93,9 @@ def cases() -> Iterator[Case]:
               get(f"/sub?{query}".encode(), HOST) * 19 + get(f"/sub?{query}".encode()),
               tuple(once * 19 + end for once, end in zip(kept, last, strict=True)),
               f"{reference}; RFC 9112 §3")
+
+
+def to_other_hosts() -> Iterator[Case]:
     for what, target in [
         ("two-slashes", b"//example.com"),
         ("two-slashes-and-up", b"//example.com/sub/.."),
