@@ -20,8 +20,13 @@ public:
 
     const Fd& fd() const { return fd_; }
 
+    /// Whether sendfile(2) was refused for this file, so that its bytes have to be copied.
+    bool needs_copy() const { return needs_copy_; }
+    void set_needs_copy() const { needs_copy_ = true; }
+
 private:
     Fd fd_;
+    mutable bool needs_copy_ = false;  // a property of the file, found out while it is sent
 };
 
 // TODO(10.1): a FileVersion: when the file was last written to, in nanoseconds since 1970, and its

@@ -27,8 +27,13 @@ public:
 
     const Fd& fd() const { return fd_; }
 
+    /// Whether sendfile(2) was refused for this file, so that its bytes have to be copied.
+    bool needs_copy() const { return needs_copy_; }
+    void set_needs_copy() const { needs_copy_ = true; }
+
 private:
     Fd fd_;
+    mutable bool needs_copy_ = false;  // a property of the file, found out while it is sent
 };
 
 /// Identifies one version of a file. In nanoseconds, because there may be two versions within one

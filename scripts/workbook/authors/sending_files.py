@@ -77,8 +77,12 @@ std::string file_of_the_site() {
 
 """
 SENDS_FILE = """\
-    const ssize_t of_file =
+    ssize_t of_file =
         ::sendfile(socket.number(), range.file.fd().number(), &offset, std::min(range.size, limit));
+    if (of_file < 0 && is_refused(errno)) [[unlikely]] {
+        range.file.set_needs_copy();
+        of_file = send_copy(socket, {}, range, limit);
+    }
     return of_file < 0 && sent > 0 ? sent : sent + of_file;
 """
 ONE_CALL = """\

@@ -38,6 +38,10 @@ public:
     /// Owns no descriptor if the bytes are in memory.
     const Fd& fd() const { return contents_->fd; }
 
+    /// Whether sendfile(2) was refused for this file, so that its bytes have to be copied.
+    bool needs_copy() const { return contents_->needs_copy; }
+    void set_needs_copy() const { contents_->needs_copy = true; }
+
     /// The whole contents if they are in memory; otherwise null.
     const char* bytes() const { return contents_ ? contents_->bytes.get() : nullptr; }
 
@@ -46,6 +50,7 @@ private:
         Fd fd;
         std::unique_ptr<char[]> bytes;
         std::size_t users = 1;
+        bool needs_copy = false;  // found out while it is sent
     };
 
     Contents* contents_ = nullptr;

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from workbook.checks.behaviour import start
 from workbook.checks.behaviour.alone import (
     TIMEOUT_S,
     alone,
@@ -66,6 +67,8 @@ def cases() -> Iterator[Case]:
          f"{begun}, as another does with another file; the first file is truncated to nothing",
          "the first connection is closed, after bytes that were in the file and fewer of them; the "
          "other has its file, and the next client is answered", truncated),
+        ("truncated-without-sendfile", "sendfile(2), NOTES; RFC 9112 §8",
+         "the same, while every sendfile fails with EINVAL", "the same", truncated_while_copied),
         ("replaced", "rename(2)", f"{begun}, then another file is renamed over it",
          "the old bytes to their end; the next request on the same connection gets the new ones",
          partial(replaced, change=_replace, then=answer("200 OK", BYTES, NEW))),
@@ -117,6 +120,11 @@ def truncated(server: Server) -> None:
         must_have(other, answer("200 OK", BYTES, OLD), "the client that read another file")
         third.perform((ASKS_SMALL, Await(SMALL_ANSWER), get(b"/large.bin")))
         must_have(third, SMALL_ANSWER + answer("200 OK", BYTES, b""), "the client that came later")
+
+
+def truncated_while_copied(server: Server) -> None:
+    with start.failing(server, "sendfile", "EINVAL") as other:
+        truncated(other)
 
 
 def must_have(client: Client, expected: bytes, owner: str) -> None:

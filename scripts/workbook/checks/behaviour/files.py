@@ -10,8 +10,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from workbook.checks.behaviour import site
+from workbook.checks.behaviour import site, start, suite
 from workbook.checks.behaviour.alone import alone
+from workbook.checks.behaviour.changing_files import root_of
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
@@ -100,6 +101,7 @@ def cases() -> Iterator[Case]:
     yield from methods()
     yield from connections()
     yield from readers()
+    yield from without_sendfile()
 
 
 def types() -> Iterator[Case]:
@@ -204,6 +206,47 @@ def readers() -> Iterator[Case]:
               neighbours=(disconnected,) * 8)
     yield row("while-others-request-a-fifo", LAST[0], LAST[1], "fifo(7)",
               neighbours=((get(b"/fifo", HOST),),) * 8)
+
+
+def make_all(root: Path) -> None:
+    site.make(root)
+
+
+def without_sendfile() -> Iterator[Case]:
+    """sendfile(2) recommends a fallback to read(2) and write(2), and some file systems need it."""
+    for error in ("EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"):
+        yield alone(f"sendfile-fails-with-{error.lower()}",
+                    f"sendfile(2), NOTES, {error}; RFC 9112 §6.3",
+                    f"every sendfile fails with {error}; then all that is asked of the lengths of "
+                    "files, of connections and of slow readers", "the same answers",
+                    partial(copied, error=error), site=make_all)
+    yield alone("sendfile-refused-once-per-file", "sendfile(2), NOTES; ours",
+                f"every sendfile fails with EINVAL; a client asks for {site.LARGE:,} bytes",
+                "all of them; sendfile is not called again for this file", refused_once,
+                site=make_all)
+
+
+def copied(server: Server, error: str) -> None:
+    folder = root_of(server) / "site"
+    with start.failing(server, "sendfile", error, "--root", str(folder)) as other:
+        for case in (*sizes(), *connections(), *readers()):
+            if case.alone:
+                continue
+            if failure := suite.perform(case, (other.host, other.port), suite.DATED_LEVEL):
+                raise Unmet(f"{case.name}: {failure.problem}")
+
+
+def refused_once(server: Server) -> None:
+    folder = root_of(server)
+    log = folder / "calls"
+    with start.failing(server, "sendfile", "EINVAL", "--root", str(folder / "site"),
+                       log=str(log)) as other:
+        received = exchange((other.host, other.port), (get(LARGE.encode(), HOST), HalfClose()),
+                            TIMEOUT_S)
+    if received.data != file(LARGE[1:], STAYS):
+        raise Unmet(f"{len(received.data):,} bytes came, not all of the answer")
+    if (calls := log.read_text().count("sendfile(")) > 1:
+        raise Unmet(f"{calls} calls of sendfile were refused")
 
 
 CHECKS = (group("files", "serving files", cases, level=9),)

@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from subprocess import run
@@ -32,8 +31,6 @@ from workbook.checks.behaviour.rows import (
     post,
     sunk,
 )
-from workbook.common.errors import UserError
-from workbook.machine import needs
 from workbook.servers.client import Await, exchange
 from workbook.servers.process import Server
 
@@ -149,31 +146,15 @@ def out_of_descriptors(server: Server) -> None:
             raise Unmet("when there were descriptors again, the file did not come")
 
 
-@contextmanager
-def failing_openat2(server: Server, error: str, *arguments: str) -> Iterator[Server]:
-    """Start another such server, all of whose openat2 calls fail with `error`."""
-    if lacking := needs.lacking("strace"):
-        raise Unable(lacking)
-    wrapper = ("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2",
-               "-e", f"inject=openat2:error={error}")
-    try:
-        with start.repeated(server, *arguments, wrapper=wrapper) as other:
-            yield other
-    except UserError as problem:
-        if "ptrace" in problem.message:
-            raise Unable("this system forbids tracing") from None
-        raise
-
-
 def unavailable(server: Server, error: str) -> None:
-    with failing_openat2(server, error) as other:
+    with start.failing(server, "openat2", error) as other:
         must_print(other, UNAVAILABLE)
         if ask(other, post(b"hello", b"/sink")) != sunk(5):
             raise Unmet("the client that asked for something else was not answered")
 
 
 def forbidden(server: Server) -> None:
-    with failing_openat2(server, "EACCES") as other:
+    with start.failing(server, "openat2", "EACCES") as other:
         must_print(other, b"HTTP/1.1 404 ")
 
 
@@ -189,7 +170,7 @@ def must_print(server: Server, status: bytes) -> None:
 def walked(server: Server, error: str) -> None:
     rows = [*traversal.cases(), *paths.cases(), *redirects.cases(), *files.types()]
     folder = root_of(server) / "site"
-    with failing_openat2(server, error, "--root", str(folder)) as other:
+    with start.failing(server, "openat2", error, "--root", str(folder)) as other:
         for case in rows:
             if failure := suite.perform(case, (other.host, other.port), suite.DATED_LEVEL):
                 raise Unmet(f"{case.name}: {failure.problem}")

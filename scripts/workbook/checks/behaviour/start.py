@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import PAGE_ANSWER, Case, Unable, Unmet, get
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.machine import needs
 from workbook.machine.cores import available_cpus
 from workbook.servers import heads
 from workbook.servers.client import connect
@@ -182,6 +183,25 @@ def repeated(server: Server, *arguments: str, wrapper: Sequence[str] = (),
           ) -> AbstractContextManager[Server]:
     """Start another such server; if an option is given twice, the last one counts."""
     return running(Path(server.command[0]), *server.command[1:], *arguments, wrapper=wrapper)
+
+
+@contextmanager
+def failing(server: Server, call: str, error: str, *arguments: str,
+            log: str = os.devnull) -> Iterator[Server]:
+    """Start another such server, all of whose calls of this name fail with `error`. They are
+    written to `log`.
+    """
+    if lacking := needs.lacking("strace"):
+        raise Unable(lacking)
+    wrapper = ("strace", "-f", "-qq", "-o", log, "-e", f"trace={call}",
+               "-e", f"inject={call}:error={error}")
+    try:
+        with repeated(server, *arguments, wrapper=wrapper) as other:
+            yield other
+    except UserError as problem:
+        if "ptrace" in problem.message:
+            raise Unable("this system forbids tracing") from None
+        raise
 
 
 def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (),
