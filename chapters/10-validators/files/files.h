@@ -22,7 +22,8 @@ public:
     /// Throws std::system_error, with --root in its message.
     explicit Files(const std::string& root);
 
-    // TODO(10.1): return an OpenFile.
+    // TODO(10.1): return an OpenFile. A version is distinct if its time is neither a placeholder
+    // (0, 1 or 1980-01-01) nor of the last two seconds or the future.
     /// The whole of a file. `name` is relative to the root and has no dot segments. Links that lead
     /// out of the root are not followed.
     std::expected<FileRange, FileError> open(const char* name) const;

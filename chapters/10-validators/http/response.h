@@ -53,7 +53,8 @@ public:
 
     // TODO(10.1): the Representation that is sent; its field lines are part of the head, and count
     // in max_head_size().
-    // TODO(10.2): a 304 names no media type and no length.
+    // TODO(10.2): a 304 names no media type and no length, and of the representation only its
+    // identity.
     /// Makes this the answer to a refused request: a page that names the status, and optionally an
     /// additional field line.
     void error(Status status, std::string field = "");

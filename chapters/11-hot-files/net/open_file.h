@@ -36,11 +36,19 @@ private:
     mutable bool needs_copy_ = false;  // a property of the file, found out while it is sent
 };
 
+/// What tells a version of a file from all others of its size.
+enum class Distinct : std::uint8_t {
+    no,
+    by_nanosecond,
+    by_second,  // no other version has its second either
+};
+
 /// Identifies one version of a file. In nanoseconds, because there may be two versions within one
 /// second.
 struct FileVersion {
     std::int64_t modified_ns = 0;  // since 1970
     std::uint64_t size = 0;
+    Distinct distinct = Distinct::by_second;
 
     std::chrono::sys_seconds modified() const {
         const std::chrono::nanoseconds since_1970(modified_ns);

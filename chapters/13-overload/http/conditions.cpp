@@ -15,10 +15,10 @@ std::optional<std::chrono::sys_seconds> date_of(std::optional<std::string_view> 
 }
 
 // RFC 9110 §8.8.3.2. Our tags are strong. A weak tag with the same text only promises equivalent
-// content, which is not enough to combine parts.
-bool is_same(std::string_view theirs, const EntityTag& ours, bool weakly) {
+// content, which is not enough to combine parts. A version without a tag is the same as none.
+bool is_same(std::string_view theirs, const std::optional<EntityTag>& ours, bool weakly) {
     if (weakly && theirs.starts_with(weak)) theirs.remove_prefix(weak.size());
-    return theirs == ours.text();
+    return ours && theirs == ours->text();
 }
 
 }  // namespace
@@ -48,27 +48,30 @@ Verdict Conditions::evaluate(Representation& of, bool is_get) const {
     return Verdict::part;
 }
 
-// A tag takes precedence over a date, whether it matches or not. The same applies below.
+// A tag takes precedence over a date, whether it matches or not. A date is ignored if the file has
+// none (§13.1.3, §13.1.4). The same applies below.
 bool Conditions::precondition_fails(const Representation& of) const {
     if (has_match_) return !lists_tag(if_match, of.tag, false);
     const auto date = date_of(unmodified_since_);
-    return date && of.version.modified() > *date;
+    return date && of.modified() && *of.modified() > *date;
 }
 
 bool Conditions::is_not_modified(const Representation& of) const {
     if (has_none_match_) return lists_tag(if_none_match, of.tag, true);
     const auto date = date_of(modified_since_);
-    return date && of.version.modified() <= *date;
+    return date && of.modified() && *of.modified() <= *date;
 }
 
-// RFC 9110 §13.1.5: a date must be exactly the one that we sent.
+// RFC 9110 §13.1.5: a date must be exactly the one that we sent. It is strong, because we send it
+// only when no other change can have the same date any more (§8.8.2.2).
 bool Conditions::if_range_matches(const Representation& of) const {
     if (!if_range_ || is_same(*if_range_, of.tag, false)) return true;
-    return parse_date(*if_range_) == of.version.modified();
+    return of.modified() && parse_date(*if_range_) == of.modified();
 }
 
 // The lists of all lines with that name form one list (RFC 9110 §5.3).
-bool Conditions::lists_tag(std::string_view name, const EntityTag& tag, bool weakly) const {
+bool Conditions::lists_tag(std::string_view name, const std::optional<EntityTag>& tag,
+                           bool weakly) const {
     std::string_view fields = fields_;
     while (auto field = take_field(fields)) {
         if (!same_name(field->name, name)) continue;

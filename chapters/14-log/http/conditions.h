@@ -35,7 +35,7 @@ private:
     bool precondition_fails(const Representation& of) const;
     bool is_not_modified(const Representation& of) const;
     bool if_range_matches(const Representation& of) const;
-    bool lists_tag(std::string_view name, const EntityTag& tag, bool weakly) const;
+    bool lists_tag(std::string_view name, const std::optional<EntityTag>& tag, bool weakly) const;
 
     std::string_view fields_;
     AcceptedCodings codings_;

@@ -21,6 +21,7 @@ from workbook.checks.behaviour.rows import PAGE, noise
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD
 from workbook.machine import facts, setup
+from workbook.measure.costs import AGED_S
 from workbook.measure.other_servers import NGINX_FILES, Start
 from workbook.servers import certificates, tls
 from workbook.servers.certificates import Pair
@@ -152,7 +153,7 @@ def site(*more: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in {LARGE: noise(LARGE_BYTES), **dict.fromkeys(more, PAGE)}.items():
         (folder / name).write_bytes(content)
-        os.utime(folder / name, (0, 0))
+        os.utime(folder / name, (AGED_S, AGED_S))
     for each in (DIRECTORY, folder):
         each.chmod(0o755)
     return folder

@@ -46,6 +46,7 @@ def _page(folder: Path) -> Path:
     text = b"".join(file.read_bytes() for file in sorted((SOLUTIONS / "09-files").rglob("*.[ch]*")))
     (folder / "page.html").write_bytes(text)
     (folder / "page.html.gz").write_bytes(gzip.compress(text, 9, mtime=0))
+    site.age(folder)
     return folder
 
 

@@ -51,6 +51,7 @@ LARGE_FILE = b"GET /large.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 NOT_MODIFIED = b"GET /file.html HTTP/1.1\r\n" + FIELDS + b"If-None-Match: *\r\n\r\n"
 MISSING = b"GET /nowhere.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
+AGED_S = 1_000_000_000  # 2001
 ONE_SLOT = ("--max-clients", "1")
 CACHE_LEVEL, SETTLED_S = 11, 3.2  # from which on a file is kept, if it was changed so long ago
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
@@ -179,7 +180,7 @@ def _site(folder: Path) -> Path:
     for name, size in [(FILE_NAME, FILE_BYTES), (LARGE_NAME, LARGE_BYTES),
                        (f"{FILE_NAME}.br", FILE_BYTES)]:  # who looks for a coded form finds it
         (root / name).write_bytes(b"x" * size)
-        os.utime(root / name, (0, 0))
+        os.utime(root / name, (AGED_S, AGED_S))  # 0 or a young file would have no validators
     return root
 
 

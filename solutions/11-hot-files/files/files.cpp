@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <limits>
 #include <system_error>
 #include <utility>
@@ -36,6 +38,32 @@ Fd open_root(const std::string& root) {
     return directory;
 }
 
+// A file may change twice within one tick. The kernel's clock ticks every 1 to 10 ms (inode(7)),
+// but a file system without fractions of a second may store only every other second (FAT).
+constexpr std::chrono::milliseconds tick{20};
+constexpr std::chrono::seconds longest_tick{2};
+
+// Build tools and archivers give all files one of these times, so that their results are the same
+// each time: the first two seconds of 1970, and the first one that a ZIP file can express.
+constexpr std::array<std::chrono::sys_seconds, 3> placeholders{
+    std::chrono::sys_seconds{}, std::chrono::sys_seconds{std::chrono::seconds(1)},
+    std::chrono::sys_days(std::chrono::year(1980) / 1 / 1)};
+
+// A time in the future is not when the file was written, because one of the clocks was wrong.
+Distinct distinct(const FileVersion& version) {
+    if (std::ranges::find(placeholders, version.modified()) != placeholders.end()) {
+        return Distinct::no;
+    }
+    const auto now = std::chrono::system_clock::now();
+    if (version.modified() < std::chrono::floor<std::chrono::seconds>(now) - longest_tick) {
+        return Distinct::by_second;
+    }
+    const std::chrono::nanoseconds since_1970(version.modified_ns);
+    const bool has_fraction = since_1970 % std::chrono::seconds(1) != std::chrono::seconds(0);
+    const bool is_over = since_1970 < (now - tick).time_since_epoch();
+    return has_fraction && is_over ? Distinct::by_nanosecond : Distinct::no;
+}
+
 }  // namespace
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -54,10 +82,9 @@ std::expected<OpenFile, FileError> Files::open(const char* name) const {
     }
     if (S_ISDIR(status.st_mode)) return std::unexpected(FileError::directory);
     if (!S_ISREG(status.st_mode)) return std::unexpected(FileError::missing);
-    return OpenFile{File(std::move(file)),
-                    {modified_ns(status), static_cast<std::uint64_t>(status.st_size)},
-                    changed_ns(status),
-                    status.st_ino};
+    FileVersion version{modified_ns(status), static_cast<std::uint64_t>(status.st_size)};
+    version.distinct = distinct(version);
+    return OpenFile{File(std::move(file)), version, changed_ns(status), status.st_ino};
 }
 
 }  // namespace web

@@ -39,16 +39,19 @@ void Response::error(Status status, std::string field) {
 char* Response::format_head(char* out, const CommonHeaders& common_headers,
                             std::string_view connection) const {
     const auto append = [&out](std::string_view piece) { out += piece.copy(out, piece.size()); };
+    const bool has_content = status_ != Status::not_modified;
     if (status_ == Status::ok) [[likely]] {
         append(common_headers.of_ok());  // its length is a constant: a few moves, no call
     } else {
         append(status_line(status_));
         append({kept_.data(), field_size_});
-        append(status_ == Status::not_modified ? common_headers.fields_of_nothing()
-                                               : common_headers.fields());
+        append(has_content ? common_headers.fields() : common_headers.fields_of_nothing());
     }
-    if (status_ != Status::not_modified) out = format_content(out);
-    if (representation_) out = representation_->format(out, common_headers);
+    if (has_content) out = format_content(out);
+    if (representation_) {
+        out = has_content ? representation_->format(out, common_headers)
+                          : representation_->format_identity(out);
+    }
     if (!connection.empty()) append(connection);
     append("\r\n");
     return out;

@@ -56,11 +56,19 @@ private:
     Contents* contents_ = nullptr;
 };
 
+/// What tells a version of a file from all others of its size.
+enum class Distinct : std::uint8_t {
+    no,
+    by_nanosecond,
+    by_second,  // no other version has its second either
+};
+
 /// Identifies one version of a file. In nanoseconds, because there may be two versions within one
 /// second.
 struct FileVersion {
     std::int64_t modified_ns = 0;  // since 1970
     std::uint64_t size = 0;
+    Distinct distinct = Distinct::by_second;
 
     std::chrono::sys_seconds modified() const {
         const std::chrono::nanoseconds since_1970(modified_ns);
@@ -90,7 +98,8 @@ struct OpenFile {
 
     bool is_unchanged_from(const OpenFile& before) const {
         return changed_ns == before.changed_ns && inode == before.inode &&
-               version.size == before.version.size;
+               version.size == before.version.size &&
+               version.distinct == before.version.distinct;  // which comes with age
     }
 
     /// Returns a part of the file, or all of it.

@@ -32,16 +32,27 @@ struct Representation {
     /// The maximum number of bytes that format() writes.
     static constexpr std::size_t max_fields = 320;
 
-    Representation(const FileVersion& of, Coding in) : version(of), coding(in), tag(of, in) {}
+    Representation(const FileVersion& of, Coding in) : version(of), coding(in) {
+        if (of.distinct != Distinct::no) tag.emplace(of, in);
+    }
+
+    /// The time of modification; nothing if another version may have the same.
+    std::optional<std::chrono::sys_seconds> modified() const {
+        if (version.distinct != Distinct::by_second) return std::nullopt;
+        return version.modified();
+    }
 
     /// Writes the field lines to `out` and returns their end.
     char* format(char* out, const CommonHeaders& common_headers) const;
+
+    /// The same for a 304: only what identifies the stored answer that may be used again.
+    char* format_identity(char* out) const;
 
     FileVersion version;
     Coding coding;
     bool has_forms = false;         // other clients may get another coding (RFC 9110 §12.5.5)
     std::optional<ByteRange> part;  // set if only a part is sent
-    EntityTag tag;
+    std::optional<EntityTag> tag;   // of a version that is distinct
 };
 
 }  // namespace web

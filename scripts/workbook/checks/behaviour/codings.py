@@ -10,7 +10,7 @@ from workbook.checks.behaviour.dialogue import Address, Answer, ask, must_be, mu
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.ranges import must_be_part
 from workbook.checks.behaviour.rows import Case, Unmet
-from workbook.checks.behaviour.validators import talk
+from workbook.checks.behaviour.validators import must_describe_no_body, talk
 
 ALL, PLAIN = "all.html", ""
 CODED = ("br", "zstd", "gzip")
@@ -72,8 +72,10 @@ def cases() -> Iterator[Case]:
                "the media type of what is coded",
                "RFC 9110 §8.4", partial(types))
     yield talk("not-modified-in-same-coding", f"/{ALL} in gzip, with that form's ETag",
-               "304 with Vary",
-               "RFC 9110 §15.4.5", partial(known))
+               "304 with Vary and that ETag", "RFC 9110 §15.4.5 (MUST)", partial(known))
+    yield talk("not-modified-names-no-coding", f"/{ALL} in every coding, with that form's ETag",
+               "304 without Content-Encoding: its empty body is not coded",
+               "RFC 9110 §15.4.5 (SHOULD NOT)", partial(names_no_coding))
     yield talk("modified-in-another-coding", f"/{ALL} in gzip, with the plain form's ETag",
                "200, the form gzip", "RFC 9110 §8.8.3.3", partial(known_otherwise))
     yield talk("range-of-a-coding", f"bytes 10 to 19 of /{ALL} in gzip",
@@ -146,6 +148,14 @@ def known(address: Address) -> None:
     repeated = ask(address, f"/{ALL}", f"{accepts}If-None-Match: {first.tag}\r\n")
     must_be(repeated, 304)
     must_vary(repeated, "gzip")
+    if repeated.tag != first.tag:
+        raise Unmet(f"the 304 has ETag: {repeated.tag}")
+
+
+def names_no_coding(address: Address) -> None:
+    for coding, answer in _each_form(address).items():
+        fields = f"Accept-Encoding: {coding}\r\nIf-None-Match: {answer.tag}\r\n"
+        must_describe_no_body(ask(address, f"/{ALL}", fields))
 
 
 def known_otherwise(address: Address) -> None:

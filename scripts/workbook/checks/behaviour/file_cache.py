@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from functools import partial
 from pathlib import Path
 
@@ -53,6 +54,7 @@ from workbook.servers.process import Server
 
 ALONE = ("--threads", "1", "--cache", str(64 * MIB))
 SETTLED_S = 3.2  # a file last changed this long ago may be cached, however its timestamp is rounded
+AHEAD_S = 5.0  # longer, so such a file is cached before its time
 STALE_S = 1.1  # a change made this long ago must be visible
 BETWEEN_S = 0.03
 # cached with its content, and not: more than a narrow client's socket takes
@@ -194,7 +196,7 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str) 
     if now.body != present.read_bytes():
         raise Unmet(f"{STALE_S:g} s later other bytes came than there are in the file: "
                     f"{now.body[:20]!r} and so on, {len(now.body):,}")
-    if before.fields.get("etag") == now.tag and "now" not in target:
+    if "etag" in now.fields and before.fields.get("etag") == now.tag and "now" not in target:
         raise Unmet(f"the ETag is still {now.tag}")
 
 
@@ -259,6 +261,10 @@ def young() -> Iterator[Case]:
     yield alone("recently-modified-is-not-kept-open", "close(2)",
                 "a large file is asked for that was made just now",
                 "afterwards it is not open", young_is_not_open, arguments=ALONE, site=make)
+    yield alone("validators-come-with-age", "RFC 9110 §8.8.2, §8.8.3 (SHOULD)",
+                f"/it.bin, whose time is {AHEAD_S:g} s ahead, is asked for all the time until "
+                f"{SETTLED_S:g} s after that time", "at the end it has ETag, and the time as "
+                "Last-Modified", come_with_age, arguments=ALONE, site=make)
 
 
 def written_anew(server: Server, name: str, set_back: bool = False) -> None:
@@ -273,6 +279,18 @@ def written_anew(server: Server, name: str, set_back: bool = False) -> None:
         body = _ask(server, f"/{name}").body
         if set(body) != {97 + letter}:
             raise Unmet(f"{chr(97 + letter)} was written, and {body[:1]!r} came")
+
+
+def come_with_age(server: Server) -> None:
+    """It's cached before its time has come, because it was changed before that."""
+    due_s = int(time.time() + AHEAD_S)
+    os.utime(root_of(server) / "it.bin", (due_s, due_s))
+    while time.time() < due_s + SETTLED_S:
+        _ask(server, "/it.bin")
+        time.sleep(0.2)
+    answer = _ask(server, "/it.bin")
+    if not answer.tag or answer.field("Last-Modified") != formatdate(due_s, usegmt=True):
+        raise Unmet(f"Last-Modified: {answer.field('Last-Modified')}")
 
 
 def young_is_not_open(server: Server) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from workbook.checks.behaviour import site
+from workbook.checks.behaviour import site, versions
 from workbook.checks.behaviour.dialogue import Address, Answer, ask, ask_all, must_be, must_have
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import MIB, Case, Unmet, noise
@@ -193,6 +193,7 @@ def conditions() -> Iterator[Case]:
                    partial(conditional, fields=fields, status=status))
     yield talk("if-range-without-range", "GET /dated.bin with If-Range, and no Range", "200",
                "RFC 9110 §13.1.5", partial(without_range))
+    yield from versions.without_either()
 
 
 def conditional(address: Address, *, fields: str, status: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from workbook.checks.behaviour.rows import BYTES, HTML, MIB, TEXT, noise
 INDEX = b"<!doctype html>\n<title>Index</title>\n<link rel=stylesheet href=style.css>\n"
 LARGE = 3 * MIB + 17
 MODIFIED_S = 784_111_777  # Sun, 06 Nov 1994 08:49:37 GMT, of dated.txt and dated.bin
+AGED_S = 1_000_000_000  # Sun, 09 Sep 2001, of files that do not have another time
+YOUNG_S = 60  # the time of a file that was written so lately says nothing
 MODIFIED_NS = MODIFIED_S * 10**9 + 123_456_789
 SECRET = b"nobody may have this\n"
 
@@ -97,7 +100,23 @@ def make(folder: Path) -> Path:
     _make_files(root)
     _make_links(root, folder)
     _make_what_is_no_file(root)
+    age(root)
     return root
+
+
+def age(root: Path) -> None:
+    """Set the times of the files that were made just now to one long ago.
+
+    A server must not name a version that another could follow within one tick of the clock, so a
+    file would have no validators for its first seconds.
+    """
+    for folder, _, names in os.walk(root):
+        for name in names:
+            file = Path(folder, name)
+            with suppress(OSError):
+                status = file.lstat()
+                if stat.S_ISREG(status.st_mode) and 0 <= time.time() - status.st_mtime < YOUNG_S:
+                    os.utime(file, (AGED_S, AGED_S), follow_symlinks=False)
 
 
 def _make_files(root: Path) -> None:

@@ -366,10 +366,13 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
 
 
 def _made(make: Callable[[Path], None], folder: Path) -> Path:
-    """Create the served folder inside `folder`, so that there is something outside it."""
+    """Create the served folder inside `folder`, so that there is something outside it. Its files
+    look old: a case about young ones writes them itself.
+    """
     root = folder / "site"
     root.mkdir()
     make(root)
+    site.age(root)
     return root
 
 

@@ -9,10 +9,10 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 
-from workbook.checks.behaviour import site
+from workbook.checks.behaviour import site, versions
 from workbook.checks.behaviour.alone import alone
 from workbook.checks.behaviour.changing_files import root_of
-from workbook.checks.behaviour.dialogue import Address, ask, ask_all, must_be, must_have
+from workbook.checks.behaviour.dialogue import Address, Answer, ask, ask_all, must_be, must_have
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet
 from workbook.checks.behaviour.rows import row as any_row
@@ -24,6 +24,10 @@ SAME, LATER, EARLIER = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49
                         "Sun, 06 Nov 1994 08:49:36 GMT")
 YEAR_2300_S = int(datetime(2300, 1, 1, tzinfo=timezone.utc).timestamp())
 OLD_FORM, ASCTIME_FORM = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"
+# A client that has the answer 200 has these already. Of a 304 it needs what tells versions and
+# forms apart; Last-Modified only where there is no ETag.
+OF_A_BODY = ("Accept-Ranges", "Content-Encoding", "Content-Language", "Content-Range",
+             "Content-Type")
 
 # What is asked, {tag} being the tag that the first answer had, and what status that must bring.
 REPORTED: tuple[tuple[str, str, str, int, str], ...] = (
@@ -102,10 +106,12 @@ def cases() -> Iterator[Case]:
 def tag_conditions() -> Iterator[Case]:
     yield from conditions(about_dates=False)
     yield from others()
+    yield from versions.without_tag()
 
 
 def date_conditions() -> Iterator[Case]:
     yield from conditions(about_dates=True)
+    yield from versions.without_date()
 
 
 def conditions(*, about_dates: bool) -> Iterator[Case]:
@@ -152,12 +158,14 @@ def tags() -> Iterator[Case]:
                     f"a file is asked for; {done}; it is asked for again, with the first ETag in "
                     "If-None-Match", "200, another ETag", partial(tag_changes, change=change),  # type: ignore[arg-type]
                     site=_one_file)
+    yield from versions.cases()
     yield alone("last-modified-in-the-future", "RFC 9110 §8.8.2.1",
                 "a file whose time is an hour ahead is asked for",
-                "Last-Modified is not later than Date", from_the_future, site=_future_file)
+                "Last-Modified, if there is one, is not later than Date", from_the_future, site=_future_file)
     yield alone("last-modified-in-2300", "RFC 9110 §8.8.2.1",
                 "the same of a file of the year 2300, which no count of nanoseconds since 1970 in 64 "
-                "bits can tell", "Last-Modified is the Date, or a second before it", from_2300,
+                "bits can tell; it is made a second younger", "Last-Modified, if there is one, is the Date, "
+                "or a second before it; the ETag, if there is one, changes", from_2300,
                 site=partial(_future_file, time_s=YEAR_2300_S))
 
 
@@ -210,23 +218,33 @@ def tag_changes(server: Server, change: partial[None]) -> None:
 
 
 def from_the_future(server: Server) -> None:
-    if (ahead := _ahead_of_the_date(server)) > timedelta():
+    ahead = _ahead_of_the_date(_ask_for_it(server))
+    if ahead and ahead > timedelta():
         raise Unmet(f"Last-Modified is {ahead} later than Date")
 
 
 def from_2300(server: Server) -> None:
     if int((root_of(server) / "it.txt").stat().st_mtime) != YEAR_2300_S:
         raise Unable("the file system of temporary files knows no such times")
-    if not -timedelta(seconds=1) <= (ahead := _ahead_of_the_date(server)) <= timedelta():
+    answer = _ask_for_it(server)
+    ahead = _ahead_of_the_date(answer)
+    if ahead is not None and not -timedelta(seconds=1) <= ahead <= timedelta():
         raise Unmet(f"Last-Modified is the Date and {ahead}")
+    os.utime(root_of(server) / "it.txt", (YEAR_2300_S + 1, YEAR_2300_S + 1))
+    if "etag" in answer.fields and answer.tag == _ask_for_it(server).fields.get("etag"):
+        raise Unmet(f"the ETag is still {answer.tag}")
 
 
-def _ahead_of_the_date(server: Server) -> timedelta:
-    answer = ask((server.host, server.port), "/it.txt")
-    modified, date = (
-    parsedate_to_datetime(
-        answer.field(name)) for name in (
-            "Last-Modified", "Date"))
+def _ask_for_it(server: Server) -> Answer:
+    return ask((server.host, server.port), "/it.txt")
+
+
+def _ahead_of_the_date(answer: Answer) -> timedelta | None:
+    """Returns by how much Last-Modified is later than Date; None if there is no Last-Modified."""
+    if "last-modified" not in answer.fields:
+        return None
+    modified, date = (parsedate_to_datetime(answer.field(name))
+                      for name in ("Last-Modified", "Date"))
     return modified - date
 
 
@@ -238,6 +256,9 @@ def others() -> Iterator[Case]:
     yield talk("not-modified-has-etag", f"{TARGET} with its ETag in If-None-Match",
                "304 with the ETag that a 200 would have; no Content-Length but that of a 200",
                "RFC 9110 §15.4.5, §8.6", partial(names_the_version))
+    yield talk("not-modified-describes-no-body", f"{TARGET} with its ETag in If-None-Match",
+               f"304 with Date, without {', '.join(OF_A_BODY)}, and without Last-Modified next to "
+               "the ETag", "RFC 9110 §15.4.5 (MUST, SHOULD NOT)", partial(describes_no_body))
     yield talk("missing-file", "/nowhere.txt with If-None-Match: *", "404", "RFC 9110 §13.2.1",
                partial(asked_of, target="/nowhere.txt", fields="If-None-Match: *", status=404))
     yield talk("conditions-ignored-for-redirect", "/sub with If-None-Match: *", "301",
@@ -265,6 +286,19 @@ def names_the_version(address: Address) -> None:
         raise Unmet(f"the 304 has Content-Length: {length}")
     if known.tag != whole.tag:
         raise Unmet(f"the 304 has ETag: {known.tag}")
+
+
+def describes_no_body(address: Address) -> None:
+    tag = ask(address, TARGET).tag
+    must_describe_no_body(ask(address, TARGET, f"If-None-Match: {tag}\r\n"))
+
+
+def must_describe_no_body(known: Answer) -> None:
+    must_be(known, 304)
+    known.field("Date")
+    redundant = ("Last-Modified",) if "etag" in known.fields else ()
+    if found := [name for name in (*OF_A_BODY, *redundant) if name.lower() in known.fields]:
+        raise Unmet(f"the 304 has {', '.join(found)}")
 
 
 def asked_of(address: Address, *, target: str, fields: str, status: int) -> None:
