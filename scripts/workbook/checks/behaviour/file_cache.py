@@ -142,7 +142,7 @@ def changes() -> Iterator[Case]:
             ("rewritten", "other bytes are written over its own", _rewrite, 200),
             ("truncated", "it is truncated to nothing", partial(os.truncate, length=0), 200),
             ("grown", "it grows", _grow, 200),
-            ("touched", "its time is set", partial(os.utime, times=(10**9, 10**9)), 200),
+            ("touched", "its time is set", partial(os.utime, times=(1_100_000_000, 1_100_000_000)), 200),
             ("removed", "it is removed", os.unlink, 404),
             ("becomes-a-directory", "it is replaced by a directory", _make_directory, 301),
             ("becomes-a-fifo", "it is replaced by a FIFO", _make_fifo, 404),
