@@ -43,7 +43,7 @@ CPP_NAME = re.compile(
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="BSD and macOS build their own natively"),
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(2400),
 ]
 
 
