@@ -205,7 +205,8 @@ def test_unknown_server_option_fails_only_its_own_costs(
 
 
 @pytest.mark.parametrize("factors, status", [
-    ([0.9], "pass"), ([1.3, 0.9], "pass"), ([1.3, 1.3], "fail"), ([2.0], "fail")])
+    ([0.9], "pass"), ([1.3, 0.9], "pass"), ([1.3, 1.3, 1.3, 0.9], "pass"),
+    ([1.3, 1.3, 1.3, 1.3], "fail"), ([2.0], "fail")])
 def test_count_slightly_above_its_budget_is_repeated(
         factors: Sequence[float], status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     last = find("15")
