@@ -29,9 +29,11 @@ private:
     mutable bool needs_copy_ = false;  // a property of the file, found out while it is sent
 };
 
+// TODO(10.1): an enum class Distinct, as representation.h asks for it: what tells a version from
+// all others of its size may be nothing (no), its time (by_nanosecond) or even the second of that
+// time (by_second).
 // TODO(10.1): a FileVersion: when the file was last written to, in nanoseconds since 1970, its
-// size, what tells it from all other versions of that size (distinct: nothing, the nanosecond or
-// the second), and a function that returns the time in seconds, for dates.
+// size, its Distinct, and a function that returns the time in seconds, for dates.
 // TODO(10.1): an OpenFile: the file and its FileVersion, from which a part or the whole can be
 // taken.
 /// A range of bytes of a file to send.

@@ -38,7 +38,7 @@ Fd open_root(const std::string& root) {
     return directory;
 }
 
-// A file may change twice within one tick. The kernel's clock ticks every 1 to 10 ms (inode(7)),
+// A file may change twice within one tick. The kernel's clock ticks every 1 to 10 ms (time(7)),
 // but a file system without fractions of a second may store only every other second (FAT).
 constexpr std::chrono::milliseconds tick{20};
 constexpr std::chrono::seconds longest_tick{2};

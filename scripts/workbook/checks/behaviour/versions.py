@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
                 "after as long again they are asked for, with the first answers' validators",
                 "200, the new bytes", unknown, site=_unknown_files)
     for what, tick_ns, age_ns in TICKS:
-        yield alone(f"rewritten-within-{what}", "RFC 9110 §8.8.1; inode(7)",
+        yield alone(f"rewritten-within-{what}", "RFC 9110 §8.8.1; time(7)",
                     f"a file is made, asked for, and made again in the same size, all within "
                     f"{tick_ns // 10**6} ms, so that both have the same time; it is asked for, with "
                     "the first answer's validators", "200, the new bytes",
