@@ -133,11 +133,17 @@ def included(*sources: Path) -> set[Path]:
         file = waiting.pop()
         names = re.findall(r'^#include "([^"]+)"', file.read_text(encoding="utf-8"), re.M)
         headers = {folder / name for name in names
-                   for folder in {file.parent, *trees.folders(checkpoint(file))}
+                   for folder in {file.parent, *folders(checkpoint(file))}
                    if (folder / name).exists()}
         waiting += headers - found
         found |= headers
     return found
+
+
+@cache
+def folders(checkpoint: Path) -> list[Path]:
+    """`trees.folders`, which is slow, and is asked here for each source of each checkpoint."""
+    return trees.folders(checkpoint)
 
 
 def digest(*texts: str) -> str:
