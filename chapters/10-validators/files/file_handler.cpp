@@ -104,7 +104,7 @@ private:
         return name_.data();
     }
 
-    const Files files_;
+    Files files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + 1> name_;
 };

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -24,21 +25,35 @@ FileError file_error(int error) {
     }
 }
 
+constexpr std::chrono::seconds lookup_interval{1};
+
 // Nothing can be opened beneath a directory without its x bit. Appending "/." makes the open check
 // that bit.
 Fd open_root(const std::string& root) {
-    Fd directory(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.number() < 0) {
-        throw std::system_error(errno, std::generic_category(), "--root " + root);
-    }
-    return directory;
+    return Fd(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 }  // namespace
 
-Files::Files(const std::string& root) : root_(open_root(root)) {}
+Files::Files(std::string root)
+    : root_name_(std::move(root)),
+      root_(open_root(root_name_)),
+      looked_up_(std::chrono::steady_clock::now()) {
+    if (root_.number() < 0) {
+        throw std::system_error(errno, std::generic_category(), "--root " + root_name_);
+    }
+}
 
-std::expected<FileRange, FileError> Files::open(const char* name) const {
+void Files::look_up_root() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_up_ < lookup_interval) return;
+    looked_up_ = now;
+    Fd root = open_root(root_name_);
+    if (root.number() >= 0) root_ = std::move(root);
+}
+
+std::expected<FileRange, FileError> Files::open(const char* name) {
+    look_up_root();
     Fd file = open_beneath(root_, name);
     struct stat status{};
     if (file.number() < 0 || ::fstat(file.number(), &status) < 0) {

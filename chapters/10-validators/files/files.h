@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -16,21 +17,27 @@ enum class FileError : std::uint8_t {
     exhausted,  // no descriptors, no memory or a disk error: may pass
 };
 
-/// The regular files beneath one directory. Belongs to one thread.
+/// The regular files beneath one directory. Its name is looked up again at most once per second, so
+/// that a new release of a site can take the directory's place, or a link can be switched to it.
+/// While nothing can be opened under that name, the last directory is served. Belongs to one thread.
 class Files {
 public:
     /// Throws std::system_error, with --root in its message.
-    explicit Files(const std::string& root);
+    explicit Files(std::string root);
 
     // TODO(10.1): return an OpenFile. Its version is distinct by its second if that was over two
     // seconds ago; otherwise by its nanosecond if it has a fraction of a second and is older than
     // 20 ms; never if its time is in the future, or a placeholder (0, 1 or 1980-01-01).
     /// The whole of a file. `name` is relative to the root and has no dot segments. Links that lead
     /// out of the root are not followed.
-    std::expected<FileRange, FileError> open(const char* name) const;
+    std::expected<FileRange, FileError> open(const char* name);
 
 private:
+    void look_up_root();
+
+    const std::string root_name_;
     Fd root_;
+    std::chrono::steady_clock::time_point looked_up_;
 };
 
 }  // namespace web

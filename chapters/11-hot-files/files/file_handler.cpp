@@ -153,7 +153,7 @@ private:
     // TODO(11.1): use FileCache, with the bounds that serve_files() takes, and forward
     // on_new_second() to it.
     // TODO(11.4): forward release_caches() to it. While it holds files, the next second is needed.
-    const Files files_;
+    Files files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;
 };

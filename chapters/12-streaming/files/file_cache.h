@@ -63,7 +63,7 @@ private:
     void erase(Entries::iterator entry);
     void evict();
 
-    const Files files_;
+    Files files_;
     const std::size_t max_weight_;
     const std::size_t descriptor_weight_;
     Entries entries_;

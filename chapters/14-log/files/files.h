@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -16,18 +17,24 @@ enum class FileError : std::uint8_t {
     exhausted,  // no descriptors, no memory or a disk error: may pass
 };
 
-/// The regular files beneath one directory. Belongs to one thread.
+/// The regular files beneath one directory. Its name is looked up again at most once per second, so
+/// that a new release of a site can take the directory's place, or a link can be switched to it.
+/// While nothing can be opened under that name, the last directory is served. Belongs to one thread.
 class Files {
 public:
     /// Throws std::system_error, with --root in its message.
-    explicit Files(const std::string& root);
+    explicit Files(std::string root);
 
     /// `name` is relative to the root and has no dot segments. Links that lead out of the root are
     /// not followed.
-    std::expected<OpenFile, FileError> open(const char* name) const;
+    std::expected<OpenFile, FileError> open(const char* name);
 
 private:
+    void look_up_root();
+
+    const std::string root_name_;
     Fd root_;
+    std::chrono::steady_clock::time_point looked_up_;
 };
 
 }  // namespace web

@@ -336,6 +336,7 @@ def _read_bytes(report: str) -> Counter[str]:
 
 STRACE = Tool("strace", lambda report: ["strace", "-f", "-s", "0", "-o", str(report)],
               _read_strace, stray=1)  # where memory is mapped differs each time
+STRACE_FILES = replace(STRACE, stray=4)  # a second may be over, and the root looked up again
 MEMCHECK = Tool("valgrind", lambda report: [
     "valgrind", "--tool=memcheck", "--leak-check=no", f"--log-file={report}"], _read_memcheck)
 MEMCHECK_BYTES = replace(MEMCHECK, read=_read_bytes)
@@ -366,7 +367,7 @@ COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "inst
                               request=COOKIE)
 PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
                               request=LONG_HEAD, piece=1024)
-FILE_SYSCALLS = Measure("file-syscalls", STRACE, {"syscalls_file": "system calls"}, request=FILE,
+FILE_SYSCALLS = Measure("file-syscalls", STRACE_FILES, {"syscalls_file": "system calls"}, request=FILE,
                         rooted=True)
 SETTLED_CALLS = replace(MEMCHECK_CALLS, stray=8)  # a second may begin, and files be looked at anew
 FILE_ALLOCATIONS = Measure("file-allocations", SETTLED_CALLS,
@@ -374,13 +375,13 @@ FILE_ALLOCATIONS = Measure("file-allocations", SETTLED_CALLS,
 LARGE_FILE_ALLOCATIONS = Measure("large-file-allocations", SETTLED_CALLS,
                                  {"allocations_large_file": "heap allocations"},
                                  request=LARGE_FILE, rooted=True)
-LARGE_FILE_SYSCALLS = Measure("large-file-syscalls", STRACE,
+LARGE_FILE_SYSCALLS = Measure("large-file-syscalls", STRACE_FILES,
                               {"syscalls_large_file": "system calls"}, request=LARGE_FILE,
                               rooted=True)
-NOT_MODIFIED_SYSCALLS = Measure("not-modified-syscalls", STRACE,
+NOT_MODIFIED_SYSCALLS = Measure("not-modified-syscalls", STRACE_FILES,
                                 {"syscalls_not_modified": "system calls"}, request=NOT_MODIFIED,
                                 rooted=True)
-MISSING_SYSCALLS = Measure("missing-syscalls", STRACE, {"syscalls_missing": "system calls"},
+MISSING_SYSCALLS = Measure("missing-syscalls", STRACE_FILES, {"syscalls_missing": "system calls"},
                            request=MISSING, rooted=True)
 REFUSAL_SYSCALLS = Measure("refusal-syscalls", replace(STRACE, read=_read_strace_but_waits),
                            {"syscalls_refusal": "system calls"}, rejected=True)
@@ -400,7 +401,7 @@ TLS_ALLOCATIONS = Measure("tls-allocations", SETTLED_CALLS,  # a second may begi
                           {"allocations_tls": "heap allocations"}, secured=True)
 TLS_INSTRUCTIONS = Measure("tls-instructions", CALLGRIND, {"instructions_tls": "instructions"},
                            secured=True)
-TLS_FILE_SYSCALLS = Measure("tls-large-file-syscalls", STRACE,
+TLS_FILE_SYSCALLS = Measure("tls-large-file-syscalls", STRACE_FILES,
                             {"syscalls_tls_large_file": "system calls"}, request=LARGE_FILE,
                             rooted=True, secured=True)
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's

@@ -150,7 +150,7 @@ private:
         return {name_.data(), size};
     }
 
-    const Files files_;
+    Files files_;
     const std::unique_ptr<Handler> app_;
     std::array<char, max_request_line + index_page.size() + max_coding_suffix + 1> name_;
 };

@@ -1,5 +1,5 @@
-"""--root itself: what is not accepted as one, what is served if it has no index, and what happens
-when there is no descriptor left to open a file with.
+"""--root itself: what is not accepted as one, what is served if it has no index, what happens when
+the folder is replaced, and when there is no descriptor left to open a file with.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,9 @@ from workbook.servers.process import Server
 
 FEW_DESCRIPTORS = 48
 NOBODY_UID = 65_534
+REPLACED_S = 5.0  # by then a replaced root is served; the server may look once a second
+UNTOUCHED_S = 2.2  # by then the server has looked for the root again
+BETWEEN_S = 0.1
 SMALL = b"small\n"
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
 UNAVAILABLE = b"HTTP/1.1 503 "
@@ -60,6 +64,13 @@ def cases() -> Iterator[Case]:
     yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
+    yield alone("replaced-root", "rename(2), symlink(7); ours: at most a few seconds later",
+                "the folder is renamed, and a link to another is put in its place; then the link "
+                "is switched to a third", "the files of the one that has the name now", replaced,
+                site=make)
+    yield alone("renamed-root", "rename(2), open(2)", "the folder is renamed; a file is asked for "
+                "until the server has looked for the folder again", "the file, each time", renamed,
+                site=make)
     yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
                 "one of them asks for a file; the others disconnect, and a client asks again",
@@ -121,6 +132,40 @@ def without_an_index(server: Server) -> None:
                               (get(b"/index.html"), NOT_FOUND), (get(), PAGE_ANSWER)]:
         if (received := ask(server, request)) != expected:
             raise Unmet(f"{request.partition(b' HTTP')[0].decode()} got {received[:60]!r}")
+
+
+def replaced(server: Server) -> None:
+    root = root_of(server)
+    must_serve(server, SMALL)
+    root.rename(root.with_name("first"))
+    for name in ("second", "third"):
+        release = root.with_name(name)
+        release.mkdir()
+        (release / "small.bin").write_bytes(name.encode())
+        site.age(release)
+        link = root.with_name("link")
+        link.symlink_to(name)
+        link.rename(root)
+        end = time.monotonic() + REPLACED_S
+        while ask(server, get(b"/small.bin")) != answer("200 OK", BYTES, name.encode()):
+            if time.monotonic() > end:
+                must_serve(server, name.encode())
+            time.sleep(BETWEEN_S)
+
+
+def renamed(server: Server) -> None:
+    root = root_of(server)
+    root.rename(root.with_name("renamed"))
+    end = time.monotonic() + UNTOUCHED_S
+    while time.monotonic() < end:
+        must_serve(server, SMALL)
+        time.sleep(BETWEEN_S)
+
+
+def must_serve(server: Server, content: bytes) -> None:
+    received = ask(server, get(b"/small.bin"))
+    if received != answer("200 OK", BYTES, content):
+        raise Unmet(f"not {content!r}, but {received[-60:]!r} came")
 
 
 def out_of_descriptors(server: Server) -> None:
