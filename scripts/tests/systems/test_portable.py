@@ -28,8 +28,8 @@ PORTABLE = BUILD / "portable"
 CHECKPOINTS = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
 SOLVED = tuple(f"solutions-{name}-server" for name in CHECKPOINTS)
 FIRST_AND_LAST = (SOLVED[0], SOLVED[-1])
-# The last of each part, for which all before it are on the way: a Mac builds the others natively.
-ENDS = tuple(one for one in SOLVED if one[10:12] in ("01", "04", "08", SOLVED[-1][10:12]))
+# The last of each part, for which all before it are on the way, and the first that serves files.
+ENDS = tuple(one for one in SOLVED if one[10:12] in ("01", "04", "08", "09", SOLVED[-1][10:12]))
 
 # Zig offers macOS's headers as if they were ours, so their own shortcomings would be errors.
 # It checks for undefined behaviour unless it is switched off, and these programs are not run.
@@ -78,7 +78,7 @@ class Program:
 
 
 SYSTEMS = [
-    System("FreeBSD", "x86_64-freebsd", "FreeBSD", "x86_64", (*SOLVED, "floor")),
+    System("FreeBSD", "x86_64-freebsd", "FreeBSD", "x86_64", (*ENDS, "floor")),
     System("macOS", "aarch64-macos", "Darwin", "arm64", (*ENDS, "floor")),
     System("NetBSD", "x86_64-netbsd", "NetBSD", "x86_64", (*FIRST_AND_LAST, "floor")),
     System("OpenBSD", "x86_64-openbsd", "OpenBSD", "x86_64", (*FIRST_AND_LAST, "floor")),

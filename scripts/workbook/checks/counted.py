@@ -127,6 +127,8 @@ CHECKS = (
     check(costs.BODY_INSTRUCTIONS, level=3, when=AN_ECHO),
     check(costs.COOKIE_INSTRUCTIONS, level=6, when=" with a cookie of 4 KiB"),
     check(costs.PIECES_INSTRUCTIONS, level=5, when=" to parse 60 kB received in kilobytes"),
+    check(costs.NEIGHBOURS_INSTRUCTIONS, level=6,
+          when=f" while {costs.SILENT} other clients are silent"),
     check(costs.FILE_SYSCALLS, level=9, per="file"),
     check(costs.FILE_ALLOCATIONS, level=9, per="file"),
     check(costs.FILE_INSTRUCTIONS, level=9, per="file"),

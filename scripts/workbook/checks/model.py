@@ -48,6 +48,7 @@ class Subject:
     pattern: str = "*"  # of the cases that are run
     watch: Watch = field(default_factory=Watch)
     make: Callable[[str], Path] | None = None  # builds it by another preset, for who asks for it
+    brief: frozenset[str] = frozenset()  # the checks that stop at their first failed case
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from typing import Any
 from workbook.common.errors import UserError
 from workbook.machine import needs
 from workbook.machine.cores import available_cpus
+from workbook.measure.stress import raise_descriptor_limit
 from workbook.servers import certificates
 from workbook.servers.client import answers, connect
 from workbook.servers.process import Server, running
@@ -80,8 +81,8 @@ class Measure:
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
     folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
-    `secured` asks by TLS. One of clients that are `rejected` counts those who find no place in a
-    server that has one.
+    `secured` asks by TLS. `silent` is how many more clients are connected, and send nothing. One of
+    clients that are `rejected` counts those who find no place in a server that has one.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -92,6 +93,7 @@ class Measure:
     request: bytes = b""
     piece: int = 0
     clients: int = 1
+    silent: int = 0
     rooted: bool = False
     logged: bool = False
     rejected: bool = False
@@ -141,6 +143,8 @@ def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = 
 def count_started(start: Callable[..., AbstractContextManager[Server]], *, level: int,
                   measures: Sequence[Measure], request: bytes | None = None) -> Costs:
     """The same for a server started otherwise; `start` takes the `wrapper` to put before it."""
+    if any(measure.silent for measure in measures):
+        raise_descriptor_limit()
     lacking = {measure.name: needs.lacking(measure.tool.program) for measure in measures}
     costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
@@ -244,6 +248,7 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
             server.sleeps(TIMEOUT_S)
         return
     with ExitStack() as stack:
+        silent = [_alone_connected(server, stack) for _ in range(measure.silent)]
         clients = [stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
                    for _ in range(measure.clients)]
         server.sleeps(TIMEOUT_S)
@@ -252,9 +257,18 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
             for client in clients:
                 for answer in answers(client, measure.depth):
                     _judge(server, answer, kept=True)
-        for client in clients:
+        for client in (*clients, *silent):
             client.shutdown(socket.SHUT_WR)
             client.recv(1)  # until the server has closed as well: that is part of every run
+
+
+def _alone_connected(server: Server, stack: ExitStack) -> socket.socket:
+    """A client that the server has accepted before the next one comes: how many it accepts together
+    would differ from run to run.
+    """
+    client = stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
+    server.sleeps(TIMEOUT_S)
+    return client
 
 
 def _reject(server: Server, times: int) -> None:
@@ -367,6 +381,9 @@ COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "inst
                               request=COOKIE)
 PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
                               request=LONG_HEAD, piece=1024)
+SILENT = 500  # clients: a look at each of them would cost more than the request
+NEIGHBOURS_INSTRUCTIONS = Measure("neighbours", CALLGRIND,
+                                  {"instructions_neighbours": "instructions"}, silent=SILENT)
 FILE_SYSCALLS = Measure("file-syscalls", STRACE_FILES, {"syscalls_file": "system calls"}, request=FILE,
                         rooted=True)
 SETTLED_CALLS = replace(MEMCHECK_CALLS, stray=8)  # a second may begin, and files be looked at anew

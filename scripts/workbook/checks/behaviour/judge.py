@@ -39,7 +39,7 @@ def run(subject: Subject, wanted: Sequence[Check], program: Path, level: int,
     cases = suite.matching(rows, subject.chapter.level, subject.pattern)
     with subject.watch.doing("behaviour", len(cases)) as advance:
         yield from map(_verdict, suite.as_known(program, cases, level, lambda _: advance(),
-                                                arguments=arguments))
+                                                arguments=arguments, brief=subject.brief))
 
 
 def _verdict(group: suite.Group) -> Verdict:

@@ -119,6 +119,9 @@ def other_files() -> Iterator[Case]:
     yield alone("sighup-without-traffic", "logrotate(8), SIGHUP",
                 "the file is renamed and the server gets SIGHUP, with no client there",
                 "there is a new file", hangup_without_traffic)
+    yield alone("error-log-renamed", "logrotate(8), SIGHUP", "a server without an access log: the "
+                "error log is renamed and the server gets SIGHUP",
+                "there is a new file, and later messages are in it", error_log_renamed)
     yield alone("rotated", "the chapter's page", f"--log-size {LIMIT}, and clients that ask for "
                 "three times as much", "all lines are in the file and in .1, .2 and .3; none is "
                 "larger", rotated)
@@ -508,6 +511,17 @@ def hangup_without_traffic(server: Server) -> None:
         must_be(read(old), [PAGE_LINE])
         if [line.request for line in read(file)] != [b"GET /new HTTP/1.1"]:
             raise Unmet("the requests sent then are not in the new file")
+
+
+def error_log_renamed(server: Server) -> None:
+    with error_logging(server, "--log-level", "info") as (other, file):
+        old = file.rename(file.with_name("old"))
+        os.kill(other.pid, signal.SIGHUP)
+        until(file.exists, "there was no new file")
+        ask(other, get())
+        must_be_silent(other)
+        if not whole(file.read_bytes()) or not whole(old.read_bytes()):
+            raise Unmet("a message was not in the file of its time")
 
 
 def rotated(server: Server) -> None:

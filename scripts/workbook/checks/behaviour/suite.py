@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -132,16 +132,17 @@ def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
 
 def as_known(binary: Path, cases: Sequence[Case], level: int,
              on_case: Callable[[Case], None] = lambda case: None,
-             patient: bool = True, arguments: Sequence[str] = ()) -> Iterator[Group]:
+             patient: bool = True, arguments: Sequence[str] = (),
+             brief: Collection[str] = ()) -> Iterator[Group]:
     """Yields each group, in order, as soon as its result is known.
 
     A few servers share the cases. Afterwards the cases with a server of their own run, some at a
-    time. If not patient, it stops after the first case that does not hold. All servers have the
-    arguments.
+    time. If not patient, it stops after the first case that does not hold; groups of the checks in
+    `brief` stop after the first of theirs. All servers have the arguments.
     """
     raise_descriptor_limit()
     command = (binary, *(("--threads", "4") if level >= 4 else ()), *arguments)
-    work = _Work(cases, on_case, level, patient)
+    work = _Work(cases, on_case, level, patient, brief)
     alone = [case for case in cases if case.alone]
     with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
           ThreadPoolExecutor(ALONE) as own):
@@ -167,8 +168,9 @@ class _Work:
     """
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
-                 level: int, patient: bool) -> None:
+                 level: int, patient: bool, brief: Collection[str]) -> None:
         self.level = level
+        self._brief = brief
         self._order = {case.name: location for location, case in enumerate(cases)}
         self._open = Counter(case.check for case in cases)
         self.groups = {check: Group(check, size) for check, size in self._open.items()}
@@ -216,6 +218,8 @@ class _Work:
                 group.stopped = "stopped at the first case without an end"
                 if self._hangs == MAX_HANGS:
                     self._leave(f"cases of {MAX_HANGS} checks had no end")
+            if failure and case.check in self._brief:
+                group.stopped = group.stopped or "stopped at the first case that did not hold"
             if failure and not self._patient:
                 self._leave("a case did not hold")
             self._deaths += died
