@@ -1,5 +1,5 @@
-// Whatever a path contains, it names something beneath the root or nothing, and writing one of its
-// bytes as an escape changes nothing.
+// Whatever a path contains, it names something beneath the root that is not hidden, or nothing, and
+// writing one of its bytes as an escape changes nothing.
 
 #include "path.h"
 
@@ -41,7 +41,8 @@ void must_stay_beneath(std::string_view path, std::string_view name) {
     bool good = std::ranges::none_of(name, is_control);
     while (good && !rest.empty()) {
         const std::string_view segment = rest.substr(0, rest.find('/'));
-        good = !segment.empty() && !segment.starts_with('.');
+        const bool well_known = segment == ".well-known" && rest.size() == name.size();
+        good = !segment.empty() && (!segment.starts_with('.') || well_known);
         rest.remove_prefix(std::min(segment.size() + 1, rest.size()));
     }
     fuzz::must_be_same(path, "beneath", fuzz::Verdict(good ? "beneath" : name));
