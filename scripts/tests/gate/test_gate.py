@@ -3,7 +3,7 @@
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
 the other, which builds only what that changes. Every solution must pass all checks. Every mutant is
-tried, half of them at the end of the run and only while there is time. Trees and other builds are
+tried, two thirds of them at the end of the run and only while there is time. Trees and other builds are
 asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
 scheduling.py).
 """
@@ -47,17 +47,17 @@ MUTANTS = [mutant for chapter in all_chapters() for mutant in mutants.of(chapter
            if not mutant.check.startswith("fuzz")]
 
 
-def halves(these: Sequence[mutants.Mutant]) -> tuple[list[mutants.Mutant], list[mutants.Mutant]]:
-    """Every other mutant of each check, beginning with its first, and the rest."""
-    halves: tuple[list[mutants.Mutant], list[mutants.Mutant]] = [], []
+def divided(these: Sequence[mutants.Mutant]) -> tuple[list[mutants.Mutant], list[mutants.Mutant]]:
+    """Every third mutant of each check, beginning with its first, and the rest."""
+    early, late = [], []
     seen: Counter[str] = Counter()
     for mutant in these:
-        halves[seen[mutant.check] % 2].append(mutant)
+        (late if seen[mutant.check] % 3 else early).append(mutant)
         seen[mutant.check] += 1
-    return halves
+    return early, late
 
 
-EARLY, LATE = halves(MUTANTS)  # the rest is tried last
+EARLY, LATE = divided(MUTANTS)  # the rest is tried last
 
 
 @dataclass(frozen=True)
@@ -226,8 +226,8 @@ def suggest(mutant: mutants.Mutant, verdict: Verdict) -> None:
                       f'"{mutant.patch.stem}" = "{failure.case.name}"', stacklevel=1)
 
 
-def test_the_first_half_has_a_mutant_of_every_check() -> None:
-    """A run that has no time for the second half has still tried each check."""
+def test_the_first_third_has_a_mutant_of_every_check() -> None:
+    """A run that has no time for the others has still tried each check."""
     assert {mutant.check for mutant in EARLY} == {mutant.check for mutant in MUTANTS}
     assert sorted(mutant.name for mutant in EARLY + LATE) == sorted(
         mutant.name for mutant in MUTANTS)
