@@ -44,6 +44,8 @@ def changed(root: Path) -> str:
                           capture_output=True).stdout
 
 
+@pytest.mark.late
+@pytest.mark.xdist_group("late scaffold")
 def test_a_new_chapter_passes_its_gate(hotpath: Hotpath, clone: Path) -> None:
     done = hotpath("new-chapter", str(NUMBER), NAME, root=clone)
     assert done.returncode == 0 and f"sync {NUMBER} --starter" in done.stdout, done.stderr

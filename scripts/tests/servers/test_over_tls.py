@@ -133,7 +133,8 @@ def test_targets_have_the_other_scheme(given: tuple[Step, ...],
     assert schemes.exchanged(given) == expected
 
 
-@pytest.mark.parametrize("preset", ["asan", "tsan", "kqueue"])
+@pytest.mark.parametrize("preset", ["asan", pytest.param("tsan", marks=[
+    pytest.mark.late, pytest.mark.xdist_group("late over TLS")]), "kqueue"])
 @pytest.mark.parametrize("name", SECURED)
 def test_tls_cases_pass_in_other_builds(name: str, preset: str) -> None:
     """What is asked of TLS, and the sample over it: no other check asks them so."""
