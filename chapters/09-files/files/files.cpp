@@ -1,5 +1,6 @@
 // TODO(9.3): what files.h declares, for all systems.
-// - the root: opened as a directory that may be searched; otherwise throw an error that names --root
+// - the root: opened as a directory that may be searched; otherwise throw an error that names
+// --root
 //   and the reason. Opening it with "/." appended checks the right to search it
 // - open(): open_beneath(), then fstat(2): a regular file, a directory, or FileError::missing for
 //   anything else and for every failure.
