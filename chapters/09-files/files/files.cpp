@@ -1,7 +1,6 @@
 // TODO(9.3): what files.h declares, for all systems.
 // - the root: opened as a directory that may be searched; otherwise throw an error that names
-// --root
-//   and the reason. Opening it with "/." appended checks the right to search it
+//   --root and the reason. Opening it with "/." appended checks the right to search it
 // - open(): open_beneath(), then fstat(2): a regular file, a directory, or FileError::missing for
 //   anything else and for every failure.
 // TODO(9.4): running out of descriptors or memory (EMFILE, ENFILE, ENOMEM), a disk error (EIO), or
