@@ -81,8 +81,9 @@ class Measure:
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
     folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
-    `secured` asks by TLS. `silent` is how many more clients are connected, and send nothing. One of
-    clients that are `rejected` counts those who find no place in a server that has one.
+    `secured` asks by TLS. `silent` is how many more clients are connected, and send nothing.
+    `rounds` times as many requests are sent, where something else goes on meanwhile. One of clients
+    that are `rejected` counts those who find no place in a server that has one.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -94,6 +95,7 @@ class Measure:
     piece: int = 0
     clients: int = 1
     silent: int = 0
+    rounds: int = 1
     rooted: bool = False
     logged: bool = False
     rejected: bool = False
@@ -155,11 +157,11 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
         runs = {(measure.name, times): pool.submit(
             _run, measure, partial(start, *_options(measure, root, log)), level, request, times,
             Path(scratch, f"{measure.name}-{times}"))
-            for measure in able for times in (2 * REQUESTS, REQUESTS)}
+            for measure in able for times in (2 * _requests(measure), _requests(measure))}
         try:
             for measure in able:
                 once, twice = (runs[measure.name, times].result()
-                               for times in (REQUESTS, 2 * REQUESTS))
+                               for times in (_requests(measure), 2 * _requests(measure)))
                 _store(costs, measure, _per_request(once, twice, measure))
         except CannotTrace as error:
             costs.skipped |= {measure.name: str(error) for measure in able
@@ -167,6 +169,10 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
     return costs
+
+
+def _requests(measure: Measure) -> int:
+    return REQUESTS * measure.rounds
 
 
 def _options(measure: Measure, root: Path, log: Path) -> Sequence[str]:
@@ -203,7 +209,8 @@ def _store(costs: Costs, measure: Measure, counted: dict[str, float]) -> None:
 
 def _per_request(once: Counter[str], twice: Counter[str], measure: Measure) -> dict[str, float]:
     """The difference, shared out."""
-    return {key: difference / (REQUESTS * measure.depth * measure.clients) for key in twice | once
+    requests = _requests(measure) * measure.depth * measure.clients
+    return {key: difference / requests for key in twice | once
             if abs(difference := twice[key] - once[key]) > measure.tool.stray}
 
 
@@ -381,9 +388,10 @@ COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "inst
                               request=COOKIE)
 PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
                               request=LONG_HEAD, piece=1024)
-SILENT = 500  # clients: a look at each of them would cost more than the request
+SILENT = 500  # clients: a look at each of them costs more than a request; once a second is right
 NEIGHBOURS_INSTRUCTIONS = Measure("neighbours", CALLGRIND,
-                                  {"instructions_neighbours": "instructions"}, silent=SILENT)
+                                  {"instructions_neighbours": "instructions"}, silent=SILENT,
+                                  rounds=16)
 FILE_SYSCALLS = Measure("file-syscalls", STRACE_FILES, {"syscalls_file": "system calls"}, request=FILE,
                         rooted=True)
 SETTLED_CALLS = replace(MEMCHECK_CALLS, stray=8)  # a second may begin, and files be looked at anew
