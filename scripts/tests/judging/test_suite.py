@@ -300,6 +300,14 @@ def test_impatient_run_stops_at_the_first_failure(program: Callable[..., Path]) 
     assert suite.first_failure(pages, wrong, 1).startswith("x/")
 
 
+def test_brief_check_stops_at_its_first_failure(program: Callable[..., Path]) -> None:
+    wrong = [replace(page_case(), name=f"{check}/{number}", check=check, expect=(b"",))
+             for check in ("one", "other") for number in range(50)]
+    one, other = suite.as_known(program(), wrong, 1, brief={"one"})
+    assert 1 <= len(one.failures) <= 1 + suite.SERVERS and one.stopped
+    assert len(other.failures) == 50 and not other.stopped
+
+
 def test_bad_exit_is_a_failure(program: Callable[..., Path]) -> None:
     served = [case for case in PAGES if case.name == "requests/page"]
     result = suite.run(program(exit_code=3), served, level=1)
