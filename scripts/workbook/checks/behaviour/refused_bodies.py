@@ -43,6 +43,8 @@ def not_skipped() -> Iterator[Case]:
         ("10-MiB", (post(noise(MAX_BODY), NOWHERE, HOST) + NEXT,), NOT_FOUND),
         ("in-chunks", (chunked.post(chunks(noise(SKIPPED + 1), 65_536), NOWHERE, HOST) + NEXT,
                        Pause(0.01)), not_found()),
+        ("in-small-chunks", (chunked.post(chunks(noise(SKIPPED // 6 + 1), 1), NOWHERE, HOST) + NEXT,
+                             Pause(0.01)), not_found()),  # each byte in six
     ]:
         yield row(f"not-skipped-{what}", steps, expect, reference)
 
