@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from workbook.servers.client import HalfClose, Pause, Sip, Vanish
 from workbook.servers.process import Server
 
 REQUESTS = "behaviour.requests"
+LEVEL = re.compile(r"\((MUST|SHOULD|MAY|ours)\)")  # what an RFC demands; else it is our choice
 Serve = Callable[[socket.socket], None]
 
 
@@ -40,6 +42,7 @@ def test_case_table_is_complete_and_unique() -> None:
                                               if check.cases}
     for case in table:
         assert case.reference and case.name.isprintable() and " " not in case.name
+        assert "RFC" not in case.reference or LEVEL.search(case.reference), case.name
         assert bool(case.expect) + bool(case.alone) + bool(case.talk) == 1
         assert case.check.removeprefix("behaviour.") in (
             case.name.partition("/")[0], case.name.partition("@")[2])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
+    FRAMED,
     LONG,
     MAX_BODY,
     MIB,
@@ -24,11 +25,10 @@ from workbook.servers.client import Pause
 
 
 def cases() -> Iterator[Case]:
-    reference = "RFC 9112 §6.2"
     for size in (0, 1, 2, 4095, 4096, 4097, 16_384, 65_535, 65_536, 65_537, MIB):
-        yield row(f"echo-{size}", post(noise(size)), echoed(noise(size)), reference)
+        yield row(f"echo-{size}", post(noise(size)), echoed(noise(size)), FRAMED)
     for size in (0, 1, 65_537, MIB):
-        yield row(f"sink-{size}", post(noise(size), b"/sink"), sunk(size), reference)
+        yield row(f"sink-{size}", post(noise(size), b"/sink"), sunk(size), FRAMED)
     for what, body in [
         ("nuls", bytes(3000)),
         ("every-byte", bytes(range(256)) * 4),
@@ -37,20 +37,20 @@ def cases() -> Iterator[Case]:
         ("an-answer", PAGE_ANSWER),
         ("high-bytes", b"\xff" * 3000),
     ]:
-        yield row(f"echo-of-{what}", post(body), echoed(body), reference)
+        yield row(f"echo-of-{what}", post(body), echoed(body), FRAMED)
     for total in (4095, 4096, 4097):
         body = noise(total - len(post(b"", length=b"1234")))
-        yield row(f"request-of-{total}", post(body), echoed(body), reference)
+        yield row(f"request-of-{total}", post(body), echoed(body), FRAMED)
     body = noise(50_000)
     pieces = [body[i:i + 1000] for i in range(0, len(body), 1000)]
     head = post(b"", length=b"50000")
-    yield row("echo-after-its-head", (head, TINY, body), echoed(body), reference)
+    yield row("echo-after-its-head", (head, TINY, body), echoed(body), FRAMED)
     yield row("echo-in-pieces", (head, *(s for p in pieces for s in (p, Pause(0.0005)))),
-              echoed(body), reference)
+              echoed(body), FRAMED)
     yield row("echo-last-byte-late", (head + body[:-1], TINY, body[-1:]), echoed(body),
-              reference)
+              FRAMED)
     yield row("echo-after-a-long-pause", (head + body[:-1], LONG, body[-1:]),
-              echoed(body), reference)
+              echoed(body), FRAMED)
     late = noise(300_000)
     yield row("echo-to-a-late-reader", (post(late), MUCH_LONGER), echoed(late), "tcp(7)",
               narrow=True)

@@ -46,7 +46,9 @@ from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo
 from workbook.servers.client import Await, Client, Pause, Sip, Step, exchange, readable
 from workbook.servers.process import Server
 
-STATUS = "RFC 9110 §15.6.4"
+STATUS = "RFC 9110 §15.6.4 (MAY)"
+BOUNDED = "RFC 9110 §17.5 (ours)"
+EVICTING, SUSTAINING = "RFC 9112 §9.5 (MAY)", "RFC 9112 §9.5 (SHOULD)"
 KIB = 1024
 BUFFER = 128 * KIB
 HOLD_MORE = BUFFER // 2  # of a head, which can be as long as the buffer
@@ -79,12 +81,12 @@ def limited(budget: int, threads: int = 1) -> tuple[str, ...]:
 
 
 def bounds() -> Iterator[Case]:
-    yield alone("heads-beyond-the-bound", STATUS,
+    yield alone("heads-beyond-the-bound", BOUNDED,
                 f"the server may lend {MORE_BUDGET // BUFFER} buffers; {LONG_HEADS} clients send "
                 f"{HOLD_MORE // KIB} KiB of a head, and close; then another asks",
                 f"the server grows by less than {BOUND:g} times what it may lend; the other is "
                 "served", beyond_the_bound, arguments=limited(MORE_BUDGET))
-    yield alone("no-memory-for-heads", f"{STATUS}, §10.2.3",
+    yield alone("no-memory-for-heads", STATUS,
                 f"the server may take {LITTLE // MIB} MiB more than it has; {LONG_HEADS} clients "
                 f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
                 "the end; after they disconnected, another is served", no_memory_for_heads,
@@ -99,7 +101,7 @@ def halves() -> Iterator[Case]:
     """Halves of heads that wait for the remainder; the server may move the received bytes
     meanwhile.
     """
-    reference = "RFC 9112 §2.1"
+    reference = "RFC 9112 §2.2 (MUST)"
     body = noise(1234)
     answers = echoed(body, STAYS) + GET[1] + PAGE_ANSWER
     for size in (1, 100, SMALL - 1, SMALL, SMALL + 1, 2 * SMALL, 30_000, 59_990):
@@ -118,9 +120,9 @@ def halves() -> Iterator[Case]:
         yield row(f"second-request-cut-in-{what}",
                   (sent[:at], Await(GET[1]), HAS_SEEN_IT, sent[at:]), got, reference)
     yield row("cut-then-fields-over-limit", (long_head(60_000)[:SMALL], HAS_SEEN_IT, b"v" * 70_000),
-              FIELDS_TOO_LARGE, "RFC 6585 §5")
+              FIELDS_TOO_LARGE, "RFC 9110 §5.4 (MUST), RFC 6585 §5 (ours)")
     yield row("cut-then-line-over-limit", (b"GET /" + b"a" * 3000, HAS_SEEN_IT, b"a" * 9000),
-              URI_TOO_LONG, "RFC 9110 §15.5.15")
+              URI_TOO_LONG, "RFC 9112 §3 (MUST)")
     pages, answers = chain(*[GET] * 3000, LAST)
     for size in (700, SMALL, 50_000):
         yield row(f"pages-read-in-{size}-byte-steps", (Sip(size, 0.0001), pages), answers, "tcp(7)",
@@ -128,7 +130,7 @@ def halves() -> Iterator[Case]:
     yield Case("clients-get-only-their-own-heads", (), (), reference, talk=Talk(
         f"{IDLE} clients send half of the head of a body of their own, one after another; then, in "
         "the reverse order, the remaining half", "each has its own body back", anothers_half))
-    yield alone("incomplete-heads-in-small-buffers", STATUS,
+    yield alone("incomplete-heads-in-small-buffers", BOUNDED,
                 f"the server may lend {MORE_BUDGET // BUFFER} buffers; {HALVES} clients send "
                 f"{HALF} bytes of a head, and later the remainder",
                 f"each makes the server grow by less than {ENOUGH_EACH // KIB} KiB, and is served",
@@ -190,36 +192,36 @@ def evictions() -> Iterator[Case]:
     unread = f"what they can of {EACH_SENDS // MIB} MiB to /echo, and read nothing"
     grows = f"the server grows by less than {BOUND:g} times what it may lend"
     for threads in (1, 2):
-        yield alone(f"echoes-in-bounded-memory-with-threads-{threads}", STATUS,
+        yield alone(f"echoes-in-bounded-memory-with-threads-{threads}", EVICTING,
                     f"{eight}, and has --threads {threads}; {GREEDY} clients send {unread}; then "
                     "others ask, and read", f"{grows}; a client that reads is served",
                     echoes_in_bounded_memory, arguments=limited(BUDGET, threads))
-    yield alone("long-heads-in-bounded-memory", STATUS,
+    yield alone("long-heads-in-bounded-memory", EVICTING,
                 f"{sixteen}; {LONG_HEADS} clients send {HOLD_MORE // KIB} KiB of a head; then "
                 "another asks", f"{grows}; the other is served, and so is the last one waiting",
                 partial(heads_in_bounded_memory, number=LONG_HEADS, size=HOLD_MORE - KIB),
                 arguments=limited(MORE_BUDGET))
-    yield alone("small-heads-in-bounded-memory", STATUS,
+    yield alone("small-heads-in-bounded-memory", EVICTING,
                 f"{sixteen}; {FLOOD} clients send {SMALL} bytes of a head; then another asks",
                 f"{grows}; the other is served, and the last of those who wait",
                 partial(heads_in_bounded_memory, number=FLOOD, size=SMALL),
                 arguments=limited(MORE_BUDGET))
     for lent in (4, 8):
-        yield alone(f"served-next-to-unread-echoes-with-{lent}-buffers", STATUS,
+        yield alone(f"served-next-to-unread-echoes-with-{lent}-buffers", EVICTING,
                     f"the server may lend {lent} buffers; one after another come {FEW} clients "
                     f"that send {unread}; after each, another asks, and reads",
                     "each of the others is served", served_next_to,
                     arguments=limited(lent * BUFFER))
-    yield alone("incomplete-heads-next-to-unread-echoes", STATUS,
+    yield alone("incomplete-heads-next-to-unread-echoes", EVICTING,
                 f"the server may lend 4 buffers; one after another come {FEW} clients that send "
                 f"{unread}; after each two of them, another sends a head in two halves",
                 "each of the others is served", half_heads_next_to, arguments=limited(4 * BUFFER))
-    yield alone("stalled-clients-evicted-first", STATUS,
+    yield alone("stalled-clients-evicted-first", EVICTING,
                 f"{sixteen}; {STALE + 1} clients, one after another, send {unread}; the first then "
                 "reads some; more come, until some are cut off",
                 "the clients stalled for longest are evicted first, and the first has all of "
                 "its echo", those_without_progress, arguments=limited(MORE_BUDGET))
-    yield alone("idle-clients-are-kept", STATUS,
+    yield alone("idle-clients-are-kept", SUSTAINING,
                 f"{eight}; {IDLE} clients have the page and are idle; {FEW} send {unread}",
                 "the idle clients are still served", idle_ones_stay, arguments=limited(BUDGET))
     yield alone("burst-of-long-heads", STATUS,
@@ -227,7 +229,7 @@ def evictions() -> Iterator[Case]:
                 "then one after another the remainder",
                 "each is served, or closed without a word, or has 503, with Retry-After; some are "
                 "served", rush_of_long_heads, arguments=limited(BUDGET))
-    yield alone("slot-released-after-eviction", STATUS,
+    yield alone("slot-released-after-eviction", EVICTING,
                 f"{eight}, and accepts {FEW} clients, which send {unread}; when some were cut "
                 "off, another comes", "it is served", slot_released,
                 arguments=(*limited(BUDGET), "--max-clients", str(FEW)))

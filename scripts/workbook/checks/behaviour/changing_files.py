@@ -63,11 +63,11 @@ def root_of(server: Server) -> Path:
 def cases() -> Iterator[Case]:
     begun = f"a client reads the first bytes of a file of {LARGE // MIB} MiB"
     for what, reference, done, expected, perform in [
-        ("truncated", "sendfile(2); RFC 9112 §8",
+        ("truncated", "sendfile(2); RFC 9112 §8 (ours)",
          f"{begun}, as another does with another file; the first file is truncated to nothing",
          "the first connection is closed, after bytes that were in the file and fewer of them; the "
          "other has its file, and the next client is answered", truncated),
-        ("truncated-without-sendfile", "sendfile(2), NOTES; RFC 9112 §8",
+        ("truncated-without-sendfile", "sendfile(2), NOTES; RFC 9112 §8 (ours)",
          "the same, while every sendfile fails with EINVAL", "the same", truncated_while_copied),
         ("replaced", "rename(2)", f"{begun}, then another file is renamed over it",
          "the old bytes to their end; the next request on the same connection gets the new ones",
@@ -75,7 +75,7 @@ def cases() -> Iterator[Case]:
         ("removed", "unlink(2)", f"{begun}, then it is removed",
          "the old bytes to their end; the next request on the same connection gets 404",
          partial(replaced, change=os.unlink, then=NOT_FOUND)),
-        ("grown", "RFC 9110 §8.6", f"{begun}, then it grows",
+        ("grown", "RFC 9110 §8.6 (MUST)", f"{begun}, then it grows",
          "as many bytes as announced; the next request on the same connection gets all of "
          "them", partial(replaced, change=_grow, then=answer("200 OK", BYTES, OLD + NEW))),
         ("stopped", "signal(7)", f"{begun}; SIGTERM; it reads the rest",

@@ -17,35 +17,39 @@ CODED = ("br", "zstd", "gzip")
 
 # For each file: the Accept-Encoding and the encodings that are right.
 FORMS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
-    ("gzip", ALL, "gzip", ("gzip",), "RFC 9110 §8.4.1.3"),
-    ("br", ALL, "br", ("br",), "RFC 7932 §13"),
-    ("zstd", ALL, "zstd", ("zstd",), "RFC 8878 §7.2"),
-    ("x-gzip", ALL, "x-gzip", ("gzip", PLAIN), "RFC 9110 §8.4.1.3"),
-    ("upper-case", ALL, "GZIP", ("gzip",), "RFC 9110 §8.4.1"),
-    ("one-of-several", ALL, "deflate, gzip, br, zstd", CODED, "RFC 9110 §12.5.3"),
-    ("any", ALL, "*", CODED, "RFC 9110 §12.5.3"),
-    ("best-first", ALL, "gzip;q=0.5, br;q=0.9, zstd;q=0.7", ("br",), "RFC 9110 §12.4.2"),
-    ("best-last", ALL, "br;q=0.2, zstd;q=0.3, gzip", ("gzip",), "RFC 9110 §12.4.2"),
-    ("best-by-a-thousandth", ALL, "br;q=0.998, gzip;q=0.999", ("gzip",), "RFC 9110 §12.4.2"),
-    ("lowest-weight", ALL, "gzip;q=0.001", ("gzip",), "RFC 9110 §12.4.2"),
-    ("spaces-around", ALL, "\tbr ; q=0 ,\tgzip ; q=1.000 ", ("gzip",), "RFC 9110 §5.6.1, §12.4.2"),
-    ("empty-elements", ALL, ",, gzip,", ("gzip",), "RFC 9110 §5.6.1.2"),
-    ("all-refused-except-one", ALL, "*;q=0, gzip", ("gzip",), "RFC 9110 §12.5.3"),
-    ("all-accepted-except-one", ALL, "br;q=0, *", ("zstd", "gzip"), "RFC 9110 §12.5.3"),
-    ("weight-zero", ALL, "gzip;q=0", (PLAIN,), "RFC 9110 §12.4.2"),
-    ("weight-zero-in-thousandths", ALL, "gzip;q=0.000", (PLAIN,), "RFC 9110 §12.4.2"),
-    ("all-weight-zero", ALL, "*;q=0", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("identity-preferred", ALL, "gzip;q=0.5, identity", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("identity-only", ALL, "identity", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("empty-field", ALL, "", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("unknown-coding", ALL, "deflate", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("longer-coding-names", ALL, "gzipped, xbr", (PLAIN,), "RFC 9110 §5.6.2"),
-    ("invalid-weight", ALL, "br;q=x, gzip;q=0.5", ("gzip",), "RFC 9110 §12.4.2"),
-    ("only-gzip-exists", "gzip.css", "br, zstd, gzip;q=0.1", ("gzip",), "RFC 9110 §12.5.3"),
-    ("only-another-exists", "br.js", "gzip", (PLAIN,), "RFC 9110 §12.5.3"),
-    ("no-coded-form-exists", "plain.txt", "br, zstd, gzip", (PLAIN,), "RFC 9110 §12.5.3"),
+    ("gzip", ALL, "gzip", ("gzip",), "RFC 9110 §8.4.1.3 (ours)"),
+    ("br", ALL, "br", ("br",), "RFC 7932 §13 (ours)"),
+    ("zstd", ALL, "zstd", ("zstd",), "RFC 8878 §7.2 (ours)"),
+    ("x-gzip", ALL, "x-gzip", ("gzip", PLAIN), "RFC 9110 §8.4.1.3 (SHOULD)"),
+    ("upper-case", ALL, "GZIP", ("gzip",), "RFC 9110 §8.4.1 (ours)"),
+    ("one-of-several", ALL, "deflate, gzip, br, zstd", CODED, "RFC 9110 §12.5.3 (ours)"),
+    ("any", ALL, "*", CODED, "RFC 9110 §12.5.3 (ours)"),
+    ("best-first", ALL, "gzip;q=0.5, br;q=0.9, zstd;q=0.7", ("br",),
+     "RFC 9110 §12.4.2, §12.5.3 (ours)"),
+    ("best-last", ALL, "br;q=0.2, zstd;q=0.3, gzip", ("gzip",), "RFC 9110 §12.4.2, §12.5.3 (ours)"),
+    ("best-by-a-thousandth", ALL, "br;q=0.998, gzip;q=0.999", ("gzip",),
+     "RFC 9110 §12.4.2, §12.5.3 (ours)"),
+    ("lowest-weight", ALL, "gzip;q=0.001", ("gzip",), "RFC 9110 §12.4.2, §12.5.3 (ours)"),
+    ("spaces-around", ALL, "\tbr ; q=0 ,\tgzip ; q=1.000 ", ("gzip",),
+     "RFC 9110 §5.6.1.2 (MUST), §12.4.2 (ours)"),
+    ("empty-elements", ALL, ",, gzip,", ("gzip",), "RFC 9110 §5.6.1.2 (MUST), §12.5.3 (ours)"),
+    ("all-refused-except-one", ALL, "*;q=0, gzip", ("gzip",), "RFC 9110 §12.5.3 (ours)"),
+    ("all-accepted-except-one", ALL, "br;q=0, *", ("zstd", "gzip"), "RFC 9110 §12.5.3 (ours)"),
+    ("weight-zero", ALL, "gzip;q=0", (PLAIN,), "RFC 9110 §12.4.2, §12.5.3 (SHOULD)"),
+    ("weight-zero-in-thousandths", ALL, "gzip;q=0.000", (PLAIN,),
+     "RFC 9110 §12.4.2, §12.5.3 (SHOULD)"),
+    ("all-weight-zero", ALL, "*;q=0", (PLAIN,), "RFC 9110 §12.4.1 (ours)"),
+    ("identity-preferred", ALL, "gzip;q=0.5, identity", (PLAIN,), "RFC 9110 §12.5.3 (ours)"),
+    ("identity-only", ALL, "identity", (PLAIN,), "RFC 9110 §12.5.3 (SHOULD)"),
+    ("empty-field", ALL, "", (PLAIN,), "RFC 9110 §12.5.3 (ours)"),
+    ("unknown-coding", ALL, "deflate", (PLAIN,), "RFC 9110 §12.5.3 (SHOULD)"),
+    ("longer-coding-names", ALL, "gzipped, xbr", (PLAIN,), "RFC 9110 §5.6.2, §12.5.3 (SHOULD)"),
+    ("invalid-weight", ALL, "br;q=x, gzip;q=0.5", ("gzip",), "RFC 9110 §12.4.2 (ours)"),
+    ("only-gzip-exists", "gzip.css", "br, zstd, gzip;q=0.1", ("gzip",), "RFC 9110 §12.5.3 (ours)"),
+    ("only-another-exists", "br.js", "gzip", (PLAIN,), "RFC 9110 §12.5.3 (SHOULD)"),
+    ("no-coded-form-exists", "plain.txt", "br, zstd, gzip", (PLAIN,), "RFC 9110 §12.5.3 (SHOULD)"),
     ("next-best-exists", "two.json", "br, gzip;q=0.2, zstd;q=0.4", ("zstd",),
-     "RFC 9110 §12.5.3"),
+     "RFC 9110 §12.4.2, §12.5.3 (ours)"),
 )
 
 
@@ -57,31 +61,33 @@ def cases() -> Iterator[Case]:
                    partial(forms_are, name=name, fields=f"Accept-Encoding: {accepted}", right=right))
     yield talk("no-accept-encoding", f"GET and HEAD /{ALL} without Accept-Encoding",
                "the form plain",
-               "RFC 9110 §12.5.3", partial(forms_are, name=ALL, fields="", right=(PLAIN,)))
+               "RFC 9110 §12.5.3 (ours)", partial(forms_are, name=ALL, fields="", right=(PLAIN,)))
     yield talk("two-field-lines",
                f"GET /{ALL} with Accept-Encoding: br;q=0.1 and, in another line, gzip",
-               "the form gzip", "RFC 9110 §5.3",
+               "the form gzip", "RFC 9110 §5.2, §12.5.3 (ours)",
                partial(forms_are, name=ALL, right=("gzip",),
                        fields="Accept-Encoding: br;q=0.1\r\nAccept-Encoding: gzip"))
     yield talk("vary", f"GET /{ALL} plain, and in every coding", "Vary: Accept-Encoding each time",
-               "RFC 9110 §12.5.5", partial(vary))
+               "RFC 9110 §12.5.5 (SHOULD)", partial(vary))
     yield talk("etag-of-each-coding", f"GET /{ALL} plain, and in every coding",
                "four different ETags",
-               "RFC 9110 §8.8.3.3", partial(tags_differ))
+               "RFC 9110 §8.8.3, §8.8.3.3 (MUST)", partial(tags_differ))
     yield talk("type-of-each-coding", f"GET /{ALL} in every coding",
                "the media type of what is coded",
-               "RFC 9110 §8.4", partial(types))
+               "RFC 9110 §8.3 (SHOULD), §8.4 (MUST)", partial(types))
     yield talk("not-modified-in-same-coding", f"/{ALL} in gzip, with that form's ETag",
                "304 with Vary and that ETag", "RFC 9110 §15.4.5 (MUST)", partial(known))
     yield talk("not-modified-names-no-coding", f"/{ALL} in every coding, with that form's ETag",
                "304 without Content-Encoding: its empty body is not coded",
-               "RFC 9110 §15.4.5 (SHOULD NOT)", partial(names_no_coding))
+               "RFC 9110 §15.4.5 (SHOULD)", partial(names_no_coding))
     yield talk("modified-in-another-coding", f"/{ALL} in gzip, with the plain form's ETag",
-               "200, the form gzip", "RFC 9110 §8.8.3.3", partial(known_otherwise))
+               "200, the form gzip", "RFC 9110 §13.1.2, §8.8.3.3 (MUST)",
+               partial(known_otherwise))
     yield talk("range-of-a-coding", f"bytes 10 to 19 of /{ALL} in gzip",
-               "206, these bytes of what is coded", "RFC 9110 §14.1.2, §8.4", partial(part_of_form))
+               "206, these bytes of what is coded",
+               "RFC 9110 §14.1.2, §14.2 (SHOULD), §15.3.7 (MUST)", partial(part_of_form))
     yield talk("coded-file-by-name", f"GET /{ALL}.gz", "these bytes, not coded",
-               "RFC 9110 §8.4", partial(by_name))
+               "RFC 9110 §8.4 (ours)", partial(by_name))
 
 
 def forms_are(address: Address, *, name: str, fields: str, right: tuple[str, ...]) -> None:

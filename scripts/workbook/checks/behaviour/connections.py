@@ -28,7 +28,8 @@ from workbook.servers.client import Await, HalfClose, Pause, Vanish
 
 def cases() -> Iterator[Case]:
     big = post(noise(MIB))
-    tear_down, message = "RFC 9112 §9.6", "RFC 9112 §8"
+    ended, tear_down = "RFC 9112 §9.6 (MUST)", "RFC 9112 §9.6 (ours)"
+    message, body = "RFC 9112 §8 (ours)", "RFC 9112 §6.3 (MUST), §8 (ours)"
     for what, steps, expect, reference in [
         ("half-close-after-get", (get(), HalfClose()), PAGE_ANSWER, tear_down),
         ("half-close-after-post", (post(noise(5000)), HalfClose()), echoed(noise(5000)),
@@ -39,16 +40,16 @@ def cases() -> Iterator[Case]:
          message),
         ("half-close-in-fields", (get()[:-2], HalfClose()), NO_ANSWER, message),
         ("half-close-in-body", (post(b"hell", b"/sink", length=b"5"), HalfClose()), NO_ANSWER,
-         message),
-        ("half-close-before-body", (post(b"", length=b"5"), HalfClose()), NO_ANSWER, message),
+         body),
+        ("half-close-before-body", (post(b"", length=b"5"), HalfClose()), NO_ANSWER, body),
         ("empty-line-then-half-close", (b"\r\n", HalfClose()), NO_ANSWER, message),
-        ("one-byte-too-many", (get() + b"x", Pause(0.02)), PAGE_ANSWER, tear_down),
+        ("one-byte-too-many", (get() + b"x", Pause(0.02)), PAGE_ANSWER, ended),
         ("echo-and-one-byte-too-many", (post(b"hello") + b"x", Pause(0.02)), echoed(b"hello"),
-         tear_down),
-        ("next-request-after-close", (get() + NEXT, Pause(0.02)), PAGE_ANSWER, "RFC 9112 §9.6"),
+         ended),
+        ("next-request-after-close", (get() + NEXT, Pause(0.02)), PAGE_ANSWER, ended),
         ("junk-after-request", (get() + noise(65_536), Pause(0.02)), PAGE_ANSWER, tear_down),
         ("junk-after-answer", (get(), Await(PAGE), b"junk", Pause(0.01)), PAGE_ANSWER,
-         tear_down),
+         ended),
         ("large-junk-after-request", (get() + noise(MIB), Pause(0.02)), PAGE_ANSWER, tear_down),
         ("junk-after-refusal", (get(fields=b"") + noise(65_536), Pause(0.02)), BAD, tear_down),
         ("junk-after-endless-line", (b"A" * 300_000, Pause(0.02)), URI_TOO_LONG, tear_down),
@@ -56,7 +57,7 @@ def cases() -> Iterator[Case]:
     ]:
         yield row(what, steps, expect, reference)
     yield row("next-request-is-ignored", get(fields=HOST) + NEXT, PAGE_ANSWER,
-              "RFC 9112 §9.3", until=4)
+              "RFC 9112 §9.3 (MUST)", until=4)
     ok = b"HTTP/1.1 200 OK"
     for what, last_steps in [
         ("before-any-byte", (Vanish(),)),

@@ -21,6 +21,8 @@ from workbook.checks.behaviour.rows import (
     row,
 )
 
+STREAM = "RFC 9112 §2.2 (MUST); tcp(7)"
+
 
 def cases() -> Iterator[Case]:
     body = b"a\r\n\r\n\0b"
@@ -35,18 +37,18 @@ def cases() -> Iterator[Case]:
     ]:
         for at in range(1, len(sent)):
             yield row(f"{what}-at-{at:03}", (sent[:at], TINY, sent[at:]), expect,
-                      "RFC 9112 §2.1")
-        yield row(f"{what}-byte-by-byte", bytewise(sent), expect, "RFC 9112 §2.1")
+                      STREAM)
+        yield row(f"{what}-byte-by-byte", bytewise(sent), expect, STREAM)
     sent = get()
     yield row("get-after-a-long-pause", (sent[:20], LONG, sent[20:]), PAGE_ANSWER,
-              "RFC 9112 §2.1")
+              STREAM)
     size = len(body) + 2
     sent = post(noise(size))
     thirds = [(sent[:a], TINY, sent[a:a + 3], TINY, sent[a + 3:])
               for a in range(sent.index(b"\r\n\r\n") - 3, sent.index(b"\r\n\r\n") + 5)]
     for number, steps in enumerate(thirds):
         yield row(f"post-cut-twice-around-head-end-{number}", steps, echoed(noise(size)),
-                  "RFC 9112 §2.1")
+                  STREAM)
 
 
 CHECKS = (group("cuts", "requests split at any byte", cases),)

@@ -21,7 +21,7 @@ def make(root: Path) -> None:
 
 
 def cases() -> Iterator[Case]:
-    yield alone("changes", "RFC 9110 §6.6.1",
+    yield alone("changes", "RFC 9110 §6.6.1, §5.6.7 (MUST)",
                 f"requests, then {DATE_CHANGES_S:g} s later the same requests",
                 "each answer's Date is the time, as an IMF-fixdate", changes, site=make)
 

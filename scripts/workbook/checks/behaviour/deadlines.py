@@ -41,6 +41,7 @@ ITERATIONS = int(STAYS_S / NOW_AND_THEN.seconds)
 EARLY_S = 0.9
 BIT = 400_000  # more than must be free before a full socket accepts more
 SERVED = "it is served to the end"
+CLOSING, SUSTAINING = "RFC 9112 §9.5 (MAY)", "RFC 9112 §9.5 (SHOULD)"
 RATE_LEVEL = 13  # the first level that enforces a minimum rate of bytes
 TIMEOUTS = {"--timeout": 60, "--head-timeout": 30, "--progress-timeout": 10,
             "--linger-timeout": 2, "--stop-timeout": 1}  # with their defaults
@@ -104,7 +105,8 @@ def limited(what: str, limits: Limits, done: str, expected: str,
             perform: Callable[[Server], None], arguments: tuple[str, ...] = (),
             **remainder: Any) -> Case:
     options = (*limits.options(), *arguments)
-    return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
+    return alone(what, SUSTAINING if expected == SERVED else CLOSING,
+                 f"the server is started with {' '.join(options)}; {done}",
                  expected, perform, arguments=options, **remainder)
 
 

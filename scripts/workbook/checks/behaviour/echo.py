@@ -61,7 +61,7 @@ def _problem(program: Path) -> str:
 
 
 def cases() -> Iterator[Case]:
-    yield alone("bytes-are-echoed", "RFC 862",
+    yield alone("bytes-are-echoed", "RFC 862 (ours)",
                 "a client sends 5 bytes, then 100 kB of any, and reads",
                 "the same bytes", bytes_are_echoed)
     yield alone("two-clients-alternating", "epoll(7)",

@@ -46,26 +46,26 @@ UNAVAILABLE = b"HTTP/1.1 503 "
 
 def cases() -> Iterator[Case]:
     body = f"{MAX_BODY // MIB} MiB"
-    yield alone("one-body-too-large", "RFC 9110 §15.6.4",
+    yield alone("one-body-too-large", "RFC 9110 §15.6.4 (ours)",
                 f"{NEIGHBOURS} clients get the page; from then on the server may take "
                 f"{TOO_LITTLE // MIB} MiB more than it has; one posts {body}, then another asks "
                 "for the page",
                 "503 and the end for the one, the page for the other", one_body_too_large,
                 until=HELD, environment=NO_STOCK)
-    yield alone("many-bodies", "RFC 9110 §15.6.4",
+    yield alone("many-bodies", "RFC 9110 §15.6.4 (ours)",
                 f"{NEIGHBOURS} clients get the page and stay; from then on the server may take "
                 f"{FOR_SOME // MIB} MiB more than it has; {MANY} announce {body} and send ten "
                 "bytes; the first and as many new ones ask for the page; SIGTERM",
                 "503 and the end for those whose bodies there is no memory for, the page for their "
                 "neighbours; the server ends with 0", many_bodies, level=5, until=HELD,
                 environment=NO_STOCK)
-    yield alone("bodies-without-memory", "RFC 9110 §15.6.4",
+    yield alone("bodies-without-memory", "RFC 9110 §15.6.4 (ours)",
                 f"{NEIGHBOURS} clients get the page and stay; from then on the server may take "
                 f"{LITTLE // MIB} MiB more than it has; {SOME} announce {body} for /echo and send "
                 f"ten bytes; then one sends {body} to /sink, and another asks for the page",
                 "each of them is served: what passes through needs no memory",
                 bodies_without_memory, level=HELD + 1, environment=NO_STOCK)
-    yield alone("memory-runs-out-in-answers", "RFC 9110 §15.6.4",
+    yield alone("memory-runs-out-in-answers", "RFC 9112 §8, §9.2 (ours)",
                 f"the server may take {LITTLE // MIB} MiB more than it has; {SOME} clients have ten "
                 f"bytes of their bodies back from /echo, then send more and do not read",
                 "some are cut off; none of them finds another answer, such as 503, within the one "

@@ -101,7 +101,7 @@ def cases() -> Iterator[Case]:
     yield from being_sent()
     for module in (codings, files, paths, ranges, validators):
         name = module.__name__.rpartition(".")[2].replace("_", "-")
-        yield alone(f"cached-{name}", "RFC 9110 §9.3.1",
+        yield alone(f"cached-{name}", "RFC 9110 §9.3.1 (ours)",
                     f"all that is asked of {name}, of a folder whose files have been the same for "
                     "a while; then all of it again", "the right answers, both times",
                     partial(repeated, group=module), arguments=ALONE,
@@ -261,7 +261,7 @@ def young() -> Iterator[Case]:
     yield alone("recently-modified-is-not-kept-open", "close(2)",
                 "a large file is asked for that was made just now",
                 "afterwards it is not open", young_is_not_open, arguments=ALONE, site=make)
-    yield alone("validators-come-with-age", "RFC 9110 §8.8.2, §8.8.3 (SHOULD)",
+    yield alone("validators-come-with-age", "RFC 9110 §8.8.2.1, §8.8.3.1 (SHOULD)",
                 f"/it.bin, whose time is {AHEAD_S:g} s ahead, is asked for all the time until "
                 f"{SETTLED_S:g} s after that time", "at the end it has ETag, and the time as "
                 "Last-Modified", come_with_age, arguments=ALONE, site=make)
@@ -445,7 +445,8 @@ def release() -> Iterator[Case]:
                 "the same; so many come that one descriptor is left; three of them ask for other files",
                 "the files", files_are_released, few_descriptors=64, arguments=ALONE,
                 site=make_many_large)
-    yield alone("eviction-frees-memory", "operator new, std::set_new_handler; RFC 9110 §15.6.4",
+    yield alone("eviction-frees-memory",
+                "operator new, std::set_new_handler; RFC 9110 §15.6.4 (ours)",
                 f"{MANY} files of {EACH:,} bytes are kept; from then on the server may take as good as "
                 f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
                 "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)

@@ -83,13 +83,13 @@ LOST: Exchange = (get(b"/nowhere.txt", HOST), NOT_FOUND.replace(CLOSES.encode(),
 INDEX: Exchange = (get(b"/", HOST), answer("200 OK", HTML, site.INDEX, connection=STAYS))
 
 
-def kept(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3") -> Case:
+def kept(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3 (SHOULD)") -> Case:
     """A case that sends these exchanges in turn on one connection, then one that closes it."""
     every = (*exchanges, LAST)
     return row(what, in_sequence(*every), chain(*every)[1], reference)
 
 
-def at_once(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3.2") -> Case:
+def at_once(what: str, *exchanges: Exchange, reference: str = "RFC 9112 §9.3.2 (MUST)") -> Case:
     """The same exchanges as `kept`, but all requests are sent before anything is answered."""
     sent, answers = chain(*exchanges, LAST)
     return row(what, sent, answers, reference)
@@ -106,22 +106,24 @@ def cases() -> Iterator[Case]:
 
 def types() -> Iterator[Case]:
     for extension, media_type in site.TYPES.items():
-        name = f"type.{extension}"
+        name, level = f"type.{extension}", "ours" if media_type == BYTES else "SHOULD"
         yield row(f"type-of-{extension}", get(f"/{name}".encode()),
-                  answer("200 OK", media_type, site.text_of(name.encode())), "RFC 9110 §8.3")
+                  answer("200 OK", media_type, site.text_of(name.encode())),
+                  f"RFC 9110 §8.3 ({level})")
     for what, name, media_type in [("upper-case", "UPPER.TXT", TEXT),
                                    ("no-extension", "none", BYTES)]:
         yield row(f"type-of-{what}", get(f"/{name}".encode()),
-                  answer("200 OK", media_type, site.text_of(name.encode())), "RFC 9110 §8.3")
+                  answer("200 OK", media_type, site.text_of(name.encode())), "RFC 9110 §8.3 (ours)")
 
 
 def sizes() -> Iterator[Case]:
     for size in site.SIZES:
         name = site.sized(size)
-        yield row(f"file-of-{size}", get(f"/{name}".encode()), file(name), "RFC 9110 §8.6")
+        yield row(f"file-of-{size}", get(f"/{name}".encode()), file(name),
+                  "RFC 9110 §8.6 (SHOULD)")
         yield row(f"head-of-{size}", f"HEAD /{name} HTTP/1.1\r\n".encode() + USUAL + b"\r\n",
-                  file(name, send_body=False), "RFC 9110 §9.3.2, §8.6")
-    yield alone("head-of-5-GiB", "RFC 9110 §8.6", "a file with a hole of 5 GiB; HEAD",
+                  file(name, send_body=False), "RFC 9110 §9.3.2, §8.6 (MUST)")
+    yield alone("head-of-5-GiB", "RFC 9110 §8.6 (MUST)", "a file with a hole of 5 GiB; HEAD",
                 f"Content-Length: {HUGE}", head_of_a_huge_file, site=_huge_file)
 
 
@@ -145,18 +147,19 @@ def methods() -> Iterator[Case]:
         what = method.decode().lower()
         yield row(f"{what}-to-a-file", method + b" /a.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
                   (not_allowed(), refusal("501 Not Implemented")) if method == b"PATCH"
-                  else not_allowed(), "RFC 9110 §15.5.6, §10.2.1")
+                  else not_allowed(), "RFC 9110 §9.1 (SHOULD), §15.5.6 (MUST)")
     refused = post(b"hello", b"/a.txt", HOST), not_allowed(STAYS)
     yield kept("body-is-not-a-request", (post(NEXT, b"/a.txt", HOST), not_allowed(STAYS)),
-               reference="RFC 9112 §9.3")
-    yield kept("refused-then-served", refused, SMALL, refused, LOST, reference="RFC 9110 §15.5.6")
+               reference="RFC 9112 §9.3 (MUST)")
+    yield kept("refused-then-served", refused, SMALL, refused, LOST,
+               reference="RFC 9112 §9.3 (SHOULD), RFC 9110 §15.5.6 (MUST)")
     yield row("head-of-missing-file", b"HEAD /nowhere.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
-              NOT_FOUND.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", "RFC 9110 §9.3.2")
+              NOT_FOUND.partition(b"\r\n\r\n")[0] + b"\r\n\r\n", "RFC 9110 §9.3.2 (MUST)")
     yield row("body-of-a-get-for-a-file",
               get(b"/a.txt", USUAL + b"Content-Length: 5\r\n") + b"hello", LAST[1],
-              "RFC 9110 §9.3.1")
+              "RFC 9110 §9.3.1 (ours)")
     yield row("range-ignored", get(b"/a.txt", USUAL + b"Range: bytes=0-1\r\n"),
-              LAST[1], "RFC 9110 §14.2", until=9)
+              LAST[1], "RFC 9110 §14.2 (MAY)", until=9)
 
 
 def connections() -> Iterator[Case]:
@@ -167,9 +170,10 @@ def connections() -> Iterator[Case]:
                (post(b"hello", fields=HOST), echoed(b"hello", STAYS)), got(1))
     yield kept("large-then-small", got(site.LARGE), SMALL, got(site.LARGE), got(1))
     old = b"HTTP/1.0"
-    yield row("1.0-closes", get(b"/a.txt", b"", old), LAST[1], "RFC 9112 §9.3")
+    yield row("1.0-closes", get(b"/a.txt", b"", old), LAST[1],
+              "RFC 9112 §9.3, §9.6 (SHOULD)")
     yield kept("1.0-keep-alive", (get(b"/1500.bin", b"Connection: keep-alive\r\n", old),
-                             file("1500.bin", STAYS_IN_1_0)))
+                             file("1500.bin", STAYS_IN_1_0)), reference="RFC 9112 §9.3 (ours)")
     yield at_once("pipelined-files", *[SMALL] * 20)
     yield at_once("pipelined-heads-and-files", SMALL_HEAD, SMALL, asked(site.LARGE), got(1500),
                   SMALL_HEAD)
@@ -181,11 +185,12 @@ def connections() -> Iterator[Case]:
     large, small = got(MIB + 1), SMALL
     yield row("next-request-during-a-large-file",
               (large[0], Pause(0.02), small[0] + LAST[0]), large[1] + small[1] + LAST[1],
-              "RFC 9112 §9.3.2", narrow=True, timeout_s=TIMEOUT_S)
+              "RFC 9112 §9.3.2 (MUST)", narrow=True, timeout_s=TIMEOUT_S)
     yield row("nothing-after-the-last-file", (LAST[0] + NEXT, Pause(0.01)), LAST[1],
-              "RFC 9112 §9.6")
+              "RFC 9112 §9.6 (MUST)")
     for at in (3, 9, 17, len(LAST[0]) - 3):
-        yield row(f"cut-at-{at}", (LAST[0][:at], TINY, LAST[0][at:]), LAST[1], "RFC 9112 §2.2")
+        yield row(f"cut-at-{at}", (LAST[0][:at], TINY, LAST[0][at:]), LAST[1],
+                  "RFC 9112 §2.2 (MUST)")
 
 
 def readers() -> Iterator[Case]:
@@ -195,7 +200,7 @@ def readers() -> Iterator[Case]:
     yield row("pausing-reader", (*got(MIB + 1)[:1], Pause(0.3), LAST[0]),
               got(MIB + 1)[1] + LAST[1], "tcp(7); sendfile(2)", narrow=True, timeout_s=TIMEOUT_S)
     yield row("half-closed-reader", (get(LARGE.encode(), HOST), HalfClose()),
-              file(LARGE[1:], STAYS), "RFC 9112 §9.6")
+              file(LARGE[1:], STAYS), "RFC 9112 §9.6 (ours)")
     yield row("readers-at-once", get(b"/131072.bin"), file("131072.bin"), "sendfile(2)",
               copies=CROWD, enough=CROWD, timeout_s=TIMEOUT_S)
     resting = (get(LARGE.encode(), HOST), Await(b"200 OK"))
@@ -216,7 +221,7 @@ def without_sendfile() -> Iterator[Case]:
     """sendfile(2) recommends a fallback to read(2) and write(2), and some file systems need it."""
     for error in ("EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"):
         yield alone(f"sendfile-fails-with-{error.lower()}",
-                    f"sendfile(2), NOTES, {error}; RFC 9112 §6.3",
+                    f"sendfile(2), NOTES, {error}; RFC 9110 §8.6 (SHOULD)",
                     f"every sendfile fails with {error}; then all that is asked of the lengths of "
                     "files, of connections and of slow readers", "the same answers",
                     partial(copied, error=error), site=make_all)

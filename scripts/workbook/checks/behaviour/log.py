@@ -74,17 +74,19 @@ def what_it_reports() -> Iterator[Case]:
                     "clients that leave in a head, in a body, in an echo, and without a word",
                     "a line for the first three, with the status of the answer that had begun",
                     partial(cut_off, form=form))
-    yield alone("ipv6", "RFC 4291 §2.2, §2.5.5.2", "the server listens on ::; a client comes by "
-                "IPv6, another by IPv4", "the address of each as it is usually written", ipv6)
-    yield alone("one-client-too-many", "RFC 9110 §15.6.4", "one client may come, and two do",
+    yield alone("ipv6", "RFC 5952 §4 (SHOULD), RFC 4291 §2.5.5.2 (ours)",
+                "the server listens on ::; a client comes by IPv6, another by IPv4",
+                "the address of each as it is usually written", ipv6)
+    yield alone("one-client-too-many", "RFC 9110 §15.6.4 (ours)", "one client may come, and two do",
                 "a line with 503 for the second", rejected, level=14)
 
 
 def any_input() -> Iterator[Case]:
     for form in FORMS:
-        yield alone(f"injection-{form}", "RFC 9110 §5.5", "targets and fields with quotes, "
-                    "backslashes, escapes, line ends as %0d%0a, tabs and every byte above 0x7f; "
-                    "garbage with control characters instead of a request",
+        yield alone(f"injection-{form}", "CWE-117; RFC 9110 §5.5 (ours)",
+                    "targets and fields with quotes, backslashes, escapes, line ends as %0d%0a, "
+                    "tabs and every byte above 0x7f; garbage with control characters instead of a "
+                    "request",
                     "one line for each, from which the bytes can be had back",
                     partial(injection, form=form))
     yield alone("long-line", "the chapter's page",
@@ -94,10 +96,11 @@ def any_input() -> Iterator[Case]:
 
 
 def order_and_amount() -> Iterator[Case]:
-    yield alone("pipelined", "RFC 9112 §9.3.2", f"{MANY} requests come at once",
+    yield alone("pipelined", "RFC 9112 §9.3.2 (ours)", f"{MANY} requests come at once",
                 "their lines are in their order", pipelined)
-    yield alone("burst", "RFC 9112 §9.3.2", "a client sends 128 KiB of the shortest requests at "
-                "once, again and again", "a line for each of them", burst)
+    yield alone("burst", "RFC 9112 §9.3.2 (ours)",
+                "a client sends 128 KiB of the shortest requests at once, again and again",
+                "a line for each of them", burst)
     yield alone("body-while-others-are-served", "the chapter's page",
                 "while the body of one request comes, others are asked on other connections",
                 "its line shows its own head, when it has its answer", bodies_among_others)
@@ -182,7 +185,8 @@ def error_logs() -> Iterator[Case]:
                 "--error-log, --log-level info; the server is stopped",
                 "lines with time, level and message in the file, and nothing on standard error",
                 error_log)
-    yield alone("messages-in-json", "RFC 8259", "--error-log, --log-format json, --log-level info",
+    yield alone("messages-in-json", "RFC 8259 §10 (MUST)",
+                "--error-log, --log-format json, --log-level info",
                 "objects with time, level and message", error_log_of_json)
     yield alone("level", "the chapter's page", "--error-log, and no --log-level",
                 "an empty file: nothing happened that is a problem", error_log_without_problems)

@@ -80,8 +80,10 @@ def refused(first: Fault, second: Fault, sent: bytes, position: str = "") -> Cas
     name = f"{first.what}-before-{second.what}{position}"
     if first in LINE_FAULTS and second.must_be_bad:
         return row(name, sent, tuple(dict.fromkeys((first.verdict, BAD))),
-                   f"ours, or {second.must_be_bad} (MUST)")
-    return row(name, sent, first.verdict, "RFC 9110 §15.5, §15.6 (the order is ours)")
+                   f"RFC 9110 §15.5, §15.6 (ours), {second.must_be_bad} (MUST)")
+    if first.must_be_bad:
+        return row(name, sent, first.verdict, f"{first.must_be_bad} (MUST)")
+    return row(name, sent, first.verdict, "RFC 9110 §15.5, §15.6 (ours)")
 
 
 def head(words: dict[str, bytes], fields: bytes = b"") -> bytes:

@@ -44,8 +44,9 @@ from workbook.machine import network
 from workbook.servers.client import Await, Client, HalfClose, Step, Vanish, readable
 from workbook.servers.process import Server
 
-STATUS = "RFC 9110 §15.6.4, §10.2.3"
-NETWORKS = "RFC 4291 §2.5.4"
+STATUS = "RFC 9110 §15.6.4 (MAY)"
+OF_ONE = "RFC 9112 §9.4 (ours), RFC 9110 §15.6.4 (MAY)"
+NETWORKS = "RFC 4291 §2.5.4 (ours)"
 CLIENTS = 8  # enough that most workers have some of them
 MORE = 16
 RUSH, OF_THEM = 300, 50
@@ -125,22 +126,22 @@ def rejected() -> Iterator[Case]:
 
 
 def addresses() -> Iterator[Case]:
-    yield alone("per-address-limit", STATUS,
+    yield alone("per-address-limit", OF_ONE,
                 f"the server is started with --per-address {EACH}; from each of two addresses come "
                 f"{EACH} clients and one more; the first leave, and come again",
                 f"{EACH} of each address are served, and one more gets 503 and the end",
                 of_one_address, arguments=each(EACH))
-    yield alone("per-address-limit-with-4-threads", STATUS,
+    yield alone("per-address-limit-with-4-threads", OF_ONE,
                 f"the server has four threads, and --per-address {CLIENTS}; from one address come "
                 f"{CLIENTS} clients and {MORE} more, and then one from another",
                 f"{CLIENTS} are served, as is the other", by_four, arguments=each(CLIENTS))
-    yield alone("per-address-and-total-limit", STATUS,
+    yield alone("per-address-and-total-limit", OF_ONE,
                 f"--per-address {EACH} --max-clients {3 * EACH}; {EACH} clients of three addresses "
                 f"are served; of the first one, and of a fourth, {MORE} each are turned away; "
                 "those of the third leave",
                 f"{EACH} of the fourth are served instead of them: a rejected client is not "
                 "counted", of_both, arguments=(*each(EACH), *max_clients(3 * EACH)))
-    yield alone("per-address-unlimited", STATUS,
+    yield alone("per-address-unlimited", "RFC 9112 §9.4 (ours)",
                 f"the server is started with --per-address {EACH} --per-address 0; {MORE} clients "
                 "come from one address", "all are served", any_number,
                 arguments=(*each(EACH), *each(0)))
@@ -154,7 +155,7 @@ def addresses() -> Iterator[Case]:
                 "addresses of one /64, and from another /64",
                 f"{EACH} of each /64 are served, and one more gets 503 and the end",
                 of_one_network)
-    yield alone("ipv4-mapped-addresses-counted-singly", "RFC 4291 §2.5.5.2",
+    yield alone("ipv4-mapped-addresses-counted-singly", "RFC 4291 §2.5.5.2 (ours)",
                 f"the server is started with --host :: --per-address {EACH}; clients come to it by "
                 "IPv4, from two addresses",
                 f"{EACH} of each address are served, and one more gets 503 and the end",

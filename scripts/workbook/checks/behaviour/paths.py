@@ -40,41 +40,44 @@ def cases() -> Iterator[Case]:
 
 
 def normalised() -> Iterator[Case]:
-    reference = "RFC 3986 §5.2.4, §6.2.2"
-    for what, target, name in [
-        ("file", b"/a.txt", b"a.txt"),
-        ("file-in-subdirectory", b"/sub/deep/c.txt", b"sub/deep/c.txt"),
-        ("dot", b"/./a.txt", b"a.txt"),
-        ("repeated-dots", b"/././sub/././b.txt", b"sub/b.txt"),
-        ("up-and-down", b"/sub/../a.txt", b"a.txt"),
-        ("up-twice", b"/sub/deep/../../a.txt", b"a.txt"),
-        ("up-from-missing-directory", b"/nowhere/../a.txt", b"a.txt"),
-        ("encoded-letter", b"/%61.txt", b"a.txt"),
-        ("encoded-dot", b"/a%2Etxt", b"a.txt"),
-        ("encoded-dot-segment", b"/%2e/a.txt", b"a.txt"),
-        ("encoded-up-and-down", b"/sub/%2e%2E/a.txt", b"a.txt"),
-        ("half-encoded-up-and-down", b"/sub/.%2e/a.txt", b"a.txt"),
-        ("hexadecimal-in-lower-case", b"/sub/b%2etxt", b"sub/b.txt"),
-        ("query", b"/a.txt?x=../../secret.txt", b"a.txt"),
-        ("absolute-form", b"http://localhost/sub/b.txt?x", b"sub/b.txt"),
+    served = "RFC 9110 §9.1, §9.3.1 (MUST)"
+    equal = "RFC 3986 §6.2.2, RFC 9110 §4.2.3 (SHOULD)"
+    for what, target, name, reference in [
+        ("file", b"/a.txt", b"a.txt", served),
+        ("file-in-subdirectory", b"/sub/deep/c.txt", b"sub/deep/c.txt", served),
+        ("dot", b"/./a.txt", b"a.txt", equal),
+        ("repeated-dots", b"/././sub/././b.txt", b"sub/b.txt", equal),
+        ("up-and-down", b"/sub/../a.txt", b"a.txt", equal),
+        ("up-twice", b"/sub/deep/../../a.txt", b"a.txt", equal),
+        ("up-from-missing-directory", b"/nowhere/../a.txt", b"a.txt", equal),
+        ("encoded-letter", b"/%61.txt", b"a.txt", equal),
+        ("encoded-dot", b"/a%2Etxt", b"a.txt", equal),
+        ("encoded-dot-segment", b"/%2e/a.txt", b"a.txt", equal),
+        ("encoded-up-and-down", b"/sub/%2e%2E/a.txt", b"a.txt", equal),
+        ("half-encoded-up-and-down", b"/sub/.%2e/a.txt", b"a.txt", equal),
+        ("hexadecimal-in-lower-case", b"/sub/b%2etxt", b"sub/b.txt", equal),
+        ("query", b"/a.txt?x=../../secret.txt", b"a.txt", "RFC 3986 §3.3, §3.4 (ours)"),
+        ("absolute-form", b"http://localhost/sub/b.txt?x", b"sub/b.txt",
+         "RFC 9112 §3.2.2 (MUST)"),
     ]:
         yield row(what, get(target), text(name), reference)
     yield row("query-with-percent", get(b"/a.txt?%zz%00"), text(b"a.txt"),
               "ours: a query isn't decoded, so that it can't be malformed")
     yield row("file-then-slash", get(b"/a.txt/"), NOT_FOUND, "open(2), ENOTDIR")
     yield row("file-as-a-directory", get(b"/a.txt/b.txt"), NOT_FOUND, "open(2), ENOTDIR")
-    yield row("file-then-up", get(b"/a.txt/../sub/b.txt"), text(b"sub/b.txt"), reference)
+    yield row("file-then-up", get(b"/a.txt/../sub/b.txt"), text(b"sub/b.txt"), equal)
 
 
 def odd_names() -> Iterator[Case]:
     for target, name in site.ODD_NAMES.items():
         what = "-".join(re.findall(r"[a-z0-9]+", target.lower()))
-        yield row(f"name-{what}", get(b"/" + target.encode()), text(name), "RFC 3986 §2.1, §2.4")
+        yield row(f"name-{what}", get(b"/" + target.encode()), text(name),
+                  "RFC 3986 §2.4, §7.3 (MUST)")
     escaped, bare = site.NO_UTF_8[0].encode(), site.NO_UTF_8[1]
     yield row("name-that-is-not-utf-8", get(b"/" + escaped), (text(bare), NOT_FOUND),
               "path_resolution(7)")
     yield row("name-in-another-case", get(b"/A.TXT"), (NOT_FOUND, text(b"a.txt")),
-              "RFC 3986 §6.2.2.1")
+              "RFC 3986 §6.2.2.1 (ours)")
     for what, length, expect in [("longest-name", LONGEST_NAME, NOT_FOUND),
                                  ("name-too-long", LONGEST_NAME + 1, NOT_FOUND),
                                  ("name-much-too-long", 7000, NOT_FOUND)]:
@@ -84,10 +87,10 @@ def odd_names() -> Iterator[Case]:
     yield row("path-too-long-before-normalisation", get(b"/" + b"sub/../" * 1000 + b"a.txt"),
               (text(b"a.txt"), NOT_FOUND), "open(2), ENAMETOOLONG")
     yield row("options-asterisk", b"OPTIONS * HTTP/1.1\r\n" + USUAL + b"\r\n",
-              answer("200 OK", TEXT, b""), "RFC 9110 §9.3.7")
-    yield row("sink", post(b"hello", b"/sink"), sunk(5), "RFC 9110 §9.3.3")
+              answer("200 OK", TEXT, b""), "RFC 9110 §9.3.7 (ours)")
+    yield row("sink", post(b"hello", b"/sink"), sunk(5), "RFC 9110 §9.3.3 (ours)")
     yield row("echo", post(b"hello", b"/echo"), answer("200 OK", BYTES, b"hello"),
-              "RFC 9110 §9.3.3")
+              "RFC 9110 §9.3.3 (ours)")
 
 
 def well_known() -> Iterator[Case]:
@@ -95,9 +98,9 @@ def well_known() -> Iterator[Case]:
     servers look for their challenges there, and issue no certificate without them.
     """
     security, token = (name.encode() for name in site.WELL_KNOWN)
-    challenge, reference = b"/.well-known/acme-challenge/token", "RFC 8615 §3 (ours); RFC 9116 §3"
+    challenge, reference = b"/.well-known/acme-challenge/token", "RFC 8615 §3, RFC 9116 §3 (ours)"
     yield row("well-known-acme-challenge", get(challenge), text(token, BYTES),
-              "RFC 8555 §8.3; RFC 8615 §3 (ours)")
+              "RFC 8555 §8.3, RFC 8615 §3 (ours)")
     for what, target in [
         ("well-known-file", b"/.well-known/security.txt"),
         ("well-known-encoded", b"/%2ewell%2Dknown/security.txt"),
@@ -107,8 +110,10 @@ def well_known() -> Iterator[Case]:
         ("well-known-in-absolute-form", b"http://localhost/.well-known/security.txt"),
     ]:
         yield row(what, get(target), text(security), reference)
-    yield row("well-known-missing", get(b"/.well-known/nowhere"), NOT_FOUND, "RFC 9110 §15.5.5")
-    yield row("well-known-without-an-index", get(b"/.well-known/"), NOT_FOUND, "RFC 9110 §15.5.5")
+    yield row("well-known-missing", get(b"/.well-known/nowhere"), NOT_FOUND,
+              "RFC 9110 §15.5.5 (ours)")
+    yield row("well-known-without-an-index", get(b"/.well-known/"), NOT_FOUND,
+              "RFC 9110 §15.5.5 (ours)")
 
 
 def no_files() -> Iterator[Case]:
@@ -117,10 +122,10 @@ def no_files() -> Iterator[Case]:
         ("fifo-with-an-extension", b"/fifo.txt", "fifo(7)"),
         ("socket", b"/socket", "unix(7)"),
         ("device", b"/device", "null(4)"),
-        ("missing", b"/nowhere.txt", "RFC 9110 §15.5.5"),
-        ("missing-in-a-directory", b"/sub/nowhere.txt", "RFC 9110 §15.5.5"),
-        ("missing-in-missing-directory", b"/nowhere/nowhere.txt", "RFC 9110 §15.5.5"),
-        ("directory-without-an-index", b"/noindex/", "RFC 9110 §15.5.5"),
+        ("missing", b"/nowhere.txt", "RFC 9110 §15.5.5 (ours)"),
+        ("missing-in-a-directory", b"/sub/nowhere.txt", "RFC 9110 §15.5.5 (ours)"),
+        ("missing-in-missing-directory", b"/nowhere/nowhere.txt", "RFC 9110 §15.5.5 (ours)"),
+        ("directory-without-an-index", b"/noindex/", "RFC 9110 §15.5.5 (ours)"),
     ]:
         yield row(f"not-served-{what}", get(target), NOT_FOUND, reference)
 
@@ -159,15 +164,16 @@ def links() -> Iterator[Case]:
 
 
 def index_pages() -> Iterator[Case]:
-    yield row("index", get(b"/"), answer("200 OK", HTML, site.INDEX), "RFC 9110 §4.2.3")
+    yield row("index", get(b"/"), answer("200 OK", HTML, site.INDEX), "RFC 9110 §9.3.1 (ours)")
     yield row("index-with-a-query", get(b"/?x=1"), answer("200 OK", HTML, site.INDEX),
-              "RFC 9110 §4.2.3")
+              "RFC 9110 §9.3.1 (ours)")
     yield row("index-by-name", get(b"/index.html"), answer("200 OK", HTML, site.INDEX),
-              "RFC 9110 §4.2.3")
+              "RFC 9110 §9.3.1 (ours)")
     yield row("index-of-a-directory", get(b"/sub/"), text(b"sub/index.html", HTML),
-              "RFC 9110 §4.2.3")
+              "RFC 9110 §9.3.1 (ours)")
     yield row("index-without-a-path", get(b"http://localhost"),
-              answer("200 OK", HTML, site.INDEX), "RFC 3986 §6.2.3")
+              answer("200 OK", HTML, site.INDEX),
+              "RFC 9112 §3.2.2 (MUST), RFC 9110 §4.2.3 (SHOULD)")
 
 
 CHECKS = (group("paths", "the files that request paths refer to", cases, level=9),)

@@ -44,13 +44,17 @@ from workbook.checks.behaviour.unchanged import (
 from workbook.servers.client import Await, HalfClose, Pause
 from workbook.servers.process import Server
 
-PIPELINES = "RFC 9112 §9.3.2"
+PIPELINES = "RFC 9112 §9.3.2 (MUST)"
+EMPTY_LINE = "RFC 9112 §2.2 (SHOULD)"
+AFTER_CLOSE = "RFC 9112 §9.6 (MUST)"
+HALF_CLOSED = "RFC 9112 §9.6 (ours)"
+CLOSED = "RFC 9112 §9.5 (SHOULD)"
 ENDLESS = 10 * MIB
 LONG_HEAD = 10_000  # bytes: some of these heads and a part of another fill any buffer
 
 
 def cases() -> Iterator[Case]:
-    yield alone("endless-pipeline", PIPELINES,
+    yield alone("endless-pipeline", "RFC 9110 §17.5 (ours)",
                 f"a client sends {ENDLESS // MIB} MiB of requests of {LONG_HEAD:,} bytes without "
                 "waiting, the last of them not whole, and reads the answers",
                 "the server's memory grows by less than 1 MiB", without_a_pause)
@@ -77,7 +81,8 @@ def cases() -> Iterator[Case]:
          LAST),
     ]:
         sent, expect = chain(*exchanges)  # type: ignore[arg-type]
-        yield row(str(what), sent, expect, PIPELINES)
+        yield row(str(what), sent, expect,
+                  EMPTY_LINE if what == "empty-lines-between-requests" else PIPELINES)
     for depth in (2, 16, 100):
         sent, expect = chain(*mixed(depth), LAST)
         yield row(f"mixed-{depth}", sent, expect, PIPELINES)
@@ -112,33 +117,38 @@ def mixed(depth: int) -> list[Exchange]:
 def pipelines_that_end() -> Iterator[Case]:
     three, answers = chain(GET, echo(b"hello"), GET)
     waits = post(b"", fields=ASKS, length=b"5")
-    for what, steps, expect in [
-        ("nothing-after-close", (three + LAST[0] + NEXT * 16, Pause(0.01)), answers + PAGE_ANSWER),
-        ("nothing-after-an-error", (three + b"GET / http/1.1\r\n\r\n" + NEXT * 16, Pause(0.01)),
-         answers + BAD),
-        ("nothing-after-too-large-body", (three + TOO_MUCH + NEXT * 16, Pause(0.01)),
-         answers + TOO_LARGE),
-        ("large-junk-after-too-large-body", (three + TOO_MUCH + noise(65_536) + NEXT, Pause(0.01)),
-         answers + TOO_LARGE),
-        ("half-close", (three, HalfClose()), answers),
-        ("half-close-of-sixteen", (GET[0] * 16, HalfClose()), GET[1] * 16),
-        ("half-close-of-a-thousand", (GET[0] * 1000, HalfClose()), GET[1] * 1000),
-        ("half-close-with-bodies", (chain(*mixed(30))[0], HalfClose()), chain(*mixed(30))[1]),
-        ("half-close-in-the-next-line", (three + b"GET / HT", HalfClose()), answers),
-        ("half-close-in-the-next-body", (three + post(b"hell", b"/sink", HOST, b"5"), HalfClose()),
-         answers),
-        ("half-close-after-an-answer", (GET[0], Await(GET[1]), HalfClose()), GET[1]),
-        ("half-close-after-a-large-echo", (*chain(echo(noise(MIB)), GET)[:1], HalfClose()),
-         chain(echo(noise(MIB)), GET)[1]),
-        ("half-close-after-an-empty-line", (GET[0] + b"\r\n", HalfClose()), GET[1]),
-        ("immediate-half-close", (HalfClose(),), NO_ANSWER),
-        ("continue-in-the-middle", (three + waits, Await(answers + CONTINUE), b"hello" + LAST[0]),
+    for what, reference, steps, expect in [
+        ("nothing-after-close", AFTER_CLOSE, (three + LAST[0] + NEXT * 16, Pause(0.01)),
+         answers + PAGE_ANSWER),
+        ("nothing-after-an-error", AFTER_CLOSE,
+         (three + b"GET / http/1.1\r\n\r\n" + NEXT * 16, Pause(0.01)), answers + BAD),
+        ("nothing-after-too-large-body", AFTER_CLOSE,
+         (three + TOO_MUCH + NEXT * 16, Pause(0.01)), answers + TOO_LARGE),
+        ("large-junk-after-too-large-body", AFTER_CLOSE,
+         (three + TOO_MUCH + noise(65_536) + NEXT, Pause(0.01)), answers + TOO_LARGE),
+        ("half-close", HALF_CLOSED, (three, HalfClose()), answers),
+        ("half-close-of-sixteen", HALF_CLOSED, (GET[0] * 16, HalfClose()), GET[1] * 16),
+        ("half-close-of-a-thousand", HALF_CLOSED, (GET[0] * 1000, HalfClose()), GET[1] * 1000),
+        ("half-close-with-bodies", HALF_CLOSED, (chain(*mixed(30))[0], HalfClose()),
+         chain(*mixed(30))[1]),
+        ("half-close-in-the-next-line", "RFC 9112 §8 (ours)",
+         (three + b"GET / HT", HalfClose()), answers),
+        ("half-close-in-the-next-body", "RFC 9112 §6.3 (MUST)",
+         (three + post(b"hell", b"/sink", HOST, b"5"), HalfClose()), answers),
+        ("half-close-after-an-answer", CLOSED, (GET[0], Await(GET[1]), HalfClose()), GET[1]),
+        ("half-close-after-a-large-echo", HALF_CLOSED,
+         (*chain(echo(noise(MIB)), GET)[:1], HalfClose()), chain(echo(noise(MIB)), GET)[1]),
+        ("half-close-after-an-empty-line", EMPTY_LINE, (GET[0] + b"\r\n", HalfClose()), GET[1]),
+        ("immediate-half-close", CLOSED, (HalfClose(),), NO_ANSWER),
+        ("continue-in-the-middle", "RFC 9110 §10.1.1 (MUST)",
+         (three + waits, Await(answers + CONTINUE), b"hello" + LAST[0]),
          answers + CONTINUE + echoed(b"hello", STAYS) + PAGE_ANSWER),
-        ("no-continue-for-received-body", three + post(b"hello", fields=ASKS) + LAST[0],
+        ("no-continue-for-received-body", "RFC 9110 §10.1.1 (MAY)",
+         three + post(b"hello", fields=ASKS) + LAST[0],
          tuple(answers + between + echoed(b"hello", STAYS) + PAGE_ANSWER
                for between in (b"", CONTINUE))),
     ]:
-        yield row(what, steps, expect, PIPELINES)  # type: ignore[arg-type]
+        yield row(what, steps, expect, reference)  # type: ignore[arg-type]
 
 
 def cut_pipelines() -> Iterator[Case]:
@@ -150,10 +160,11 @@ def cut_pipelines() -> Iterator[Case]:
         ("error-and-get", [(b"GET / HTTP/1.1\r\nA\r\n\r\n" + NEXT, BAD)]),
     ]:
         sent, expect = chain(*exchanges)
+        reference = AFTER_CLOSE if what == "error-and-get" else PIPELINES
         for at in range(1, len(sent)):
             yield row(f"{what}-cut-at-{at:03}", (sent[:at], TINY, sent[at:]), expect,
-                      PIPELINES)
-        yield row(f"{what}-byte-by-byte", bytewise(sent), expect, PIPELINES)
+                      reference)
+        yield row(f"{what}-byte-by-byte", bytewise(sent), expect, reference)
 
 
 def without_a_pause(server: Server) -> None:

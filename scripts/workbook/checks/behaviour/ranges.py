@@ -17,39 +17,42 @@ HUGE = "99999999999999999999999"  # more than 64 bits hold
 
 # A Range field's value, and the first and last byte that it returns.
 PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
-    ("first-bytes", "bytes=0-99", (0, 99), "RFC 9110 §14.1.2"),
-    ("one-byte", "bytes=7-7", (7, 7), "RFC 9110 §14.1.2"),
-    ("last-byte", "bytes=1499-1499", (1499, 1499), "RFC 9110 §14.1.2"),
-    ("middle", "bytes=500-999", (500, 999), "RFC 9110 §14.1.2"),
-    ("to-the-end", "bytes=1400-", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("entire-file", "bytes=0-", (0, 1499), "RFC 9110 §14.1.2"),
-    ("ends-beyond-the-end", "bytes=1400-1500", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("ends-far-beyond-the-end", f"bytes=1400-{HUGE}", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("suffix", "bytes=-100", (1400, 1499), "RFC 9110 §14.1.2"),
-    ("suffix-longer-than-file", "bytes=-1501", (0, 1499), "RFC 9110 §14.1.2"),
-    ("suffix-of-huge-length", f"bytes=-{HUGE}", (0, 1499), "RFC 9110 §14.1.2"),
-    ("unit-in-upper-case", "BYTES=0-99", (0, 99), "RFC 9110 §14.1"),
-    ("leading-zeros", "bytes=000-0099", (0, 99), "RFC 9110 §14.1.1"),
+    ("first-bytes", "bytes=0-99", (0, 99), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("one-byte", "bytes=7-7", (7, 7), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("last-byte", "bytes=1499-1499", (1499, 1499), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("middle", "bytes=500-999", (500, 999), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("to-the-end", "bytes=1400-", (1400, 1499), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("entire-file", "bytes=0-", (0, 1499), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("ends-beyond-the-end", "bytes=1400-1500", (1400, 1499), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("ends-far-beyond-the-end", f"bytes=1400-{HUGE}", (1400, 1499),
+     "RFC 9110 §14.1.2 (MUST), §14.2 (SHOULD)"),
+    ("suffix", "bytes=-100", (1400, 1499), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("suffix-longer-than-file", "bytes=-1501", (0, 1499), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
+    ("suffix-of-huge-length", f"bytes=-{HUGE}", (0, 1499),
+     "RFC 9110 §14.1.2 (MUST), §14.2 (SHOULD)"),
+    ("unit-in-upper-case", "BYTES=0-99", (0, 99), "RFC 9110 §14.1, §14.2 (SHOULD)"),
+    ("leading-zeros", "bytes=000-0099", (0, 99), "RFC 9110 §14.1.1, §14.2 (SHOULD)"),
 )
 AFTER_THE_END = (
-    ("begins-at-the-end", "bytes=1500-", "RFC 9110 §14.1.2, §15.5.17"),
-    ("begins-far-beyond-the-end", f"bytes={HUGE}-", "RFC 9110 §14.1.2, §15.5.17"),
-    ("begins-and-ends-beyond-the-end", "bytes=1500-1600", "RFC 9110 §14.1.2, §15.5.17"),
-    ("suffix-of-zero", "bytes=-0", "RFC 9110 §14.1.2, §15.5.17"),
+    ("begins-at-the-end", "bytes=1500-", "RFC 9110 §14.1.2, §14.2, §15.5.17 (SHOULD)"),
+    ("begins-far-beyond-the-end", f"bytes={HUGE}-", "RFC 9110 §14.1.2 (MUST), §14.2 (SHOULD)"),
+    ("begins-and-ends-beyond-the-end", "bytes=1500-1600",
+     "RFC 9110 §14.1.2, §14.2, §15.5.17 (SHOULD)"),
+    ("suffix-of-zero", "bytes=-0", "RFC 9110 §14.1.2, §14.2, §15.5.17 (SHOULD)"),
 )
 IGNORED = (  # ranges that RFC 9110 §14.2 requires or allows a server to ignore
-    ("another-unit", "lines=0-99"),
-    ("no-unit", "0-99"),
-    ("empty-range", "bytes="),
-    ("dash-only", "bytes=-"),
-    ("ends-before-it-begins", "bytes=99-0"),
-    ("letters", "bytes=a-z"),
-    ("sign", "bytes=+0-99"),
-    ("two-dashes", "bytes=0--99"),
-    ("three-numbers", "bytes=0-9-19"),
-    ("hexadecimal", "bytes=0x0-0x9"),
-    ("inner-space", "bytes=0 -99"),
-    ("empty", ""),
+    ("another-unit", "lines=0-99", "MUST"),
+    ("no-unit", "0-99", "MAY"),
+    ("empty-range", "bytes=", "MAY"),
+    ("dash-only", "bytes=-", "MAY"),
+    ("ends-before-it-begins", "bytes=99-0", "MAY"),
+    ("letters", "bytes=a-z", "MAY"),
+    ("sign", "bytes=+0-99", "MAY"),
+    ("two-dashes", "bytes=0--99", "MAY"),
+    ("three-numbers", "bytes=0-9-19", "MAY"),
+    ("hexadecimal", "bytes=0x0-0x9", "MAY"),
+    ("inner-space", "bytes=0 -99", "MAY"),
+    ("empty", "", "MAY"),
 )
 
 
@@ -62,9 +65,9 @@ def cases() -> Iterator[Case]:
         yield talk(what, f"GET /{FILE}, of {SIZE} bytes, with Range: {value}",
                    f"416 with Content-Range: bytes */{SIZE}", reference,
                    partial(unsatisfiable, value=value))
-    for what, value in IGNORED:
+    for what, value, level in IGNORED:
         yield talk(f"ignored-{what}", f"GET /{FILE} with Range: {value}", "200, the whole file",
-                   "RFC 9110 §14.2", partial(whole, fields=f"Range: {value}"))
+                   f"RFC 9110 §14.2 ({level})", partial(whole, fields=f"Range: {value}"))
     yield from companions()
     yield from conditions()
 
@@ -100,25 +103,26 @@ def whole(address: Address, *, fields: str, method: str = "GET") -> None:
 def companions() -> Iterator[Case]:
     """Ranges of other files, with other methods, and combined with other fields."""
     yield talk("accept-ranges-sent", f"GET and HEAD /{FILE}", "Accept-Ranges: bytes",
-               "RFC 9110 §14.3",
+               "RFC 9110 §14.3 (ours)",
                partial(offered))
     yield talk("of-a-head", f"HEAD /{FILE} with Range: bytes=0-99",
-               f"200 with Content-Length: {SIZE}", "RFC 9110 §14.2", partial(of_a_head))
+               f"200 with Content-Length: {SIZE}", "RFC 9110 §14.2 (MUST)",
+               partial(of_a_head))
     yield talk("multiple-ranges", f"GET /{FILE} with Range: bytes=0-9,20-29",
-               "200 and the whole file, or 206 and several parts", "RFC 9110 §14.2, §15.3.7.2",
-               partial(several))
+               "200 and the whole file, or 206 and several parts",
+               "RFC 9110 §14.2 (MAY), §15.3.7.2 (MUST)", partial(several))
     yield talk("of-a-large-file", "GET of a file of 3 MiB, from the second MiB into the third",
-               "206 and these bytes", "RFC 9110 §14.2", partial(of_a_large_file))
+               "206 and these bytes", "RFC 9110 §14.2 (SHOULD)", partial(of_a_large_file))
     yield talk("of-empty-file", "GET /0.bin, which is empty, with Range: bytes=0-", "416",
-               "RFC 9110 §14.1.2", partial(of_nothing))
+               "RFC 9110 §14.1.2, §14.2 (SHOULD)", partial(of_nothing))
     yield talk("suffix-of-empty-file", "GET /0.bin, which is empty, with Range: bytes=-5",
-               "200 or 416: no Content-Range can express it", "RFC 9110 §14.1.2, §14.4",
-               partial(last_of_nothing))
+               "200 or 416: no Content-Range can express it",
+               "RFC 9110 §14.2 (MAY), §14.4 (ours)", partial(last_of_nothing))
     yield talk("of-missing-file", "GET /nowhere.txt with Range: bytes=0-9", "404",
-               "RFC 9110 §14.2", partial(of_what_is_missing))
+               "RFC 9110 §14.2, §2.4 (MUST)", partial(of_what_is_missing))
     yield talk("pipelined-ranges",
                "two parts and the whole file, asked for at once on one connection",
-               "206, 206, 200, each with its bytes", "RFC 9112 §9.3.2", partial(in_a_row))
+               "206, 206, 200, each with its bytes", "RFC 9112 §9.3.2 (MUST)", partial(in_a_row))
 
 
 def offered(address: Address) -> None:
@@ -172,17 +176,18 @@ def in_a_row(address: Address) -> None:
 
 # A condition sent for /dated.bin with Range: bytes=0-3, and the status expected.
 CONDITIONS: tuple[tuple[str, str, int, str], ...] = (
-    ("if-range-same-tag", "If-Range: {tag}", 206, "RFC 9110 §13.1.5"),
-    ("if-range-other-tag", 'If-Range: "x"', 200, "RFC 9110 §13.1.5"),
-    ("if-range-weak-tag", "If-Range: W/{tag}", 200, "RFC 9110 §13.1.5"),
-    ("if-range-same-date", f"If-Range: {SAME}", 206, "RFC 9110 §13.1.5"),
-    ("if-range-earlier-date", f"If-Range: {EARLIER}", 200, "RFC 9110 §13.1.5"),
-    ("if-range-later-date", f"If-Range: {LATER}", 200, "RFC 9110 §13.1.5"),
-    ("if-range-no-date", "If-Range: yesterday", 200, "RFC 9110 §13.1.5"),
-    ("if-none-match-same", "If-None-Match: {tag}", 304, "RFC 9110 §13.2.2, step 5"),
-    ("if-match-other", 'If-Match: "x"', 412, "RFC 9110 §13.2.2, step 5"),
-    ("if-match-same", "If-Match: {tag}", 206, "RFC 9110 §13.2.2, step 5"),
-    ("if-modified-since-earlier", f"If-Modified-Since: {EARLIER}", 206, "RFC 9110 §13.2.2, step 5"),
+    ("if-range-same-tag", "If-Range: {tag}", 206, "RFC 9110 §13.1.5 (SHOULD)"),
+    ("if-range-other-tag", 'If-Range: "x"', 200, "RFC 9110 §13.1.5 (MUST)"),
+    ("if-range-weak-tag", "If-Range: W/{tag}", 200, "RFC 9110 §13.1.5 (MUST)"),
+    ("if-range-same-date", f"If-Range: {SAME}", 206, "RFC 9110 §13.1.5 (SHOULD)"),
+    ("if-range-earlier-date", f"If-Range: {EARLIER}", 200, "RFC 9110 §13.1.5 (MUST)"),
+    ("if-range-later-date", f"If-Range: {LATER}", 200, "RFC 9110 §13.1.5 (MUST)"),
+    ("if-range-no-date", "If-Range: yesterday", 200, "RFC 9110 §13.1.5 (MUST)"),
+    ("if-none-match-same", "If-None-Match: {tag}", 304, "RFC 9110 §13.2.2, step 3 (MUST)"),
+    ("if-match-other", 'If-Match: "x"', 412, "RFC 9110 §13.2.2, step 1 (MUST)"),
+    ("if-match-same", "If-Match: {tag}", 206, "RFC 9110 §13.2.2 (MUST), §14.2 (SHOULD)"),
+    ("if-modified-since-earlier", f"If-Modified-Since: {EARLIER}", 206,
+     "RFC 9110 §13.1.3, §14.2 (SHOULD)"),
 )
 
 
@@ -192,7 +197,7 @@ def conditions() -> Iterator[Case]:
                    f"{fields}", f"the second answer is {status}", reference,
                    partial(conditional, fields=fields, status=status))
     yield talk("if-range-without-range", "GET /dated.bin with If-Range, and no Range", "200",
-               "RFC 9110 §13.1.5", partial(without_range))
+               "RFC 9110 §13.1.5 (MUST)", partial(without_range))
     yield from versions.without_either()
 
 

@@ -12,6 +12,7 @@ from workbook.checks.behaviour import chunked
 from workbook.checks.behaviour.alone import alone, connected
 from workbook.checks.behaviour.deadlines import (
     BIT,
+    CLOSING,
     ENOUGH_S,
     ITERATIONS,
     LEAVES_S,
@@ -19,6 +20,7 @@ from workbook.checks.behaviour.deadlines import (
     SERVED,
     SHORT_S,
     STAYS_S,
+    SUSTAINING,
     Limits,
     bit_by_bit,
     cut_off,
@@ -79,7 +81,7 @@ def bodies() -> Iterator[Case]:
                       "four times a second", CUT_OFF,
                       partial(cut_off, begins=(begins,), drip=drip))
     options = (*minimum_rate(FAST), *at_once(progress=SHORT_S))
-    yield alone("body-below-min-rate", "RFC 9112 §9.5", f"the server is started with "
+    yield alone("body-below-min-rate", CLOSING, f"the server is started with "
                 f"{' '.join(options)}; a client sends a body, a kilobyte four times a second",
                 CUT_OFF, partial(cut_off, begins=(post(b"", b"/sink", HOST, length),),
                                  drip=b"x" * 1000), arguments=options)
@@ -183,7 +185,8 @@ def timeouts() -> Iterator[Case]:
 
 def _timed(what: str, options: tuple[str, ...], done: str, expected: str,
            perform: partial[None]) -> Case:
-    return alone(what, "RFC 9112 §9.5", f"the server is started with {' '.join(options)}; {done}",
+    return alone(what, SUSTAINING if expected == SERVED else CLOSING,
+                 f"the server is started with {' '.join(options)}; {done}",
                  expected, perform, arguments=options)
 
 

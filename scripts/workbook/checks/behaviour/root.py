@@ -61,7 +61,7 @@ def cases() -> Iterator[Case]:
                     "--root, on a port that is taken", "it asks for no port, names --root and the "
                     "folder on stderr, prints nothing on stdout, and ends with 1",
                     partial(refused, what=what), site=make)
-    yield alone("without-an-index", "RFC 9110 §9.3.1", "the folder has no index.html",
+    yield alone("without-an-index", "RFC 9110 §9.3.1 (ours)", "the folder has no index.html",
                 "GET / is answered with the page, a file with the file, another with 404",
                 without_an_index, site=make)
     yield alone("replaced-root", "rename(2), symlink(7); ours: at most a few seconds later",
@@ -71,17 +71,18 @@ def cases() -> Iterator[Case]:
     yield alone("renamed-root", "rename(2), open(2)", "the folder is renamed; a file is asked for "
                 "until the server has looked for the folder again", "the file, each time", renamed,
                 site=make)
-    yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4",
+    yield alone("out-of-descriptors", "open(2), EMFILE; RFC 9110 §15.6.4 (ours)",
                 f"the server may have {FEW_DESCRIPTORS} descriptors; as many clients take them; "
                 "one of them asks for a file; the others disconnect, and a client asks again",
                 "503 to that client; while it can only wait it uses no processor; then the file",
                 out_of_descriptors, FEW_DESCRIPTORS, site=make)
     for error in ("EMFILE", "ENFILE", "ENOMEM", "EIO", "EINTR"):
-        yield alone(f"openat2-fails-with-{error.lower()}", f"openat2(2), {error}; RFC 9110 §15.6.4",
+        yield alone(f"openat2-fails-with-{error.lower()}",
+                    f"openat2(2), {error}; RFC 9110 §15.6.4 (ours)",
                     f"every openat2 fails with {error}; a client asks for a file, another for "
                     "the sink", "503 to the one, an answer to the other",
                     partial(unavailable, error=error), site=make)
-    yield alone("openat2-fails-with-eacces", "openat2(2), EACCES; RFC 9110 §15.5.4",
+    yield alone("openat2-fails-with-eacces", "openat2(2), EACCES; RFC 9110 §15.5.4 (MAY)",
                 "every openat2 fails with EACCES; a client asks for a file",
                 "404, as if it were not there", forbidden, site=make)
     for error in ("ENOSYS", "EPERM", "EAGAIN"):

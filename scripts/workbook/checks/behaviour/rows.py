@@ -36,6 +36,8 @@ STAYS_IN_1_0 = "Connection: keep-alive\r\n"
 HOST = b"Host: localhost\r\n"
 USUAL = HOST + b"Connection: close\r\n"
 CHUNKS_LEVEL = 12  # the first level at which a body may come in chunks
+# what a body's end depends on: its framing has to be understood as it is defined
+FRAMED = "RFC 9112 §6.3, RFC 9110 §2.4 (MUST)"
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
 LONG = Pause(0.3)  # longer than a server should wait before it checks whether it has to stop

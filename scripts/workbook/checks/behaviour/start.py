@@ -37,7 +37,7 @@ def cases() -> Iterator[Case]:
                 "the server is started again on the port of one that runs",
                 "it prints the address on stderr, and nothing on stdout, and ends "
                 "with 1", port_taken)
-    yield alone("ipv6", "RFC 3986 §3.2.2", "the server is started with --host ::1",
+    yield alone("ipv6", "RFC 3986 §3.2.2 (ours)", "the server is started with --host ::1",
                 "it announces http://[::1]:PORT, and answers there", ipv6)
     yield alone("closed-standard-streams", "open(2), the lowest number that is free",
                 "the server is started with descriptors 0, 1 and 2 closed, and a client asks for "

@@ -44,7 +44,7 @@ def cases() -> Iterator[Case]:
                     partial(readers_that_pause, readers=readers), level=level,
                     arguments=arguments)
     half = f"a client has its page and sends {CUT} bytes of its next request"
-    yield alone("incomplete-request", "RFC 9112 §9.6",
+    yield alone("incomplete-request", "RFC 9112 §9.6 (SHOULD)",
                 f"{half}, {IDLE} others have theirs and are idle; SIGTERM; when the idle ones are "
                 "closed, the first sends the remainder",
                 "the idle ones are closed at once, the request is answered with Connection: close, "

@@ -41,7 +41,10 @@ from workbook.servers.tls import Hello
 
 SUITES = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 CIPHERS = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
-CBC = "ECDHE-ECDSA-AES128-SHA256"  # RFC 9325 §4.2.1: no longer recommended
+REFERENCES = ("RFC 9325 §4.2 (SHOULD)", "RFC 9325 §4.2 (SHOULD)", "RFC 7905 §2 (ours)")  # of each
+OLD_VERSIONS = {"1.0": "RFC 8996 §4, RFC 8446 §D.2 (MUST)",
+                "1.1": "RFC 8996 §5, RFC 8446 §D.2 (MUST)"}
+CBC = "ECDHE-ECDSA-AES128-SHA256"  # RFC 9325 §4.2: no longer recommended
 PROTOCOL_VERSION = b"\2\x46"  # RFC 8446 §6.2: fatal, 70
 LIFETIME_S = 2
 RESUMED = 8  # connections that present the same ticket
@@ -61,55 +64,61 @@ def sent() -> Iterator[Case]:
 
 
 def agreed() -> Iterator[Case]:
-    for name in CIPHERS:
-        yield alone(f"1.2-{name.lower()}", "RFC 9325 §4.2.1; RFC 5246 §7.4.1.3",
+    for name, reference in zip(CIPHERS, REFERENCES, strict=True):
+        yield alone(f"1.2-{name.lower()}", reference,
                     f"a client speaks TLS 1.2 and has only ECDHE-ECDSA-{name}",
                     "the page, by that", partial(by_cipher, name=name))
     for name in SUITES:
-        yield alone(f"1.3-{name.lower().replace('_', '-')}", "RFC 8446 §9.1, §B.4",
+        yield alone(f"1.3-{name.lower().replace('_', '-')}",
+                    f"RFC 8446 §9.1 ({'MUST' if name == SUITES[0] else 'SHOULD'})",
                     f"a client speaks TLS 1.3 and has only {name}", "the page, by that",
                     partial(by_suite, name=name))
-    yield alone("server-cipher-order", "RFC 5246 §7.4.1.3; RFC 8446 §4.1.3",
+    yield alone("server-cipher-order", "RFC 5246 §7.4.1.3, RFC 8446 §4.1.3 (ours)",
                 "clients of TLS 1.2 and 1.3 have AES-256, AES-128 and ChaCha20, in this order",
                 "the page, by AES-128-GCM", server_prefers)
-    yield alone("rsa", "RFC 9325 §4.2.1", "the certificate is one of RSA; clients of TLS 1.2 and "
-                "1.3 come", "the page for each, by AES-128-GCM with ephemeral keys", rsa)
+    yield alone("rsa", "RFC 9325 §4.1 (MUST), §4.2.1 (ours)",
+                "the certificate is one of RSA; clients of TLS 1.2 and 1.3 come",
+                "the page for each, by AES-128-GCM with ephemeral keys", rsa)
     yield alone("chain", "SSL_CTX_use_certificate_chain_file(3)",
                 "there is another certificate after the first in --cert", "both are sent", chained)
     for name in OLD:
-        yield alone(f"version-{name}", "RFC 8996 §2; RFC 8446 §4.2.1, §6.2",
+        yield alone(f"version-{name}", OLD_VERSIONS[name],
                     f"a client speaks TLS {name} and nothing later",
                     "the alert protocol_version, and the end", partial(old, name=name))
-    yield alone("cbc", "RFC 9325 §4.2.1; RFC 5246 §7.2.2", f"a client has only {CBC}",
+    yield alone("cbc", "RFC 9325 §4.2 (SHOULD), RFC 5246 §7.2.2 (MUST)",
+                f"a client has only {CBC}",
                 "the alert handshake_failure, and the end", cbc)
     for what, offered, agreed_on in [
         ("1.1", ["http/1.1"], "http/1.1"), ("1.0", ["http/1.0"], "http/1.0"),
         ("1.0-and-1.1", ["http/1.0", "http/1.1"], "http/1.1"),
         ("h2-and-1.1", ["h2", "http/1.1"], "http/1.1"), ("none", [], None),
     ]:
-        yield alone(f"alpn-{what}", "RFC 7301 §3.2",
+        yield alone(f"alpn-{what}", "RFC 7301 §3.2 (SHOULD)" if offered else
+                    "RFC 8446 §4.2, RFC 5246 §7.4.1.4 (MUST)",
                     f"a client offers {', '.join(offered) or 'no protocol'}",
                     f"the page, by {agreed_on or 'no protocol that was named'}",
                     partial(alpn, offered=offered, agreed_on=agreed_on))
-    yield alone("alpn-h2", "RFC 7301 §3.2, §3.3", "clients of TLS 1.2 and 1.3 offer h2 alone",
+    yield alone("alpn-h2", "RFC 7301 §3.2 (MUST)", "clients of TLS 1.2 and 1.3 offer h2 alone",
                 "the alert no_application_protocol, and the end", alpn_mismatch)
 
 
 def names() -> Iterator[Case]:
-    for what, name, first in [
-        ("known", "other.example", False), ("wildcard", "a.wild.example", False),
-        ("upper-case", "OTHER.Example", False), ("unknown", "nowhere.example", True),
-        ("none", None, True), ("two-labels-for-a-wildcard", "a.b.wild.example", True),
-        ("of-the-first", "localhost", True),
+    told, untold = "RFC 9325 §3.7 (MUST), RFC 6066 §3 (MAY)", "RFC 6066 §3 (ours)"
+    for what, reference, name, first in [
+        ("known", told, "other.example", False), ("wildcard", told, "a.wild.example", False),
+        ("upper-case", told, "OTHER.Example", False), ("unknown", untold, "nowhere.example", True),
+        ("none", untold, None, True),
+        ("two-labels-for-a-wildcard", untold, "a.b.wild.example", True),
+        ("of-the-first", told, "localhost", True),
     ]:
-        yield alone(f"name-{what}", "RFC 6066 §3; X509_check_host(3)",
+        yield alone(f"name-{what}", f"{reference}; X509_check_host(3)",
                     "the server has two certificates; clients of TLS 1.2 and 1.3 "
                     + (f"ask for {name}" if name else "name no host"),
                     f"the page, and the {'first' if first else 'second'} certificate",
                     partial(named, name=name, first=first))
 
 
-    yield alone("ec-and-rsa-for-one-name", "RFC 5246 §7.4.2; SSL_CTX_use_certificate(3)",
+    yield alone("ec-and-rsa-for-one-name", "RFC 5246 §7.4.2 (MUST); SSL_CTX_use_certificate(3)",
                 "the server has two certificates for localhost, of EC and of RSA; clients of TLS "
                 "1.2 can verify only one, with and without asking for that name",
                 "the page, and the certificate that each can verify", two_of_one_name)
@@ -117,15 +126,15 @@ def names() -> Iterator[Case]:
 
 def schemes() -> Iterator[Case]:
     for what, reference, target in [
-        ("", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.2", b"https://localhost/"),
-        ("-in-upper-case", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.3", b"HTTPS://LOCALHOST/"),
-        ("-without-path", "RFC 9112 §3.2.2 (MUST); RFC 9110 §4.2.3", b"https://localhost"),
+        ("", "RFC 9112 §3.2.2 (MUST)", b"https://localhost/"),
+        ("-in-upper-case", "RFC 9112 §3.2.2, RFC 9110 §4.2.3 (MUST)", b"HTTPS://LOCALHOST/"),
+        ("-without-path", "RFC 9112 §3.2.2, RFC 9110 §4.2.3 (MUST)", b"https://localhost"),
     ]:
         yield alone(f"absolute-form-of-https{what}", reference,
                     f"a client sends GET {target.decode()}, as the first request and as the second",
                     "the page",
                     partial(absolute, target=target, expect=PAGE_ANSWER))
-    yield alone("absolute-form-of-http", "RFC 9110 §7.4; 400 is ours",
+    yield alone("absolute-form-of-http", "RFC 9110 §7.4 (ours)",
                 "a client sends GET http://localhost/ over TLS, as the first request and as the second",
                     "400, and the end",
                 partial(absolute, target=b"http://localhost/", expect=BAD))
@@ -133,23 +142,24 @@ def schemes() -> Iterator[Case]:
 
 def resumed() -> Iterator[Case]:
     for name in VERSIONS:
-        yield alone(f"resumed-{name}", "RFC 5077 §3; RFC 8446 §2.2",
+        yield alone(f"resumed-{name}",
+                    "RFC 5077 §3.1 (ours)" if name == "1.2" else "RFC 8446 §4.6.1 (MAY)",
                     f"a client of TLS {name} has the page, of a server with four threads; its "
                     f"ticket comes back on {RESUMED} connections", "all are resumed",
                     partial(resumes, name=name))
-        yield alone(f"ticket-key-rotates-{name}", "RFC 5077 §4, §5.5; RFC 8446 §4.6.1",
+        yield alone(f"ticket-key-rotates-{name}", "RFC 9325 §3.4 (MUST), RFC 5077 §5.5 (SHOULD)",
                     f"clients of TLS {name} get tickets; the server has --ticket-lifetime 1; "
                     "more than a second later another one does",
                     "the first two tickets name one key, the third another",
                     partial(key_of_tickets, name=name))
-        yield alone(f"old-ticket-{name}", "RFC 5077 §5.5; RFC 8446 §4.6.1",
+        yield alone(f"old-ticket-{name}", "RFC 9325 §3.4 (MUST)",
                     f"the server has --ticket-lifetime {LIFETIME_S}; a client of TLS {name} comes "
                     "back after more than that, and after more than twice that",
                     "the first time it is resumed; the second it is served after a whole handshake",
                     partial(old_ticket, name=name))
     yield alone("one-ticket", "SSL_CTX_set_num_tickets(3)", "a client of TLS 1.3 has the page",
                 "and one ticket", one_ticket)
-    yield alone("no-early-data", "RFC 8446 §4.2.10, §8", "a client of TLS 1.3 has a ticket",
+    yield alone("no-early-data", "RFC 8446 §4.2.10, §8 (ours)", "a client of TLS 1.3 has a ticket",
                 "which allows no early data", no_early_data)
 
 

@@ -55,12 +55,12 @@ def cases() -> Iterator[Case]:
 
 
 def without_tls() -> Iterator[Case]:
-    yield alone("plain-http", "RFC 9112 §9.7", "a client sends a request without TLS",
+    yield alone("plain-http", "RFC 9112 §9.7 (ours)", "a client sends a request without TLS",
                 "400 without TLS, and the end", plain_http)
     yield alone("plain-http-date", "RFC 9110 §6.6.1 (MUST)",
                 "a client sends a request without TLS, and another one does so six seconds later",
                 "400 with the Date, twice", plain_http_date)
-    yield alone("garbage", "RFC 8446 §5.1", "a client sends bytes that are no record",
+    yield alone("garbage", "RFC 8446 §5, §5.1 (MUST)", "a client sends bytes that are no record",
                 "the end", garbage)
 
 
@@ -77,7 +77,7 @@ def handshakes() -> Iterator[Case]:
     yield alone("handshake-in-time", "the chapter's page",
                 "the head limit is a second; a client completes its handshake, is silent for "
                 "longer, and asks", "the page", handshake_in_time)
-    yield alone("one-client-too-many", "RFC 9110 §15.6.4",
+    yield alone("one-client-too-many", "RFC 9110 §15.6.4 (ours)",
                 "the server is started with --max-clients 2; "
                 "two are served, a third connects; one of the two leaves, a fourth connects",
                 "the end without a byte for the third, logged without a status; "

@@ -48,36 +48,40 @@ from workbook.servers.client import Await, Client, Pause, Sip, Step
 from workbook.servers.process import Server
 from workbook.servers.tls import Hello
 
+STANDARDS = {"1.2": 5246, "1.3": 8446}
+CLOSED, ENDS = "RFC 8446 §6.1, RFC 9112 §9.8 (MUST)", "RFC 8446 §6.1 (MUST), RFC 9112 §9.6 (ours)"
 SITE_FILES = {"one.bin": 1, "record.bin": 1 << 14, "more.bin": (1 << 14) + 1, "large.bin": 3 * MIB}
 
 
 def records() -> Iterator[Case]:
     for name in VERSIONS:
         for size in (1, 7, 1000):
-            yield alone(f"sent-in-{size}-byte-pieces-{name}", "RFC 8446 §5.1; SSL_read(3)",
+            yield alone(f"sent-in-{size}-byte-pieces-{name}",
+                        f"RFC {STANDARDS[name]} §1 (ours); SSL_read(3)",
                         f"all that a client of TLS {name} sends comes by {size} bytes, from the "
                         "first of the handshake on; two requests, a body among them",
                         "its answers", partial(cut, name=name, size=size))
-    yield alone("records-of-one-byte", "RFC 8446 §5.1",
+    yield alone("records-of-one-byte", "RFC 8446 §5.1 (MAY)",
                 "each byte of two requests has a record of its own; all come at once",
                 "both answers", records_of_one_byte)
-    yield alone("many-records-at-once", "RFC 8446 §5.1; SSL_has_pending(3)",
+    yield alone("many-records-at-once", "RFC 8446 §5.1 (MAY); SSL_has_pending(3)",
                 "300 requests, each in a record of its own, come at once", "300 answers in order",
                 many_records)
     yield alone("records-and-a-partial-record", "SSL_pending(3)",
                 "two requests and half of the record of a third come at once; when both answers "
                 "are there, the other half", "the third answer", records_and_a_part)
-    yield alone("empty-records", "RFC 8446 §5.1", "records without a byte are among those of a "
-                "request", "its answer", empty_records)
-    yield alone("pipelined", "RFC 9112 §9.3.2", "100 requests in as few records as can be",
+    yield alone("empty-records", "RFC 8446 §5.1 (MAY)",
+                "records without a byte are among those of a request", "its answer", empty_records)
+    yield alone("pipelined", "RFC 9112 §9.3.2 (MUST)", "100 requests in as few records as can be",
                 "100 answers in order", pipelined)
     for letter, what in (("k", "its own"), ("K", "both")):
-        yield alone(f"key-update-of-{what.replace(' ', '-')}", "RFC 8446 §4.6.3; openssl-s_client(1)",
+        yield alone(f"key-update-of-{what.replace(' ', '-')}",
+                    "RFC 8446 §4.6.3 (MUST); openssl-s_client(1)",
                     f"a client changes {what} keys between two requests", "both answers",
                     partial(key_update, letter=letter))
-    yield alone("renegotiation", "RFC 9325 §3.5; SSL_OP_NO_RENEGOTIATION",
+    yield alone("renegotiation", "RFC 5246 §7.2.2 (ours); SSL_OP_NO_RENEGOTIATION",
                 "a client of TLS 1.2 asks for another handshake", "it is refused", renegotiation)
-    yield alone("corrupt-record", "RFC 8446 §5.2, §6.2; ERR_clear_error(3)",
+    yield alone("corrupt-record", "RFC 5246 §6.2.3.3 (MUST); ERR_clear_error(3)",
                 "a client has the page; on another connection a corrupt record comes; "
                 "the first sends a request in two pieces; all are of one worker",
                 "the alert bad_record_mac for the other, an answer for the first", spoilt_record)
@@ -93,36 +97,38 @@ def ends() -> Iterator[Case]:
          GET[1]),
         ("without-request", "says nothing after the handshake", limits, (), b""),
     ]:
-        yield alone(f"close-notify-{what}", "RFC 8446 §6.1", f"a client {does}", reports,
+        yield alone(f"close-notify-{what}", CLOSED, f"a client {does}", reports,
                     partial(goodbye, arguments=arguments, steps=steps, expect=expect))
-    yield alone("close-notify-on-stop", "RFC 8446 §6.1", "a client has the page; SIGTERM", reports,
+    yield alone("close-notify-on-stop", CLOSED, "a client has the page; SIGTERM", reports,
                 goodbye_at_the_stop)
-    yield alone("close-notify-from-client", "RFC 8446 §6.1; RFC 9112 §9.6",
+    yield alone("close-notify-from-client", ENDS,
                 "a client sends three requests and close_notify, and leaves its socket open",
                 f"three answers, {reports}", goodbye_of_a_client)
-    yield alone("close-notify-in-a-body", "RFC 8446 §6.1", "a client sends close_notify in a body",
+    yield alone("close-notify-in-a-body", "RFC 8446 §6.1, RFC 9112 §6.3 (MUST)",
+                "a client sends close_notify in a body",
                 f"no answer, but {reports}", goodbye_in_a_body)
-    yield alone("incomplete-answer-is-cut-off", "RFC 8446 §6.1; RFC 9112 §8",
+    yield alone("incomplete-answer-is-cut-off", "RFC 9112 §8 (ours)",
                 "an echo has begun; its client half-closes, or sends a malformed chunk",
                 "what had come, and the end without a word", cut_in_an_answer)
-    yield alone("close-notify-before-reading", "RFC 8446 §6.1; RFC 9112 §9.6",
+    yield alone("close-notify-before-reading", ENDS,
                 "a client asks for an echo of 1 MiB, sends close_notify, pauses, and reads",
                 f"all of the echo, {reports}", goodbye_before_reading)
-    yield alone("close-notify-with-request", "RFC 8446 §6.1; RFC 9112 §9.6",
+    yield alone("close-notify-with-request", ENDS,
                 "a client asks for a file of 3 MiB and sends close_notify at once, pauses, and "
                 "reads", f"all of the file, {reports}", goodbye_with_the_request)
-    yield alone("truncated-in-a-head", "RFC 8446 §6.1; RFC 9112 §9.8",
+    yield alone("truncated-in-a-head", "RFC 8446 §6.1, RFC 9112 §9.8 (ours)",
                 "a client closes its side in a head, without close_notify",
                 "the end without close_notify; the log shows no answer", truncated_in_a_head)
-    yield alone("truncated-after-requests", "RFC 8446 §6.1; RFC 9112 §9.8",
+    yield alone("truncated-after-requests", "RFC 8446 §6.1, RFC 9112 §9.8 (ours)",
                 "a client sends three whole requests and closes its side, without close_notify",
                 "answers or a part of them, and the end without a word", truncated_after_requests)
 
 
 def echoes() -> Iterator[Case]:
     for size in (1, (1 << 14) - 1, 1 << 14, (1 << 14) + 1, 1 << 17, MIB + 1):
-        yield alone(f"echo-of-{size}", "RFC 8446 §5.1", f"a client sends {size} bytes, and reads at "
-                    "once", "the same bytes", partial(echo, size=size))
+        yield alone(f"echo-of-{size}", "RFC 8446 §5.1, RFC 5246 §6.2.1 (MUST)",
+                    f"a client sends {size} bytes, and reads at once", "the same bytes",
+                    partial(echo, size=size))
     yield alone("late-readers", "SSL_MODE_ENABLE_PARTIAL_WRITE; send(2), EAGAIN",
                 "three clients of one worker ask for an echo of 2 MiB each, and begin to read "
                 "when all have sent what their sockets take",
@@ -133,7 +139,7 @@ def echoes() -> Iterator[Case]:
 
 
 def files_over_it() -> Iterator[Case]:
-    yield alone("files", "RFC 9110 §14.2; pread(2)",
+    yield alone("files", "RFC 9110 §14.2 (SHOULD); pread(2)",
                 "files about the size of a record, one of 3 MiB, and parts of them",
                 "their bytes", files)
     yield alone("file-late-reader", "pread(2); send(2), EAGAIN",

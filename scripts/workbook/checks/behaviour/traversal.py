@@ -21,7 +21,7 @@ def cases() -> Iterator[Case]:
 
 
 def escaping() -> Iterator[Case]:
-    reference = "RFC 3986 §5.2.4; CWE-22"
+    reference = "RFC 3986 §5.2.4, RFC 9110 §17.3 (ours); CWE-22"
     for what, target in [
         ("up", b"/../secret.txt"),
         ("up-alone", b"/.."),
@@ -43,15 +43,16 @@ def escaping() -> Iterator[Case]:
         ("up-in-an-absolute-form", b"http://localhost/../secret.txt"),
     ]:
         yield row(f"refused-{what}", get(target), BAD, reference)
-    for what, target in [
-        ("twice-encoded", b"/%252e%252e/secret.txt"),
-        ("twice-encoded-slash", b"/..%252fsecret.txt"),
-        ("thrice-encoded", b"/%25252e%25252e/secret.txt"),
-        ("overlong-utf-8", b"/%c0%ae%c0%ae/secret.txt"),
-        ("backslashes", b"/..%5csecret.txt"),
-        ("twice-encoded-letter", b"/%252561.txt"),
+    decoded_twice = "RFC 3986 §2.4 (MUST); CWE-174"
+    for what, target, reference in [
+        ("twice-encoded", b"/%252e%252e/secret.txt", decoded_twice),
+        ("twice-encoded-slash", b"/..%252fsecret.txt", decoded_twice),
+        ("thrice-encoded", b"/%25252e%25252e/secret.txt", decoded_twice),
+        ("overlong-utf-8", b"/%c0%ae%c0%ae/secret.txt", "RFC 3629 §3 (MUST); CWE-176"),
+        ("backslashes", b"/..%5csecret.txt", "RFC 9110 §17.3 (ours); CWE-22"),
+        ("twice-encoded-letter", b"/%252561.txt", decoded_twice),
     ]:
-        yield row(f"not-found-{what}", get(target), NOT_FOUND, "RFC 3986 §2.4; CWE-174")
+        yield row(f"not-found-{what}", get(target), NOT_FOUND, reference)
 
 
 def controls() -> Iterator[Case]:
@@ -59,14 +60,16 @@ def controls() -> Iterator[Case]:
                        ("carriage-return", "0D"), ("escape", "1b"), ("0x1f", "1f"),
                        ("delete", "7F")]:
         yield row(f"refused-control-{what}", get(b"/a" + b"%" + code.encode() + b".txt"), BAD,
-                  "RFC 3986 §7.3; CWE-158")
+                  "RFC 3986 §7.3 (SHOULD); CWE-158" if what == "nul"
+                  else "RFC 3986 §7.3 (ours); CWE-150")
     yield row("refused-nul-before-another-extension", get(b"/a.txt%00.html"), BAD, "CWE-158")
     yield row("refused-nul-at-the-end", get(b"/a.txt%00"), BAD, "CWE-158")
     yield row("refused-field-in-a-redirect", get(b"/sub%0d%0aX-Injected:%201"), BAD, "CWE-113")
     for what, target in [("without-digits", b"/%zz"), ("with-one-digit", b"/a%2"),
                          ("at-the-end", b"/a.txt%"), ("with-sign", b"/%+1"),
                          ("with-one-digit-and-letter", b"/%2x.txt")]:
-        yield row(f"refused-percent-{what}", get(target), BAD, "RFC 3986 §2.1")
+        yield row(f"refused-percent-{what}", get(target), BAD,
+                  "RFC 3986 §2.1, RFC 9112 §3.2 (SHOULD)")
 
 
 def hidden() -> Iterator[Case]:
@@ -84,7 +87,7 @@ def hidden() -> Iterator[Case]:
         ("after-encoded-slash-in-a-directory", b"/sub%2f.htaccess"),
         ("after-up", b"/sub/../.hidden"),
     ]:
-        yield row(f"hidden-{what}", get(target), NOT_FOUND, "ours; CWE-538")
+        yield row(f"hidden-{what}", get(target), NOT_FOUND, "RFC 9110 §15.5.5 (ours); CWE-538")
     for what, target in [
         ("well-known-as-a-prefix", b"/.well-known-secret/x.txt"),
         ("well-known-with-an-extension", b"/.well-known.txt"),
@@ -97,7 +100,8 @@ def hidden() -> Iterator[Case]:
         ("after-well-known-and-up", b"/.well-known/../.git/config"),
         ("before-well-known-and-up", b"/.git/../.well-known/security.txt"),
     ]:
-        yield row(f"hidden-{what}", get(target), NOT_FOUND, "RFC 8615 §3 (ours); CWE-538")
+        yield row(f"hidden-{what}", get(target), NOT_FOUND,
+                  "RFC 9110 §15.5.5, RFC 8615 §3 (ours); CWE-538")
 
 
 CHECKS = (group("traversal", "request paths that must be refused", cases, level=9),)

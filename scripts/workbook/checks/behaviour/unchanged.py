@@ -27,7 +27,7 @@ from workbook.checks.behaviour.rows import (
 )
 from workbook.servers.client import Await, Step
 
-PERSISTENCE = "RFC 9112 §9.3"
+PERSISTENCE = "RFC 9112 §9.3 (SHOULD)"
 Exchange = tuple[bytes, bytes]
 
 

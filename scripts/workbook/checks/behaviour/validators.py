@@ -31,68 +31,81 @@ OF_A_BODY = ("Accept-Ranges", "Content-Encoding", "Content-Language", "Content-R
 
 # What is asked, {tag} being the tag that the first answer had, and what status that must bring.
 REPORTED: tuple[tuple[str, str, str, int, str], ...] = (
-    ("if-none-match-same", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
-    ("if-none-match-weak", "GET", "If-None-Match: W/{tag}", 304, "RFC 9110 §13.1.2, §8.8.3.2"),
-    ("if-none-match-any", "GET", "If-None-Match: *", 304, "RFC 9110 §13.1.2"),
-    ("if-none-match-first-of-a-list", "GET", 'If-None-Match: {tag}, "x"', 304, "RFC 9110 §5.6.1"),
+    ("if-none-match-same", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2 (MUST)"),
+    ("if-none-match-weak", "GET", "If-None-Match: W/{tag}", 304,
+     "RFC 9110 §13.1.2, §8.8.3.2 (MUST)"),
+    ("if-none-match-any", "GET", "If-None-Match: *", 304, "RFC 9110 §13.1.2 (MUST)"),
+    ("if-none-match-first-of-a-list", "GET", 'If-None-Match: {tag}, "x"', 304,
+     "RFC 9110 §13.1.2, §5.6.1.2 (MUST)"),
     ("if-none-match-last-of-a-list", "GET", 'If-None-Match: "x" ,W/"y",\t{tag}', 304,
-     "RFC 9110 §5.6.1"),
+     "RFC 9110 §13.1.2, §5.6.1.2 (MUST)"),
     ("if-none-match-after-tag-with-a-comma", "GET", 'If-None-Match: "x,y", {tag}', 304,
-     "RFC 9110 §8.8.3"),
+     "RFC 9110 §13.1.2, §8.8.3 (MUST)"),
     ("if-none-match-in-second-line", "GET", 'If-None-Match: "x"\r\nIf-None-Match: {tag}', 304,
-     "RFC 9110 §5.3"),
-    ("if-none-match-name-in-mixed-case", "GET", "iF-nOnE-mAtCh: {tag}", 304, "RFC 9110 §5.1"),
-    ("if-none-match-without-a-space", "GET", "If-None-Match:{tag}", 304, "RFC 9112 §5"),
-    ("if-none-match-of-a-head", "HEAD", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2"),
-    ("if-none-match-other", "GET", 'If-None-Match: "x"', 200, "RFC 9110 §13.1.2"),
-    ("if-none-match-prefix", "GET", "If-None-Match: {start}", 200, "RFC 9110 §8.8.3.2"),
+     "RFC 9110 §13.1.2, §5.2 (MUST)"),
+    ("if-none-match-name-in-mixed-case", "GET", "iF-nOnE-mAtCh: {tag}", 304,
+     "RFC 9110 §13.1.2, §5.1 (MUST)"),
+    ("if-none-match-without-a-space", "GET", "If-None-Match:{tag}", 304,
+     "RFC 9110 §13.1.2, RFC 9112 §5 (MUST)"),
+    ("if-none-match-of-a-head", "HEAD", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2 (MUST)"),
+    ("if-none-match-other", "GET", 'If-None-Match: "x"', 200, "RFC 9110 §13.1.2 (MUST)"),
+    ("if-none-match-prefix", "GET", "If-None-Match: {start}", 200,
+     "RFC 9110 §13.1.2, §8.8.3.2 (MUST)"),
     ("if-none-match-inside-another-tag", "GET", 'If-None-Match: "x,{bare}"', 200,
-     "RFC 9110 §8.8.3"),
-    ("if-none-match-longer", "GET", "If-None-Match: {more}", 200, "RFC 9110 §8.8.3.2"),
-    ("if-none-match-without-quotes", "GET", "If-None-Match: {bare}", 200, "RFC 9110 §8.8.3"),
-    ("if-none-match-empty", "GET", "If-None-Match:", 200, "RFC 9110 §13.1.2"),
+     "RFC 9110 §13.1.2, §8.8.3 (MUST)"),
+    ("if-none-match-longer", "GET", "If-None-Match: {more}", 200,
+     "RFC 9110 §13.1.2, §8.8.3.2 (MUST)"),
+    ("if-none-match-without-quotes", "GET", "If-None-Match: {bare}", 200, "RFC 9110 §8.8.3 (ours)"),
+    ("if-none-match-empty", "GET", "If-None-Match:", 200, "RFC 9110 §13.1.2 (MUST)"),
     ("if-none-match-overrides-date", "GET",
-     'If-None-Match: "x"\r\nIf-Modified-Since: ' + SAME, 200, "RFC 9110 §13.2.2, step 3"),
+     'If-None-Match: "x"\r\nIf-Modified-Since: ' + SAME, 200, "RFC 9110 §13.1.3, §13.2.2 (MUST)"),
     ("if-none-match-overrides-older-date", "GET",
      "If-Modified-Since: " + EARLIER + "\r\nIf-None-Match: {tag}", 304,
-     "RFC 9110 §13.2.2, step 3"),
-    ("if-modified-since-same", "GET", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
-    ("if-modified-since-later", "GET", "If-Modified-Since: " + LATER, 304, "RFC 9110 §13.1.3"),
-    ("if-modified-since-earlier", "GET", "If-Modified-Since: " + EARLIER, 200, "RFC 9110 §13.1.3"),
-    ("if-modified-since-of-a-head", "HEAD", "If-Modified-Since: " + SAME, 304, "RFC 9110 §13.1.3"),
+     "RFC 9110 §13.1.3, §13.2.2 (MUST)"),
+    ("if-modified-since-same", "GET", "If-Modified-Since: " + SAME, 304,
+     "RFC 9110 §13.1.3 (SHOULD)"),
+    ("if-modified-since-later", "GET", "If-Modified-Since: " + LATER, 304,
+     "RFC 9110 §13.1.3 (SHOULD)"),
+    ("if-modified-since-earlier", "GET", "If-Modified-Since: " + EARLIER, 200,
+     "RFC 9110 §13.1.3 (SHOULD)"),
+    ("if-modified-since-of-a-head", "HEAD", "If-Modified-Since: " + SAME, 304,
+     "RFC 9110 §13.1.3 (SHOULD)"),
     ("if-modified-since-rfc-850-date", "GET", "If-Modified-Since: " + OLD_FORM, 304,
-     "RFC 9110 §5.6.7"),
+     "RFC 9110 §5.6.7 (MUST), §13.1.3 (SHOULD)"),
     ("if-modified-since-asctime-date", "GET", "If-Modified-Since: " + ASCTIME_FORM, 304,
-     "RFC 9110 §5.6.7"),
-    ("if-modified-since-no-date", "GET", "If-Modified-Since: yesterday", 200, "RFC 9110 §13.1.3"),
-    ("if-modified-since-a-number", "GET", "If-Modified-Since: 2000000000", 200, "RFC 9110 §13.1.3"),
+     "RFC 9110 §5.6.7 (MUST), §13.1.3 (SHOULD)"),
+    ("if-modified-since-no-date", "GET", "If-Modified-Since: yesterday", 200,
+     "RFC 9110 §13.1.3 (MUST)"),
+    ("if-modified-since-a-number", "GET", "If-Modified-Since: 2000000000", 200,
+     "RFC 9110 §13.1.3 (MUST)"),
     ("if-modified-since-invalid-day", "GET", "If-Modified-Since: Sun, 36 Nov 2094 08:49:37 GMT",
      200,
-     "RFC 9110 §13.1.3"),
+     "RFC 9110 §13.1.3 (MUST)"),
     *((f"if-modified-since-with-{what}", "GET", f"If-Modified-Since: {date}", 200,
-       "RFC 9110 §5.6.7")
+       "RFC 9110 §13.1.3, §5.6.7 (MUST)")
       for what, date in [("wrong-weekday", LATER.replace("Sun", "Mon")),
                          ("names-in-lower-case", LATER.lower().replace("gmt", "GMT")),
                          ("two-spaces", LATER.replace(", ", ",  "))]),
-    ("if-match-same", "GET", "If-Match: {tag}", 200, "RFC 9110 §13.1.1"),
-    ("if-match-one-of-a-list", "GET", 'If-Match: "x", {tag}', 200, "RFC 9110 §13.1.1"),
-    ("if-match-any", "GET", "If-Match: *", 200, "RFC 9110 §13.1.1"),
-    ("if-match-other", "GET", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
-    ("if-match-other-of-a-head", "HEAD", 'If-Match: "x"', 412, "RFC 9110 §13.1.1"),
-    ("if-match-weak", "GET", "If-Match: W/{tag}", 412, "RFC 9110 §13.1.1, §8.8.3.2"),
-    ("if-unmodified-since-same", "GET", "If-Unmodified-Since: " + SAME, 200, "RFC 9110 §13.1.4"),
+    ("if-match-same", "GET", "If-Match: {tag}", 200, "RFC 9110 §13.1.1 (MUST)"),
+    ("if-match-one-of-a-list", "GET", 'If-Match: "x", {tag}', 200, "RFC 9110 §13.1.1 (MUST)"),
+    ("if-match-any", "GET", "If-Match: *", 200, "RFC 9110 §13.1.1 (MUST)"),
+    ("if-match-other", "GET", 'If-Match: "x"', 412, "RFC 9110 §13.1.1, §13.2.2 (MUST)"),
+    ("if-match-other-of-a-head", "HEAD", 'If-Match: "x"', 412, "RFC 9110 §13.1.1, §13.2.2 (MUST)"),
+    ("if-match-weak", "GET", "If-Match: W/{tag}", 412, "RFC 9110 §13.1.1, §8.8.3.2 (MUST)"),
+    ("if-unmodified-since-same", "GET", "If-Unmodified-Since: " + SAME, 200,
+     "RFC 9110 §13.1.4 (MUST)"),
     ("if-unmodified-since-earlier", "GET", "If-Unmodified-Since: " + EARLIER, 412,
-     "RFC 9110 §13.1.4"),
+     "RFC 9110 §13.1.4, §13.2.2 (MUST)"),
     ("if-unmodified-since-no-date", "GET", "If-Unmodified-Since: yesterday", 200,
-     "RFC 9110 §13.1.4"),
+     "RFC 9110 §13.1.4 (MUST)"),
     ("if-match-overrides-date", "GET", "If-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 200,
-     "RFC 9110 §13.2.2, step 1"),
+     "RFC 9110 §13.1.4, §13.2.2 (MUST)"),
     ("if-match-evaluated-first", "GET", 'If-None-Match: {tag}\r\nIf-Match: "x"', 412,
-     "RFC 9110 §13.2.2"),
+     "RFC 9110 §13.2.2 (MUST)"),
     ("if-unmodified-since-evaluated-first", "GET",
-     "If-None-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 412, "RFC 9110 §13.2.2"),
+     "If-None-Match: {tag}\r\nIf-Unmodified-Since: " + EARLIER, 412, "RFC 9110 §13.2.2 (MUST)"),
     ("if-match-then-if-none-match", "GET", "If-Match: {tag}\r\nIf-None-Match: {tag}", 304,
-     "RFC 9110 §13.2.2"),
+     "RFC 9110 §13.2.2 (MUST)"),
 )
 
 
@@ -144,25 +157,25 @@ def reported(address: Address, *, method: str, fields: str, status: int) -> None
 
 def tags() -> Iterator[Case]:
     yield talk("etag", f"GET {TARGET} twice, and HEAD", "a strong ETag, three times the same",
-               "RFC 9110 §8.8.3", partial(tag_is_the_same))
-    yield talk("last-modified", f"GET {TARGET}", f"Last-Modified: {SAME}", "RFC 9110 §8.8.2",
-               partial(last_modified))
+               "RFC 9110 §8.8.3.1, §15.3.1 (SHOULD)", partial(tag_is_the_same))
+    yield talk("last-modified", f"GET {TARGET}", f"Last-Modified: {SAME}",
+               "RFC 9110 §8.8.2.1 (SHOULD)", partial(last_modified))
     yield talk("etags-of-other-files", "GET /0.bin and /1.bin, which are empty and of one byte",
-               "another ETag", "RFC 9110 §8.8.3", partial(other_tags))
-    for what, done, change in [
-        ("size", "it grows, and its time is set back", _grow),
-        ("second", "its time is set a second later", partial(_touch, by_ns=10**9)),
-        ("microsecond", "its time is set a microsecond later", partial(_touch, by_ns=1000)),
+               "another ETag", "RFC 9110 §8.8.1 (ours)", partial(other_tags))
+    for what, done, change, level in [
+        ("size", "it grows, and its time is set back", _grow, "MUST"),
+        ("second", "its time is set a second later", partial(_touch, by_ns=10**9), "ours"),
+        ("microsecond", "its time is set a microsecond later", partial(_touch, by_ns=1000), "ours"),
     ]:
-        yield alone(f"etag-changes-with-{what}", "RFC 9110 §8.8.1, §8.8.3",
+        yield alone(f"etag-changes-with-{what}", f"RFC 9110 §8.8.1, §8.8.3 ({level})",
                     f"a file is asked for; {done}; it is asked for again, with the first ETag in "
                     "If-None-Match", "200, another ETag", partial(tag_changes, change=change),  # type: ignore[arg-type]
                     site=_one_file)
     yield from versions.cases()
-    yield alone("last-modified-in-the-future", "RFC 9110 §8.8.2.1",
+    yield alone("last-modified-in-the-future", "RFC 9110 §8.8.2.1 (MUST)",
                 "a file whose time is an hour ahead is asked for",
                 "Last-Modified, if there is one, is not later than Date", from_the_future, site=_future_file)
-    yield alone("last-modified-in-2300", "RFC 9110 §8.8.2.1",
+    yield alone("last-modified-in-2300", "RFC 9110 §8.8.2.1 (MUST)",
                 "the same of a file of the year 2300, which no count of nanoseconds since 1970 in 64 "
                 "bits can tell; it is made a second younger", "Last-Modified, if there is one, is the Date, "
                 "or a second before it; the ETag, if there is one, changes", from_2300,
@@ -252,19 +265,22 @@ def others() -> Iterator[Case]:
     yield talk("not-modified-has-no-body",
                f"{TARGET} with its ETag in If-None-Match and, after it on "
                "the same connection, without", "304 with nothing after its head, then 200",
-               "RFC 9110 §15.4.5; RFC 9112 §6.3", partial(no_body))
+               "RFC 9110 §15.4.5, RFC 9112 §6.3 (MUST)", partial(no_body))
     yield talk("not-modified-has-etag", f"{TARGET} with its ETag in If-None-Match",
                "304 with the ETag that a 200 would have; no Content-Length but that of a 200",
-               "RFC 9110 §15.4.5, §8.6", partial(names_the_version))
+               "RFC 9110 §15.4.5, §8.6 (MUST)", partial(names_the_version))
     yield talk("not-modified-describes-no-body", f"{TARGET} with its ETag in If-None-Match",
                f"304 with Date, without {', '.join(OF_A_BODY)}, and without Last-Modified next to "
-               "the ETag", "RFC 9110 §15.4.5 (MUST, SHOULD NOT)", partial(describes_no_body))
-    yield talk("missing-file", "/nowhere.txt with If-None-Match: *", "404", "RFC 9110 §13.2.1",
+               "the ETag", "RFC 9110 §6.6.1 (MUST), §15.4.5 (SHOULD)",
+               partial(describes_no_body))
+    yield talk("missing-file", "/nowhere.txt with If-None-Match: *", "404",
+               "RFC 9110 §13.2.1 (MUST)",
                partial(asked_of, target="/nowhere.txt", fields="If-None-Match: *", status=404))
     yield talk("conditions-ignored-for-redirect", "/sub with If-None-Match: *", "301",
-               "RFC 9110 §13.2.1",
+               "RFC 9110 §13.2.1 (MUST)",
                partial(asked_of, target="/sub", fields="If-None-Match: *", status=301))
-    yield talk("index-page", "/ with its ETag", "304", "RFC 9110 §13.1.2", partial(index_page))
+    yield talk("index-page", "/ with its ETag", "304", "RFC 9110 §13.1.2 (MUST)",
+               partial(index_page))
 
 
 def no_body(address: Address) -> None:

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 from workbook.checks.behaviour.rows import BAD, PAGE_ANSWER, USUAL, Case, get, row
 
-REFERENCE = "RFC 9110 §5.5"
+REFERENCE = "RFC 9110 §5.5 (SHOULD)"
+NUL = "RFC 9110 §5.5 (MUST)"
+OTHER_CONTROL = "RFC 9110 §5.5, RFC 9112 §2.2 (SHOULD)"
 CONTROLS = bytes({*range(0x20), 0x7f} - {*b"\t\r\n"})
 ALLOWED = bytes({*range(0x100), *b"\t"} - {*CONTROLS, *b"\r\n"})
 SHORT = range(1, 41)
@@ -43,7 +45,8 @@ def middle(size: int) -> range:
 def with_control(size: int, at: int, control: int) -> Case:
     bad = bytearray(value(size))
     bad[at] = control
-    return row(f"control-in-a-value-at-{at}-of-{size}", asked(bytes(bad)), BAD, REFERENCE)
+    return row(f"control-in-a-value-at-{at}-of-{size}", asked(bytes(bad)), BAD,
+               OTHER_CONTROL if control else NUL)
 
 
 def asked(*values: bytes) -> bytes:

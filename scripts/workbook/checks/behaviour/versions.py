@@ -33,30 +33,30 @@ TICKS = (("a-tick", 10**7, 0), ("a-second", SECOND_NS, SECOND_NS // 5),
 
 
 def cases() -> Iterator[Case]:
-    yield alone("times-that-mean-unknown", "RFC 9110 §8.8.1; SOURCE_DATE_EPOCH",
+    yield alone("times-that-mean-unknown", "RFC 9110 §8.8.1, §8.8.3 (MUST); SOURCE_DATE_EPOCH",
                 f"files of the times {', '.join(map(str, UNKNOWN_S))} are asked for; "
                 f"{SETTLED_S:g} s later others of the same size and time are renamed over them; "
                 "after as long again they are asked for, with the first answers' validators",
                 "200, the new bytes", unknown, site=_unknown_files)
     for what, tick_ns, age_ns in TICKS:
-        yield alone(f"rewritten-within-{what}", "RFC 9110 §8.8.1; time(7)",
+        yield alone(f"rewritten-within-{what}", "RFC 9110 §8.8.1, §8.8.3 (MUST); time(7)",
                     f"a file is made, asked for, and made again in the same size, all within "
                     f"{tick_ns // 10**6} ms, so that both have the same time; it is asked for, with "
                     "the first answer's validators", "200, the new bytes",
                     partial(rewritten, tick_ns=tick_ns, age_ns=age_ns), site=_no_file)
-    yield alone("rewritten-within-a-date", "RFC 9110 §8.8.2.2, §13.1.5",
+    yield alone("rewritten-within-a-date", "RFC 9110 §13.1.5 (MUST), §8.8.2.2 (ours)",
                 "a file is made, asked for, and made again in the same size within the same "
                 "second; it is asked for, with the first answer's validators",
                 "200, the new bytes", partial(rewritten, tick_ns=SECOND_NS, age_ns=SECOND_NS // 5,
                                               apart_ns=SECOND_NS // 8), site=_no_file)
-    yield alone("validators-come-with-age", "RFC 9110 §8.8.2, §8.8.3 (SHOULD)",
+    yield alone("validators-come-with-age", "RFC 9110 §8.8.2.1, §8.8.3.1 (SHOULD)",
                 f"a file that was made just now is asked for, and again {SETTLED_S:g} s later",
                 "then it has ETag and Last-Modified", come_with_age, site=_no_file)
 
 
 def without_tag() -> Iterator[Case]:
     """Conditions on tags, of a file that may have none."""
-    yield alone("unknown-time", "RFC 9110 §13.1.1, §13.1.2",
+    yield alone("unknown-time", "RFC 9110 §13.1.1, §13.1.2 (MUST)",
                 "a file of the time 1 is asked for with If-None-Match and If-Match, of any version "
                 "and of tags that nothing has", "any version: 304, 200; another: 200, 412",
                 tags_of_unknown, site=_unknown_files)
@@ -64,14 +64,14 @@ def without_tag() -> Iterator[Case]:
 
 def without_date() -> Iterator[Case]:
     """Conditions on dates, of a file that may have none."""
-    yield alone("unknown-time", "RFC 9110 §13.1.3, §13.1.4 (MUST ignore)",
+    yield alone("unknown-time", "RFC 9110 §13.1.3, §13.1.4 (MUST)",
                 "a file of the time 1 is asked for with If-Modified-Since and If-Unmodified-Since",
                 "200, unless it has a Last-Modified", dates_of_unknown, site=_unknown_files)
 
 
 def without_either() -> Iterator[Case]:
     """Ranges of a file that may have no validator."""
-    yield alone("if-range-unknown-time", "RFC 9110 §13.1.5, §8.8.1",
+    yield alone("if-range-unknown-time", "RFC 9110 §13.1.5 (MUST), §14.2 (SHOULD)",
                 "a part of a file of the time 1 is asked for, without a condition, and with that "
                 "time and nothing in If-Range", "206; then 200, the whole file", ranges_of_unknown,
                 site=_unknown_files)
