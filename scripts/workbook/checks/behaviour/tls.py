@@ -103,13 +103,13 @@ def agreed() -> Iterator[Case]:
 
 
 def names() -> Iterator[Case]:
-    told, untold = "RFC 9325 §3.7 (MUST), RFC 6066 §3 (MAY)", "RFC 6066 §3 (ours)"
+    matched, unmatched = "RFC 9325 §3.7 (MUST), RFC 6066 §3 (MAY)", "RFC 6066 §3 (ours)"
     for what, reference, name, first in [
-        ("known", told, "other.example", False), ("wildcard", told, "a.wild.example", False),
-        ("upper-case", told, "OTHER.Example", False), ("unknown", untold, "nowhere.example", True),
-        ("none", untold, None, True),
-        ("two-labels-for-a-wildcard", untold, "a.b.wild.example", True),
-        ("of-the-first", told, "localhost", True),
+        ("known", matched, "other.example", False), ("wildcard", matched, "a.wild.example", False),
+        ("upper-case", matched, "OTHER.Example", False), ("unknown", unmatched, "nowhere.example", True),
+        ("none", unmatched, None, True),
+        ("two-labels-for-a-wildcard", unmatched, "a.b.wild.example", True),
+        ("of-the-first", matched, "localhost", True),
     ]:
         yield alone(f"name-{what}", f"{reference}; X509_check_host(3)",
                     "the server has two certificates; clients of TLS 1.2 and 1.3 "
