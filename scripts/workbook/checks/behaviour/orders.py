@@ -74,11 +74,11 @@ def cases() -> Iterator[Case]:
 
 
 def refused(first: Fault, second: Fault, sent: bytes, position: str = "") -> Case:
-    """The order is ours. After a fault of the request line a server need not read on; if it does,
-    400 is a MUST for the second.
+    """The order is ours. After a fault of the request line, or at too many bytes of fields, a server
+    need not read on; if it does, 400 is a MUST for the second.
     """
     name = f"{first.what}-before-{second.what}{position}"
-    if first in LINE_FAULTS and second.must_be_bad:
+    if first in (*LINE_FAULTS, LARGE) and second.must_be_bad:
         return row(name, sent, tuple(dict.fromkeys((first.verdict, BAD))),
                    f"RFC 9110 §15.5, §15.6 (ours), {second.must_be_bad} (MUST)")
     if first.must_be_bad:
