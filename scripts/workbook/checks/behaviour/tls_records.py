@@ -70,8 +70,6 @@ def records() -> Iterator[Case]:
     yield alone("records-and-a-partial-record", "SSL_pending(3)",
                 "two requests and half of the record of a third come at once; when both answers "
                 "are there, the other half", "the third answer", records_and_a_part)
-    yield alone("empty-records", "RFC 8446 §5.1 (MAY)",
-                "records without a byte are among those of a request", "its answer", empty_records)
     yield alone("pipelined", "RFC 9112 §9.3.2 (MUST)", "100 requests in as few records as can be",
                 "100 answers in order", pipelined)
     for letter, what in (("k", "its own"), ("K", "both")):
@@ -182,14 +180,6 @@ def records_and_a_part(server: Server) -> None:
         assert client.secure
         client.secure.send_sealed(remainder, time.monotonic() + TIMEOUT_S)
         must_be(client, client.finish(), 2 * GET[1] + LAST[1])
-
-
-def empty_records(server: Server) -> None:
-    """openssl-s_client cannot make them, nor can Python: this is TLS 1.2, sealed by hand."""
-    with secured(server) as other, a_client(other) as client:
-        half = len(LAST[0]) // 2
-        in_records(client, [LAST[0][:half], b"", LAST[0][half:]])
-        must_be(client, client.finish(), LAST[1])
 
 
 def pipelined(server: Server) -> None:
