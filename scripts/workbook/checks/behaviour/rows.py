@@ -116,7 +116,9 @@ class Talk:
 
 @dataclass(frozen=True)
 class Case:
-    """One row. `expect` lists every answer that is right, almost always one.
+    """One row. `expect` lists every answer that is right, almost always one. `reference` is what it
+    rests on: a man page, or a section of an RFC and whether that demands it, as (MUST), (SHOULD) or
+    (MAY); (ours) where it leaves the choice to the server.
 
     A module of cases leaves `check` empty and sets only the name of the row: see `belonging`.
     """
