@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import programs
@@ -101,7 +102,7 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
             "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"
             "listener = socket.create_server(('127.0.0.1', 0))\n"
             "print('listening on http://127.0.0.1:%d' % listener.getsockname()[1], flush=True)\n"
-            "while True:\n    client, _ = listener.accept()\n    client.recv(65536)\n"
+            "while True:\n    client, _ = listener.accept()\n"
             f"    {during}\n    client.close()\n")
         file.chmod(0o755)
         return file
@@ -117,7 +118,14 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
 def test_failing_server_has_no_costs(program: Callable[[str], Path], during: str,
                                      words: str) -> None:
     with pytest.raises(UserError, match=words):
-        costs.count(program(during), measures=[costs.SYSCALLS])
+        costs.count(program(f"client.recv(65536); {during}"), measures=[costs.SYSCALLS])
+
+
+def test_server_that_resets_its_clients_has_no_costs(program: Callable[[str], Path]) -> None:
+    reset = "client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1] + 7 * [0]))"
+    beside_silent = replace(costs.NEIGHBOURS_INSTRUCTIONS, tool=costs.STRACE, silent=3, rounds=1)
+    with pytest.raises(UserError, match="cannot be counted: .*reset"):
+        costs.count(program(reset), level=6, measures=[beside_silent])
 
 
 def test_tool_reports_are_parsed() -> None:

@@ -82,8 +82,9 @@ class Measure:
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
     folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
     `secured` asks by TLS. `silent` is how many more clients are connected, and send nothing.
-    `rounds` times as many requests are sent, where something else goes on meanwhile. One of clients
-    that are `rejected` counts those who find no place in a server that has one.
+    `rounds` multiplies the number of requests, so that what the server does once per second weighs
+    less. One of clients that are `rejected` counts those that find no place in a server that has
+    one.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -233,6 +234,9 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
     except ssl.SSLError as error:
         raise UserError(f"the server was asked by TLS and answered otherwise: {error.reason}",
                         "try it: openssl s_client -connect HOST:PORT") from None
+    except OSError as error:
+        raise UserError(f"the server cannot be counted: {error}",
+                        "make the behaviour checks pass first") from None
     if ended.killed or ended.exit_code != 0:
         raise server.failure(f"did not end well under {tool.program}")
     return tool.read(report.read_text(errors="replace"))
@@ -255,7 +259,7 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
             server.sleeps(TIMEOUT_S)
         return
     with ExitStack() as stack:
-        silent = [_alone_connected(server, stack) for _ in range(measure.silent)]
+        silent = [_silent_client(server, stack) for _ in range(measure.silent)]
         clients = [stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
                    for _ in range(measure.clients)]
         server.sleeps(TIMEOUT_S)
@@ -269,8 +273,8 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
             client.recv(1)  # until the server has closed as well: that is part of every run
 
 
-def _alone_connected(server: Server, stack: ExitStack) -> socket.socket:
-    """A client that the server has accepted before the next one comes: how many it accepts together
+def _silent_client(server: Server, stack: ExitStack) -> socket.socket:
+    """A client that the server has accepted before the next one comes. How many it accepts at once
     would differ from run to run.
     """
     client = stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
@@ -388,12 +392,12 @@ COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "inst
                               request=COOKIE)
 PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
                               request=LONG_HEAD, piece=1024)
-SILENT = 500  # clients: a look at each of them costs more than a request; once a second is right
+SILENT = 500  # clients: to visit all of them takes more instructions than a request
 NEIGHBOURS_INSTRUCTIONS = Measure("neighbours", CALLGRIND,
                                   {"instructions_neighbours": "instructions"}, silent=SILENT,
                                   rounds=16)
-FILE_SYSCALLS = Measure("file-syscalls", STRACE_FILES, {"syscalls_file": "system calls"}, request=FILE,
-                        rooted=True)
+FILE_SYSCALLS = Measure("file-syscalls", STRACE_FILES, {"syscalls_file": "system calls"},
+                        request=FILE, rooted=True)
 SETTLED_CALLS = replace(MEMCHECK_CALLS, stray=8)  # a second may begin, and files be looked at anew
 FILE_ALLOCATIONS = Measure("file-allocations", SETTLED_CALLS,
                            {"allocations_file": "heap allocations"}, request=FILE, rooted=True)
