@@ -19,11 +19,11 @@ enum class FileError : std::uint8_t {
 
 /// The regular files beneath one directory. Its name is looked up again at most once per second, so
 /// that a new release of a site can take the directory's place, or a link can be switched to it.
-/// While that name leads nowhere, the last directory is served. Belongs to one thread.
+/// If that fails, the previous directory is still served. Belongs to one thread.
 class Files {
 public:
     /// Throws std::system_error, with --root in its message.
-    explicit Files(std::string root);
+    explicit Files(const std::string& root);
 
     // TODO(10.1): return an OpenFile. Its version is distinct by its second if that was over two
     // seconds ago; otherwise by its nanosecond if it has a fraction of a second and is older than
@@ -35,7 +35,7 @@ public:
 private:
     void look_up_root();
 
-    const std::string root_name_;
+    const std::string root_name_;  // ends with "/."
     Fd root_;
     std::chrono::steady_clock::time_point looked_up_;
 };

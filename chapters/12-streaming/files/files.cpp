@@ -30,10 +30,10 @@ FileError file_error(int error) {
 
 constexpr std::chrono::seconds lookup_interval{1};
 
-// Nothing can be opened beneath a directory without its x bit. Appending "/." makes the open check
-// that bit.
-Fd open_root(const std::string& root) {
-    return Fd(::open((root + "/.").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+// Nothing can be opened beneath a directory without its x bit. The "/." at the end makes the open
+// check that bit.
+Fd open_root(const std::string& name) {
+    return Fd(::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 // A file may change twice within one tick. The kernel's clock ticks every 1 to 10 ms (time(7)),
@@ -70,12 +70,12 @@ std::int64_t nanoseconds(const timespec& time) {
     return std::clamp<std::int64_t>(time.tv_sec, -limit, limit) * second + time.tv_nsec;
 }
 
-Files::Files(std::string root)
-    : root_name_(std::move(root)),
+Files::Files(const std::string& root)
+    : root_name_(root + "/."),
       root_(open_root(root_name_)),
       looked_up_(std::chrono::steady_clock::now()) {
     if (root_.number() < 0) {
-        throw std::system_error(errno, std::generic_category(), "--root " + root_name_);
+        throw std::system_error(errno, std::generic_category(), "--root " + root);
     }
 }
 

@@ -19,11 +19,11 @@ enum class FileError : std::uint8_t {
 
 /// The regular files beneath one directory. Its name is looked up again at most once per second, so
 /// that a new release of a site can take the directory's place, or a link can be switched to it.
-/// While that name leads nowhere, the last directory is served. Belongs to one thread.
+/// If that fails, the previous directory is still served. Belongs to one thread.
 class Files {
 public:
     /// Throws std::system_error, with --root in its message.
-    explicit Files(std::string root);
+    explicit Files(const std::string& root);
 
     /// `name` is relative to the root and has no dot segments. Links that lead out of the root are
     /// not followed.
@@ -32,7 +32,7 @@ public:
 private:
     void look_up_root();
 
-    const std::string root_name_;
+    const std::string root_name_;  // ends with "/."
     Fd root_;
     std::chrono::steady_clock::time_point looked_up_;
 };
