@@ -56,6 +56,7 @@ ALONE = ("--threads", "1", "--cache", str(64 * MIB))
 SETTLED_S = 3.2  # a file last changed this long ago may be cached, however its timestamp is rounded
 AHEAD_S = 5.0  # longer, so such a file is cached before its time
 STALE_S = 1.1  # a change made this long ago must be visible
+ROOT_STALE_S = 3.0  # the same for another root, which is looked up once a second before its files
 BETWEEN_S = 0.03
 # cached with its content, and not: more than a narrow client's socket takes
 SMALL, LARGE = 5_000, 2 * MIB
@@ -153,17 +154,20 @@ def changes() -> Iterator[Case]:
     yield _change("directory-link-changed", "/now/it.bin",
                   "a link in its name leads elsewhere, to a file "
                   "of the same size and time", lambda file: _link(file.parent), 200)
+    yield _change("root-replaced", "/it.bin", "another folder takes the root's place",
+                  _replace_root, 200, stale_s=ROOT_STALE_S)
     yield _change("coded-form-created", "/page.html", "a form in gzip is created next to it",
                   lambda file: _write(file.with_name("page.html.gz"), NEW * 100), 200,
                   "Accept-Encoding: gzip\r\n")
 
 
 def _change(what: str, target: str, done: str, change: Change, status: int,
-            fields: str = "") -> Case:
+            fields: str = "", stale_s: float = STALE_S) -> Case:
     return alone(what, "stat(2)", f"GET {target}, again and again, which has been the same for a "
-                 f"while; {done}; it is asked for all the time, and {STALE_S:g} s later",
+                 f"while; {done}; it is asked for all the time, and {stale_s:g} s later",
                  f"{status}, and what is there now", partial(
-                     seen, target=target, change=change, status=status, fields=fields),
+                     seen, target=target, change=change, status=status, fields=fields,
+                     stale_s=stale_s),
                  arguments=ALONE, site=make)
 
 
@@ -177,14 +181,15 @@ def _ask(server: Server, target: str, fields: str = "") -> Answer:
     return ask((server.host, server.port), target, fields)
 
 
-def seen(server: Server, target: str, change: Change, status: int, fields: str) -> None:
+def seen(server: Server, target: str, change: Change, status: int, fields: str,
+         stale_s: float) -> None:
     file = root_of(server) / target[1:]
     settle(server)
     for _ in range(3):
         before = _ask(server, target, fields)
         time.sleep(BETWEEN_S)
     change(file)
-    end = time.monotonic() + STALE_S
+    end = time.monotonic() + stale_s
     while time.monotonic() < end:
         _request_repeatedly(server, target, fields)
         time.sleep(BETWEEN_S)
@@ -194,7 +199,7 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str) 
         return
     present = file.with_name("page.html.gz") if fields else file
     if now.body != present.read_bytes():
-        raise Unmet(f"{STALE_S:g} s later other bytes came than there are in the file: "
+        raise Unmet(f"{stale_s:g} s later other bytes came than there are in the file: "
                     f"{now.body[:20]!r} and so on, {len(now.body):,}")
     if "etag" in now.fields and before.fields.get("etag") == now.tag and "now" not in target:
         raise Unmet(f"the ETag is still {now.tag}")
@@ -245,6 +250,13 @@ def _link(link: Path) -> None:
     other = link.with_name("later")
     other.symlink_to("other")
     other.rename(link)
+
+
+def _replace_root(file: Path) -> None:
+    root = file.parent
+    root.rename(root.with_name("before"))
+    root.mkdir()
+    file.write_bytes(NEW * SMALL)
 
 
 def young() -> Iterator[Case]:
