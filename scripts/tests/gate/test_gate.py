@@ -3,8 +3,8 @@
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
 the other, which builds only what that changes. Every solution must pass all checks. Every mutant is
-tried, two thirds of them at the end of the run and only while there is time. Trees and other builds are
-asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
+tried, two thirds of them at the end of the run and only while there is time. Trees and other builds
+are asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
 scheduling.py).
 """
 
@@ -37,7 +37,7 @@ OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a bui
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
 # A blocking server passes it if its slow clients happen to leave one thread free.
 SOMETIMES_PASSED = "behaviour.slow-clients"
-GREEN_STEP = 6  # one in so many of the checks that a tree passes is asked of it
+GREEN_STEP = 6  # a tree is asked one in this many of the checks that it passes
 THREADED = [chapter for chapter in SERVERS if any(
     b"std::thread" in text for text in read(chapter.solution_dir).values())]
 # Every solution with threads is asked some cases under the thread sanitizer, by its own check. All
@@ -83,8 +83,8 @@ def trees(chapter: Chapter) -> Iterator[Tree]:
 
 def some_of(tree: Tree) -> list[str]:
     """The checks that it must fail, and a sixth of those that held in the solution before it and
-    need no further build; all of them in a long run. The trees that follow one another in a chapter
-    are asked other sixths.
+    need no further build; all of them in a long run. Successive trees of a chapter are asked
+    different sixths.
     """
     green = [found.name for found in registry.of(tree.chapter, AT_HOME)
              if found.name not in red(tree) and (LONG or KQUEUE not in found.builds)]

@@ -24,7 +24,7 @@ from workbook.servers.client import HalfClose, Pause, Sip, Vanish
 from workbook.servers.process import Server
 
 REQUESTS = "behaviour.requests"
-LEVEL = re.compile(r"\((MUST|SHOULD|MAY|ours)\)")  # what an RFC demands; else it is our choice
+LEVEL = re.compile(r"\((MUST|SHOULD|MAY|ours)\)")  # how strictly an RFC requires it
 Serve = Callable[[socket.socket], None]
 
 

@@ -88,8 +88,8 @@ COMPARED = PLANTED["host-not-validated"].chapter.name
 
 
 def some() -> dict[str, str]:
-    """Of the targets with the same harness three, or all if there is time, and one more, which is
-    compared with itself and a mistake.
+    """Three targets of each harness, or all in a long run, and always COMPARED, whose verdicts are
+    compared with those of a copy with a planted mistake.
     """
     of_harness: dict[str, list[str]] = {}
     for name in ALL_TARGETS:

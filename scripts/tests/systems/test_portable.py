@@ -28,7 +28,8 @@ PORTABLE = BUILD / "portable"
 CHECKPOINTS = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
 SOLVED = tuple(f"solutions-{name}-server" for name in CHECKPOINTS)
 FIRST_AND_LAST = (SOLVED[0], SOLVED[-1])
-# The last of each part, for which all before it are on the way, and the first that serves files.
+# The last checkpoint of each part, which has what the earlier ones added, and the first that serves
+# files.
 ENDS = tuple(one for one in SOLVED if one[10:12] in ("01", "04", "08", "09", SOLVED[-1][10:12]))
 
 # Zig offers macOS's headers as if they were ours, so their own shortcomings would be errors.

@@ -81,7 +81,7 @@ class Measure:
     A measure may have a request of its own, and cut it: then the server has each piece before the
     next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
     folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
-    `secured` asks by TLS. `silent` is how many more clients are connected, and send nothing.
+    `secured` asks by TLS. `silent` is how many further clients are connected but send nothing.
     `rounds` multiplies the number of requests, so that what the server does once per second weighs
     less. One of clients that are `rejected` counts those that find no place in a server that has
     one.
@@ -274,8 +274,8 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
 
 
 def _silent_client(server: Server, stack: ExitStack) -> socket.socket:
-    """A client that the server has accepted before the next one comes. How many it accepts at once
-    would differ from run to run.
+    """A client that the server has accepted before the next one connects. Otherwise the number
+    accepted at once would differ from run to run.
     """
     client = stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
     server.sleeps(TIMEOUT_S)

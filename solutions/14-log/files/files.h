@@ -19,7 +19,7 @@ enum class FileError : std::uint8_t {
 
 /// The regular files beneath one directory. Its name is looked up again at most once per second, so
 /// that a new release of a site can take the directory's place, or a link can be switched to it.
-/// If that fails, the previous directory is still served. Belongs to one thread.
+/// If the lookup fails, the previous directory is still served. Belongs to one thread.
 class Files {
 public:
     /// Throws std::system_error, with --root in its message.

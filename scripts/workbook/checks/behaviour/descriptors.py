@@ -37,7 +37,7 @@ from workbook.servers.process import Server
 FEW_DESCRIPTORS = 64
 MORE_CLIENTS = 70
 QUIET_S = 0.5
-ACCEPT_S = 1.0  # longer than a server waits in one accept(2), which has its descriptor already
+ACCEPT_S = 1.0  # longer than one accept(2) blocks: Linux reserves the descriptor before it waits
 
 
 def cases() -> Iterator[Case]:
@@ -57,9 +57,10 @@ def cases() -> Iterator[Case]:
                 "the waiting ones are answered", fewer_descriptors_than_clients, FEW_DESCRIPTORS,
                 level=5)
     yield alone("limit-raised-later", "accept(2), EMFILE; prlimit(2)",
-                "the server may have no descriptor more; a client asks for the page; then the server "
-                "may have more again; none disconnects", "it waits, while the server uses no "
-                "processor, and then it is answered", more_later)
+                "the server may have no more descriptors; a client asks for the page; then the "
+                "server may have more again; none disconnects",
+                "it waits while the server uses no processor time, and is then answered",
+                more_later)
     yield alone("epoll-ctl-fails", "epoll_ctl(2), ENOSPC",
                 "every epoll_ctl fails with ENOSPC, and a client asks for the page; then none fails, "
                 "and another does", "the end for the one, the page for the other",

@@ -36,7 +36,7 @@ STAYS_IN_1_0 = "Connection: keep-alive\r\n"
 HOST = b"Host: localhost\r\n"
 USUAL = HOST + b"Connection: close\r\n"
 CHUNKS_LEVEL = 12  # the first level at which a body may come in chunks
-# what a body's end depends on: its framing has to be understood as it is defined
+# for cases about where a body ends: §2.4 requires framing to be interpreted as defined
 FRAMED = "RFC 9112 §6.3, RFC 9110 §2.4 (MUST)"
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
@@ -116,9 +116,9 @@ class Talk:
 
 @dataclass(frozen=True)
 class Case:
-    """One row. `expect` lists every answer that is right, almost always one. `reference` is what it
-    rests on: a man page, or a section of an RFC and whether that demands it, as (MUST), (SHOULD) or
-    (MAY); (ours) where it leaves the choice to the server.
+    """One row. `expect` lists every answer that is right, almost always one. `reference` is its
+    source: a man page, or a section of an RFC with its requirement level, (MUST), (SHOULD) or
+    (MAY), or (ours) where the RFC leaves the choice to the server.
 
     A module of cases leaves `check` empty and sets only the name of the row: see `belonging`.
     """
@@ -139,7 +139,7 @@ class Case:
     rooted: bool = False  # run against a server that serves the folder of site.py
     timeout_s: float = 15.0
     alone: Alone | None = None  # instead of steps and answers
-    talk: Talk | None = None  # additional environment variables of the server
+    talk: Talk | None = None  # the same
 
     def holds_at(self, level: int) -> bool:
         return self.level <= level and (self.until is None or level <= self.until)

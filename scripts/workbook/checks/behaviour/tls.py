@@ -106,7 +106,8 @@ def names() -> Iterator[Case]:
     matched, unmatched = "RFC 9325 §3.7 (MUST), RFC 6066 §3 (MAY)", "RFC 6066 §3 (ours)"
     for what, reference, name, first in [
         ("known", matched, "other.example", False), ("wildcard", matched, "a.wild.example", False),
-        ("upper-case", matched, "OTHER.Example", False), ("unknown", unmatched, "nowhere.example", True),
+        ("upper-case", matched, "OTHER.Example", False),
+        ("unknown", unmatched, "nowhere.example", True),
         ("none", unmatched, None, True),
         ("two-labels-for-a-wildcard", unmatched, "a.b.wild.example", True),
         ("of-the-first", matched, "localhost", True),
