@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from workbook.authors import recording
 from workbook.common.errors import UserError
@@ -23,9 +25,9 @@ from workbook.common.paths import BUILD, CHAPTERS, RESULTS, ROOT, SCRIPTS, SOLUT
 from workbook.course import chapters
 from workbook.figures import charts, recorded, report
 from workbook.machine import needs, network
-from workbook.measure import compare, ladder, load, other_servers, stress
+from workbook.measure import compare, costs, ladder, load, other_servers, stress
 from workbook.measure.load import Phase, PhaseResult
-from workbook.verbs import bench
+from workbook.verbs import bench, live_ladder
 
 FIGURES = {"warm-up": 1900.0, "baseline": 2000.0, "headers": 61.25, "heavy": 122.0}
 
@@ -97,6 +99,7 @@ def test_starting_order_rotates_every_round() -> None:
 def test_bench_measures_the_floor_and_the_named_chapters() -> None:
     names = [subject.name for subject in ladder.subjects()]
     assert names == ["floor", *sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))]
+    assert [s.name for s in ladder.subjects(every=False)] == [*names[:9], names[-1]]
     assert [s.name for s in ladder.subjects(["2"])] == ["floor", "02-fewer-syscalls"]
     assert [s.name for s in ladder.subjects(["2"], mine=True)] == [
         "floor", "02-fewer-syscalls", "mine/02-fewer-syscalls"]
@@ -111,7 +114,7 @@ def test_complete_bench_writes_a_valid_report(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(stress, "short_form", lambda: quick)
     monkeypatch.setattr(report, "REPORT", BUILD / "test-report")
     try:
-        assert bench.run(chapters=["2"], rounds=2, as_json=True) == 0
+        assert bench.run(chapters=["2"], quick=True, as_json=True) == 0
         found = json.loads(capsys.readouterr().out)
         recorded.validate(found, "what bench printed")
         assert (BUILD / "test-report/index.html").read_text().startswith("<!doctype html>")
@@ -122,7 +125,7 @@ def test_complete_bench_writes_a_valid_report(monkeypatch: pytest.MonkeyPatch, t
     for one in found["servers"].values():
         assert one["costs"]["syscalls"]
         for figures in one["phases"].values():
-            assert figures["reason"] is None and len(figures["rounds"]) == 2
+            assert figures["reason"] is None and len(figures["rounds"]) == 1
 
 
 @pytest.mark.alone
@@ -357,22 +360,110 @@ def test_a_server_with_errors_is_not_compared(tmp_path: Path) -> None:
         compare.measure(program, program, seconds=2)
 
 
-def test_a_bench_that_is_stopped_writes_nothing() -> None:
-    page = BUILD / "report" / "index.html"
-    before = page.stat().st_mtime_ns if page.exists() else None
-    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench", "1", "2"],
+def stopped_bench(at: str, *options: str) -> subprocess.Popen[str]:
+    """A bench that got Ctrl-C when it printed `at`, after it has ended."""
+    process = subprocess.Popen([sys.executable, "-m", "workbook", "bench", "1", "2", *options],
                                env={**os.environ, "PYTHONPATH": str(SCRIPTS)}, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, start_new_session=True)
     assert process.stderr is not None
     for line in process.stderr:
-        if "round 1" in line:
+        if at in line:
             break
     os.killpg(process.pid, signal.SIGINT)
-    _, output = process.communicate(timeout=20)
-    assert process.returncode == 130, output
-    assert "nothing was written" in output
-    assert (page.stat().st_mtime_ns if page.exists() else None) == before
+    return process
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("at, rounds, timed", [("02-fewer-syscalls: ", 0, "none"),
+                                               ("round 1, 01-naive", 0, "some"),
+                                               ("round 2, floor", 1, "all")])
+def test_stopped_bench_leaves_a_valid_partial_report(at: str, rounds: int, timed: str) -> None:
+    process = stopped_bench(at, "--json")
+    output, progress = process.communicate(timeout=60)
+    assert process.returncode == 130, progress
+    found = json.loads(output)
+    recorded.validate(found, "what bench printed")
+    assert json.loads((BUILD / "report/ladder.json").read_text()) == found
+    page = (BUILD / "report/index.html").read_text()
+    assert found["method"]["rounds"] == rounds
+    assert found["servers"]["01-naive"]["costs"]["syscalls"] > 100
+    rates = [server["phases"]["baseline"]["requests_per_second"]
+             for server in found["servers"].values()]
+    assert {None not in rates: "all", not any(rates): "none"}.get(True, "some") == timed
+    assert ("was stopped before it timed" in page.lower()) == (timed != "all")
+    assert "the report shows what is missing" in progress
+
+
+def test_bench_stopped_before_the_first_count_writes_nothing(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(_: ladder.Run) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ladder.Run, "count", interrupted)
+    monkeypatch.setattr(report, "write", lambda _: pytest.fail("it was written"))
+    assert bench.run(chapters=["2"]) == 130
+    assert "nothing was written" in capsys.readouterr().err
+
+
+def test_bench_measures_rounds_until_its_time_is_over(
+        monkeypatch: pytest.MonkeyPatch, results: dict[str, Any], tmp_path: Path) -> None:
+    """Not one that would end more than half of its length after that; but always one."""
+    now = [0.0]
+
+    class Clocked:
+        has_results = True
+
+        def __init__(self, *_: object) -> None:
+            self.rounds = 0
+
+        def count(self) -> None:
+            now[0] += 100
+
+        def load(self) -> None:
+            self.rounds += 1
+            now[0] += 50
+
+        def results(self) -> dict[str, Any]:
+            results["method"]["rounds"] = self.rounds
+            return results
+
+    monkeypatch.setattr(ladder, "Run", Clocked)
+    monkeypatch.setattr(report, "REPORT", tmp_path)
+    monkeypatch.setattr(bench.time, "monotonic", lambda: now[0])
+    for options, rounds in (({"minutes": 5.0}, 4), ({"minutes": 0.1}, 1), ({"quick": True}, 1)):
+        now[0] = 0.0
+        assert bench.run(chapters=["2"], **options) == 0
+        assert json.loads((tmp_path / "ladder.json").read_text())["method"]["rounds"] == rounds
+    page = (tmp_path / "index.html").read_text()
+    assert "The times rest on one round" in page
+
+
+def test_live_ladder_breaks_silence_in_a_pipe(monkeypatch: pytest.MonkeyPatch,
+                                              capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(live_ladder, "SILENCE_S", 0.2)
+    with live_ladder.LiveLadder(ladder.subjects(["2"])) as display:
+        display.doing("counting 02-fewer-syscalls")
+        display.building("building solutions/03-data-layout 1/9")
+        time.sleep(1.5)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all("counting 02-fewer-syscalls · building solutions/03-data-layout 1/9" in line
+                         for line in lines)
+
+
+def test_live_ladder_fills_a_table_on_a_terminal() -> None:
+    servers = ladder.subjects(["2"])
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    display = live_ladder.LiveLadder(servers, console=console)
+    display.counted(servers[1], costs.Costs({"syscalls": 6, "allocations": 11,
+                                             "instructions": 12_448}))
+    display.loaded(servers[1], 1, PhaseResult(
+        "baseline", requests_per_second=11_850.0, cpu_us_per_request=25.1))
+    display.doing("round 1: " + "x" * 100)
+    console.print(display._render())
+    text = console.file.getvalue()
+    assert re.search(r"02-fewer-syscalls +6 +11 +12,448 +11,850 +25.1", text)
+    assert max(map(len, text.splitlines())) <= 80 and "floor" in text
 
 
 @pytest.mark.parametrize("ours", [True, False])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -15,14 +15,17 @@ from workbook.measure import ladder
 ROUNDS = 7
 
 
-def record(rounds: int, display: Callable[[float], AbstractContextManager[ladder.Display]]
+def record(rounds: int, display: Callable[[Sequence[ladder.Subject]],
+                                          AbstractContextManager[ladder.Display]]
            ) -> dict[str, Any]:
     """Measure every solution for longer than `bench` does; replace book/results/ladder.json
     and the pictures of it that the README shows. Returns the results.
 
     Refuses figures that the book could not stand by: a phase without one, or uncommitted sources.
     """
-    results = ladder.collect(ladder.subjects(), rounds, display)
+    servers = ladder.subjects()
+    with display(servers) as shown_live:
+        results = ladder.collect(servers, rounds, shown_live)
     complain_unless_whole(results)
     recorded.validate(results, "what was measured")
     try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, RESULTS, shown, write_atomically
+from workbook.figures import recorded
 
 SHARED = RESULTS / "machines"
 WRITTEN = BUILD / "machines"
@@ -36,6 +37,16 @@ def of(results: Mapping[str, Any]) -> dict[str, Any]:
                           "beside_floor": {load: _times(server, floor, load) for load in LOADS}}
                    for name, server in servers.items()},
     }, "this run")
+
+
+def beside(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What may be shared of these results, then of every machine that is known, the book's first;
+    empty if a figure is missing, or there are a reader's own.
+    """
+    try:
+        return [of(results), of(recorded.load()), *all_shared()]
+    except UserError:
+        return []
 
 
 def _version(kernel: str) -> str:

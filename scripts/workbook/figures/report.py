@@ -10,6 +10,7 @@ from typing import Any
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, shown, write_atomically
 from workbook.measure import costs
+from workbook.measure.ladder import NOT_MEASURED
 from workbook.measure.load import Phase, PhaseResult
 
 REPORT = BUILD / "report"
@@ -17,7 +18,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 NAIVE, FLOOR = "01-naive", "floor"
 RATE = "requests_per_second"
 NONE = "–"
-BUSY_PERCENT = 10  # of all processors, taken by others: worth telling
+BUSY_PERCENT = 10  # of all processors, taken by others: worth reporting
 
 
 def write(results: dict[str, Any]) -> Path:
@@ -39,18 +40,21 @@ def html(results: dict[str, Any]) -> str:
     import jinja2
     import markupsafe
 
-    from workbook.figures import charts, colours
+    from workbook.figures import charts, colours, machines
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters.update(number=_number, times=_times)
+    environment.filters.update(number=number, times=_times)
     phases = list(results["method"]["phases"])
+    known = machines.beside(results)
     return environment.get_template("report.html.j2").render(
         results=results, phases=phases, costs=costs.LABELS, what=charts.WHAT,
         light=colours.css("light"), dark=colours.css("dark"),
         charts={phase: markupsafe.Markup(charts.ladder(results, phase))
-                for phase in phases if phase != "warm-up"},
+                for phase in phases if phase != "warm-up" and _is_timed(results, phase)},
+        machines=known and markupsafe.Markup(charts.machines(known)),
+        recorded=known[1] if known else None,
         ratios={name: {phase: _ratios(results, name, phase) for phase in phases}
                 for name in results["servers"]},
         missing=list(_missing(results)), headline=_headline(results))
@@ -62,8 +66,8 @@ def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResu
     for phase, result in zip(phases, results, strict=True):
         figures = (result.requests_per_second, result.p50_ms, result.p99_ms,
                    result.cpu_us_per_request, result.peak_rss_mib)
-        table.add_row(result.phase, f"{phase.connections:,}", *map(_number, figures),
-                      _number(sum(result.errors.values())))
+        table.add_row(result.phase, f"{phase.connections:,}", *map(number, figures),
+                      number(sum(result.errors.values())))
     _print(f"{name} under load. CPU: the server's own, per request.", table,
            [f"no figure for {result.phase}: {result.reason}" for result in results
             if result.reason]
@@ -83,19 +87,21 @@ def print_ladder(results: dict[str, Any]) -> None:
         loaded = [server["phases"][phase] for phase in loads]
         peak = max((f["peak_rss_mib"] for f in figures if f["peak_rss_mib"]), default=None)
         errors = sum(sum(f["errors"].values()) for f in figures)
-        counted.add_row(name, *(_number(server["costs"][measure.figure])
-                                for measure in costs.ALONE), _number(peak),
-                        _number(errors))
-        rates.add_row(name, *(_number(f[RATE]) for f in figures),
+        counted.add_row(name, *(number(server["costs"][measure.figure])
+                                for measure in costs.ALONE), number(peak),
+                        number(errors))
+        rates.add_row(name, *(number(f[RATE]) for f in figures),
                       *map(_times, _ratios(results, name, "baseline")))
-        prices.add_row(name, *(_number(f["p99_ms"]) for f in loaded),
-                       *(_number(f["cpu_us_per_request"]) for f in loaded))
+        prices.add_row(name, *(number(f["p99_ms"]) for f in loaded),
+                       *(number(f["cpu_us_per_request"]) for f in loaded))
     _print("One GET /, counted. Memory and errors: under load.", counted)
-    rounds = results["method"]["rounds"]
-    _print(f"Requests per second, median of {rounds} rounds; × in the baseline.", rates,
-           _missing(results))
-    _print("The slowest hundredth of the answers; the server's processor time a request.",
-           prices)
+    remarks = list(_missing(results))
+    if any(_is_timed(results, phase) for phase in phases):
+        _print(f"Requests per second, {_rounds(results)}; × in the baseline.", rates, remarks)
+        _print("The slowest hundredth of the answers; the server's processor time per request.",
+               prices)
+    else:
+        _print("Nothing was timed.", "", remarks)
 
 
 def print_files(rows: Mapping[str, Mapping[str, Any]], remarks: Iterable[str]) -> None:
@@ -103,7 +109,7 @@ def print_files(rows: Mapping[str, Mapping[str, Any]], remarks: Iterable[str]) -
     sizes = [size for size in next(iter(rows.values()), {}) if size != "label"]
     table = _table("", *sizes)
     for row in rows.values():
-        table.add_row(row["label"], *(_number(row[size]) for size in sizes))
+        table.add_row(row["label"], *(number(row[size]) for size in sizes))
     _print("One file, by its size: the server's processor time in µs.", table, remarks)
 
 
@@ -134,21 +140,49 @@ def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | Non
     return naive, floor
 
 
+def _is_timed(results: dict[str, Any], phase: str) -> bool:
+    return any(server["phases"][phase][RATE] for server in results["servers"].values())
+
+
+def _rounds(results: dict[str, Any]) -> str:
+    rounds = results["method"]["rounds"]
+    return f"median of {rounds} rounds" if rounds > 1 else "one round"
+
+
 def _missing(results: dict[str, Any]) -> Iterator[str]:
     """What the figures lack."""
+    rounds = results["method"]["rounds"]
+    if rounds == 1:
+        yield "the times rest on one round, so small differences between them mean nothing"
+    for what, names in _not_measured(results).items():
+        yield f"{NOT_MEASURED} it {what} {', '.join(names)}"
     others = results["method"]["others_percent"]
     if others > BUSY_PERCENT:
         yield (f"other programs took {others:.0f} % of the processors meanwhile: on a quiet machine "
                "rates are higher and vary less")
     for name, server in results["servers"].items():
         for phase, figures in server["phases"].items():
-            if figures["reason"]:
+            if figures["reason"] not in (None, NOT_MEASURED):
                 yield f"no figure for {name}, {phase}: {figures['reason']}"
         for cost, reason in server["costs"].get("skipped", {}).items():
-            yield f"{cost} of {name} were not counted: {reason}"
+            if reason != NOT_MEASURED:
+                yield f"{cost} of {name} were not counted: {reason}"
 
 
-def _number(value: float | None) -> str:
+def _not_measured(results: dict[str, Any]) -> dict[str, list[str]]:
+    """What a run that was stopped did not reach, with the servers' names."""
+    servers = results["servers"].items()
+    found = {
+        "counted": [name for name, server in servers
+                    if NOT_MEASURED in server["costs"]["skipped"].values()],
+        "timed": [name for name, server in servers
+                  if any(figures["reason"] == NOT_MEASURED
+                         for figures in server["phases"].values())],
+    }
+    return {what: names for what, names in found.items() if names}
+
+
+def number(value: float | None) -> str:
     """About three digits."""
     if value is None:
         return NONE

@@ -21,6 +21,7 @@ LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
 FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
                "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
+FOR_BENCH = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "wrk", "strace", "valgrind")
 FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-tidy",
                "chromium")
 

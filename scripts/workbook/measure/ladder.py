@@ -1,10 +1,15 @@
-"""The ladder: every checkpoint's counted costs and the short stress test, beside the floor."""
+"""The ladder: the counted costs and the short stress test of the checkpoints and of the floor.
+
+Each program is counted as soon as it is built, because a busy machine doesn't disturb counting.
+The rounds under load begin when nothing is compiled any more.
+"""
 
 from __future__ import annotations
 
 import resource
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -12,9 +17,11 @@ from typing import Any, Protocol, TypeVar
 
 import psutil
 
+from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, SOLUTIONS
 from workbook.course import chapters, progress
+from workbook.course.chapters import Chapter
 from workbook.machine import facts, needs, setup
 from workbook.machine.cores import cores
 from workbook.measure import costs, load, stress
@@ -23,38 +30,43 @@ from workbook.servers import build
 
 T = TypeVar("T")
 
-ROUNDS = 3
-COUNT_S = 6.0  # about what counting one server takes
-PAUSE_S = 0.4  # about what a phase takes beside its load
+LAST_OF_CLIMB = 8
 MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
-
-
-class Display(Protocol):
-    """Where it is shown how far the ladder is."""
-
-    def doing(self, what: str) -> None: ...
-
-    def advance(self, seconds: float) -> None: ...
+NOT_MEASURED = "the run was stopped before"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One server to measure: its name in the results, what it is called, its level of behaviour."""
+    """One server to measure: its name in the results, its title, its level of behaviour."""
 
     name: str
     title: str
     level: int
     directory: Path | None  # None for the floor
 
-    def build(self, preset: str) -> Path:
-        return build.build_server(self.directory, preset) if self.directory else build.floor(preset)
+    def build(self, preset: str, show: build.Show) -> Path:
+        return (build.server_alone(self.directory, preset, show) if self.directory
+                else build.floor(preset, show))
 
 
-def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
-    """The floor, then the solutions that were picked, each with the reader's own after it."""
-    picked = [chapters.find_server(name) for name in names] or [
-        chapter for chapter in chapters.all_chapters()
-        if chapter.number is not None and (SOLUTIONS / chapter.name).is_dir()]
+class Display(Protocol):
+    """Where a run shows how far it is. `building` is called from another thread."""
+
+    def building(self, what: str) -> None: ...
+
+    def doing(self, what: str) -> None: ...
+
+    def counted(self, server: Subject, counted: costs.Costs) -> None: ...
+
+    def loaded(self, server: Subject, round_number: int, result: PhaseResult) -> None: ...
+
+
+def subjects(names: Sequence[str] = (), mine: bool = False, every: bool = True) -> list[Subject]:
+    """The floor, then the solutions that were picked, each with the reader's own after it.
+
+    If none is picked, `every` solution, or those of the climb and the last.
+    """
+    picked = [chapters.find_server(name) for name in names] or _solutions(every)
     if not picked:
         raise UserError("there is no solution to measure", "git checkout -- chapters solutions")
     # What has passed is known to serve; what is named outright is the reader's word for it.
@@ -72,34 +84,118 @@ def subjects(names: Sequence[str] = (), mine: bool = False) -> list[Subject]:
     return found
 
 
-def collect(servers: Sequence[Subject], rounds: int,
-            display: Callable[[float], AbstractContextManager[Display]]) -> dict[str, Any]:
-    """Build, count and load all of them; the results as book/results/ladder.json keeps them.
+def _solutions(every: bool) -> list[Chapter]:
+    found = [chapter for chapter in chapters.all_chapters()
+             if chapter.number is not None and (SOLUTIONS / chapter.name).is_dir()]
+    return found if every else [chapter for chapter in found
+                                if (chapter.number or 0) <= LAST_OF_CLIMB or chapter is found[-1]]
 
-    `display` gets the time that it will take, in seconds.
+
+class Run:
+    """One measurement of the ladder. It has results from its first count on.
+
+    Raises UserError if a program cannot be built, or fails while it is measured.
     """
-    setup.ensure(needs.FOR_READERS)
-    stress.raise_descriptor_limit()
-    release = {server: server.build("release") for server in servers}
-    counting = {server: server.build("measure") for server in servers}
-    phases = stress.short_form()
-    round_s = sum(phase.seconds + PAUSE_S for phase in phases)
-    with display(len(servers) * (COUNT_S + rounds * round_s)) as shown:
-        counted = {server: _count(server, counting[server], shown) for server in servers}
-        before = _processor_s()
-        loaded = _load(release, phases, rounds, shown)
-        others_percent = _others_percent(before, _processor_s())
-    return {
-        "kind": "ladder",
-        "machine": facts.collect(),
-        "method": _method(phases, rounds, others_percent),
-        "servers": {server.name: {
-            "title": server.title,
-            "costs": counted[server].to_json(),
-            "phases": {phase.name: summary(results)
-                       for phase, results in zip(phases, zip(*loaded[server]), strict=True)},
-        } for server in servers},
-    }
+
+    def __init__(self, servers: Sequence[Subject], display: Display) -> None:
+        self._servers = list(servers)
+        self._display = display
+        self._phases = stress.short_form()
+        self._counted: dict[Subject, costs.Costs] = {}
+        self._binaries: dict[Subject, Path] = {}
+        self._rounds: dict[Subject, list[list[PhaseResult]]] = {one: [] for one in servers}
+        self._processor_before: tuple[float, float, float] | None = None
+        stress.raise_descriptor_limit()
+
+    @property
+    def has_results(self) -> bool:
+        return bool(self._counted)
+
+    def count(self) -> None:
+        """Build all programs in the background, and count each as soon as it is there."""
+        order = sorted(self._servers, key=lambda server: server.directory is None)
+        with _in_background() as background:
+            builds = {(server, preset): background.submit(server.build, preset,
+                                                          self._display.building)
+                      for preset in ("measure", "release") for server in order}
+            for server in order:
+                binary = self._built(builds[server, "measure"], server)
+                self._display.doing(f"counting {server.name}")
+                self._counted[server] = costs.count(binary, level=server.level)
+                self._display.counted(server, self._counted[server])
+            for server in order:
+                self._binaries[server] = self._built(builds[server, "release"], server)
+
+    def _built(self, binary: Future[Path], server: Subject) -> Path:
+        if not binary.done():
+            self._display.doing(f"waiting for the build of {server.name}")
+        return binary.result()
+
+    def load(self) -> None:
+        """One more round of the stress test: every server is started anew and goes through all
+        phases. Another one is first in every round.
+        """
+        self._processor_before = self._processor_before or _processor_s()
+        number = min(map(len, self._rounds.values()))
+        for server in rotated(self._servers, number):
+            self._rounds[server].append([*self._one_round(server, number + 1)])
+
+    def _one_round(self, server: Subject, number: int) -> Iterator[PhaseResult]:
+        with load.serving(self._binaries[server]) as running:
+            for result in stress.measure(running, self._phases, on_phase=lambda phase: (
+                    self._display.doing(f"round {number}: {server.name}, {phase.name}"))):
+                self._display.loaded(server, number, result)
+                yield result
+
+    def results(self) -> dict[str, Any]:
+        """What has been measured so far, as book/results/ladder.json keeps it. A round that was
+        not finished counts only if it is the first.
+        """
+        complete = min(map(len, self._rounds.values()))
+        others_percent = (_others_percent(self._processor_before, _processor_s())
+                          if self._processor_before else 0.0)
+        return {
+            "kind": "ladder",
+            "machine": facts.collect(),
+            "method": _method(self._phases, complete, others_percent),
+            "servers": {server.name: {
+                "title": server.title,
+                "costs": self._counted.get(server, _not_counted()).to_json(),
+                "phases": dict(self._by_phase(self._rounds[server][:max(complete, 1)])),
+            } for server in self._servers},
+        }
+
+    def _by_phase(self, rounds: Sequence[Sequence[PhaseResult]]
+                  ) -> Iterator[tuple[str, dict[str, Any]]]:
+        for index, phase in enumerate(self._phases):
+            yield phase.name, summary([results[index] for results in rounds] or
+                                      [PhaseResult(phase.name, reason=NOT_MEASURED)])
+
+
+def _not_counted() -> costs.Costs:
+    return costs.Costs(skipped={measure.name: NOT_MEASURED for measure in costs.ALONE})
+
+
+@contextmanager
+def _in_background() -> Iterator[ThreadPoolExecutor]:
+    """One thread to build in. If we end early, what it has started ends too."""
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            children.kill_all()
+            raise
+
+
+def collect(servers: Sequence[Subject], rounds: int, display: Display) -> dict[str, Any]:
+    """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
+    setup.ensure(needs.FOR_BENCH)
+    run = Run(servers, display)
+    run.count()
+    for _ in range(rounds):
+        run.load()
+    return run.results()
 
 
 def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
@@ -115,33 +211,6 @@ def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
                    for kind in load.ERROR_KINDS},
         "reason": reason,
     }
-
-
-def _count(server: Subject, binary: Path, shown: Display) -> costs.Costs:
-    shown.doing(f"counting {server.name}")
-    counted = costs.count(binary, level=server.level)
-    shown.advance(COUNT_S)
-    return counted
-
-
-def _load(binaries: dict[Subject, Path], phases: Sequence[Phase], rounds: int,
-          shown: Display) -> dict[Subject, list[list[PhaseResult]]]:
-    """Every server once a round, started anew; the results of each round by phase."""
-    results: dict[Subject, list[list[PhaseResult]]] = {server: [] for server in binaries}
-    for number in range(rounds):
-        for server in rotated(list(binaries), number):
-            doing = f"round {number + 1} of {rounds}: {server.name}"
-            results[server].append(list(_one_round(binaries[server], phases, shown, doing)))
-    return results
-
-
-def _one_round(binary: Path, phases: Sequence[Phase], shown: Display,
-               doing: str) -> Iterator[PhaseResult]:
-    with load.serving(binary) as server:
-        for result in stress.measure(server, phases,
-                                     on_phase=lambda p: shown.doing(f"{doing}, {p.name}")):
-            shown.advance(result.seconds + PAUSE_S)
-            yield result
 
 
 def rotated(servers: Sequence[T], by: int) -> list[T]:

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from pathlib import Path
@@ -19,12 +19,14 @@ from rich.console import Console
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
-from workbook.machine import setup
+from workbook.machine import needs, setup
 from workbook.machine.cores import available_cpus
 
 SUPPORT = SCRIPTS / "cmake"
 FLOOR = "floor"
-NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "googletest", "benchmark")
+NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
+NEEDED_BY_LABS = ("googletest", "benchmark")
+Show = Callable[[str], None]  # what a build is doing, again and again while it does it
 
 
 def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
@@ -37,29 +39,39 @@ def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
 def build_program(checkpoint_dir: Path, preset: str, name: str) -> Path:
     """The same; returns what the checkpoint's hotpath_program(name …) makes."""
     relative = checkpoint_dir.resolve().relative_to(ROOT)
+    if relative.name.startswith("lab-"):
+        setup.ensure(NEEDED_BY_LABS)
     build_target(f"{relative}/all", preset, about=str(relative))
     return BUILD / preset / relative / name
 
 
-def build_target(name: str, preset: str = "release", about: str = "") -> None:
+def server_alone(checkpoint_dir: Path, preset: str, show: Show | None = None) -> Path:
+    """Build a checkpoint's server without its other programs; returns the binary."""
+    relative = checkpoint_dir.resolve().relative_to(ROOT)
+    build_target(f"{relative}/server", preset, about=str(relative), show=show)
+    return BUILD / preset / relative / "server"
+
+
+def build_target(name: str, preset: str = "release", about: str = "",
+                 show: Show | None = None) -> None:
     """Build one CMake target of the whole tree; UserError with the first errors if it fails."""
-    directory = configured(preset)
+    directory = configured(preset, show)
     with locked(BUILD / f".{preset}.lock"):
-        _make(directory, name, about or name)
-        _clean(directory)
+        _make(directory, name, about or name, show)
+        _clean(directory, show)
 
 
-def configured(preset: str) -> Path:
+def configured(preset: str, show: Show | None = None) -> Path:
     """The build directory of a preset, ready for CMake to build in."""
     setup.ensure(NEEDED)
     directory = BUILD / preset
     with locked(BUILD / f".{preset}.lock"):
-        _configure(preset, directory)
+        _configure(preset, directory, show)
     return directory
 
 
-def floor(preset: str) -> Path:
-    build_target(FLOOR, preset)
+def floor(preset: str, show: Show | None = None) -> Path:
+    build_target(FLOOR, preset, show=show)
     return BUILD / preset / "scripts" / "floor" / FLOOR
 
 
@@ -98,50 +110,65 @@ def preset_variables(name: str) -> dict[str, str]:
     return variables
 
 
-def _configure(preset: str, directory: Path) -> None:
+def _configure(preset: str, directory: Path, show: Show | None = None) -> None:
     """Configure once; ninja reruns CMake itself when a CMakeLists.txt changes."""
     if _is_configured(directory):
         return
     command = ["cmake", "--preset", preset, "-B", str(directory), "--fresh"]
-    _run(command, ROOT, f"configuring {preset}")
+    _run(command, ROOT, f"configuring {preset}", show)
 
 
 def _is_configured(directory: Path) -> bool:
-    """False also for a cache that was made elsewhere, or by a compiler since removed."""
+    """False also for a cache that was made elsewhere, by a compiler since removed, or before the
+    labs' libraries were installed.
+    """
     cache = directory / "CMakeCache.txt"
     if not cache.exists() or not (directory / "build.ninja").exists():
         return False
     text = cache.read_text(encoding="utf-8", errors="replace")
     home = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", text, re.M)
     compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", text, re.M)
+    if (re.search(r"^(GTest|benchmark)_DIR:PATH=\w+-NOTFOUND$", text, re.M)
+            and all(needs.NEEDS[name].is_here() for name in NEEDED_BY_LABS)):
+        return False
     return (home is not None and Path(home[1]) == ROOT
             and compiler is not None and shutil.which(compiler[1]) is not None)
 
 
-def _make(directory: Path, target: str, about: str) -> None:
+def _make(directory: Path, target: str, about: str, show: Show | None = None) -> None:
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(available_cpus())
     _run(["cmake", "--build", str(directory), "--target", target, "--parallel", jobs],
-         ROOT, f"building {about}")
+         ROOT, f"building {about}", show)
 
 
-def _clean(directory: Path) -> None:
+def _clean(directory: Path, show: Show | None = None) -> None:
     """Remove old outputs that no CMakeLists.txt names any more, lest they pass for new ones."""
-    _run(["ninja", "-C", str(directory), "-t", "cleandead"], ROOT, "removing what is left over")
+    _run(["ninja", "-C", str(directory), "-t", "cleandead"], ROOT, "removing old outputs", show)
 
 
-def _run(command: Sequence[str], cwd: Path, doing: str) -> None:
-    """Run quietly, showing ninja's own count; on failure raise with what it said."""
+def _run(command: Sequence[str], cwd: Path, doing: str, show: Show | None = None) -> None:
+    """Run quietly, showing ninja's own count; on failure raise with its first errors."""
     environment = {**os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
     lines: list[str] = []
-    console = Console(stderr=True)
-    with console.status(doing) as status, _process(command, cwd, environment) as process:
+    with _shown(doing, show) as update, _process(command, cwd, environment) as process:
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line.rstrip())
             if step := re.match(r"\[(\d+)/(\d+)\]", line):
-                status.update(f"{doing} {step[1]}/{step[2]}")
+                update(f"{doing} {step[1]}/{step[2]}")
     if process.returncode != 0:
         raise _failure(doing, lines)
+
+
+@contextmanager
+def _shown(doing: str, show: Show | None) -> Iterator[Show]:
+    """Where a build's progress goes: to `show`, or to a line of its own on the terminal."""
+    if show:
+        show(doing)
+        yield show
+        return
+    with Console(stderr=True).status(doing) as status:
+        yield status.update
 
 
 @contextmanager

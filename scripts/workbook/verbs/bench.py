@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from workbook.common.errors import UserError
-from workbook.common.paths import ROOT, shown
+from workbook.common.paths import shown
 from workbook.course import starters
 from workbook.course.chapters import SERVER, Chapter, all_chapters
 from workbook.figures import machines, report
+from workbook.machine import needs, setup
 from workbook.measure import labs, ladder, other_servers
 from workbook.measure.other_servers import Rows
 from workbook.servers import build
-from workbook.verbs.progress_bar import ProgressBar
+from workbook.verbs.live_ladder import LiveLadder
 
 LAB_S = 12.0
+FILE_ROUNDS = 3
+MINUTES = 10.0
+INTERRUPTED = 130
 
 
 def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) -> int:
@@ -46,14 +52,26 @@ def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) 
     return 0
 
 
-def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool = False,
-        as_json: bool = False, share: bool = False) -> int:
-    """Measure, print tables, write the report and name it. `chapters` picks checkpoints; without,
-    the last of them also stands beside other people's servers with files. What may be shared of it
-    is shown and written besides.
+def run(*, chapters: Sequence[str] = (), every: bool = False, mine: bool = False,
+        minutes: float = MINUTES, quick: bool = False, as_json: bool = False,
+        share: bool = False) -> int:
+    """Measure for `minutes`, or for one round if it is `quick`; write the report after each round,
+    print tables at the end. Returns the exit code.
+
+    `chapters` picks checkpoints. Without, it is the climb and the last checkpoint, or `every` one:
+    then the last is also measured next to other people's servers with files. What is to be shared
+    is shown and written, too. Ctrl-C leaves a report of what has been measured.
     """
-    results = ladder.collect(ladder.subjects(chapters, mine), rounds or ladder.ROUNDS, ProgressBar)
-    files, remarks = ({}, []) if chapters else _files(rounds or ladder.ROUNDS)
+    setup.ensure(needs.FOR_BENCH)
+    servers = ladder.subjects(chapters, mine, every=every or share)
+    with LiveLadder(servers) as display:
+        measured = ladder.Run(servers, display)
+        stopped = _measure(measured, display, 0 if quick else 60 * minutes)
+    if not measured.has_results:
+        print("Stopped; nothing was written.", file=sys.stderr)
+        return INTERRUPTED
+    results = measured.results()
+    files, remarks = _files() if every and not (chapters or stopped) else ({}, [])
     if files:
         results["files"] = files
     page = report.write(results)
@@ -61,21 +79,47 @@ def run(*, chapters: Sequence[str] = (), rounds: int | None = None, mine: bool =
         print(json.dumps(results, indent=2))
     else:
         report.print_ladder(results)
-        report.print_files(files, remarks)
-        print(f"\nThe report is {page.relative_to(ROOT)}")
+        if files or remarks:
+            report.print_files(files, remarks)
+        print(f"\nThe report is {shown(page)}")
+    if stopped:
+        print("Stopped; the report shows what is missing.", file=sys.stderr)
+        return INTERRUPTED
     if share:
-        print("\nThis is what may be shared of it, and no more:")
-        file = machines.write(results)
-        print(f"\nIt is {shown(file)}. To have your machine on the ladder's page, copy it to "
-              f"{shown(machines.SHARED)} and send that as a pull request.")
+        _share(results)
     return 0
 
 
-def _files(rounds: int) -> tuple[Rows, list[str]]:
+def _measure(run: ladder.Run, display: LiveLadder, seconds: float) -> bool:
+    """Count, then measure rounds until the time is over; at least one. Whether it was stopped."""
+    started = time.monotonic()
+    try:
+        run.count()
+        while True:
+            before = time.monotonic()
+            run.load()
+            now = time.monotonic()
+            if now + (now - before) / 2 > started + seconds:
+                return False
+            page = report.write(run.results())
+            display.remark(f"There is a report: {shown(page)}. Further rounds refine it until "
+                           f"{seconds / 60:g} min have passed; Ctrl-C ends it earlier.")
+    except KeyboardInterrupt:
+        return True
+
+
+def _share(results: dict[str, Any]) -> None:
+    print("\nThis is what may be shared of it, and no more:")
+    file = machines.write(results)
+    print(f"\nIt is {shown(file)}. To have your machine on the ladder's page, copy it to "
+          f"{shown(machines.SHARED)} and send that as a pull request.")
+
+
+def _files() -> tuple[Rows, list[str]]:
     """The last checkpoint's, or none and why there are none."""
     last = [chapter for chapter in all_chapters() if chapter.kind == SERVER][-1]
     try:
-        return files_of(last.name, rounds)
+        return files_of(last.name, FILE_ROUNDS)
     except UserError as error:
         return {}, [f"no figures of files: {error.message}"]
 

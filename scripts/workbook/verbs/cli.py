@@ -403,15 +403,19 @@ def pgo(chapter: ChapterArgument, solution: SolutionOption = False,
 
 @verb(MEASURE, "bench")
 def bench(chapters: Annotated[list[str] | None, typer.Argument(
-              metavar="N", show_default=False, help="Only these; default: all.")] = None,
-          rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
-                                                     help="More make the figures surer.")] = None,
+              metavar="N", show_default=False, help="Only these; default: 1 to 8 and the last.")] = None,
+          every: Annotated[bool, flag("--all", "Every step, and files next to others' servers."
+                                      )] = False,
+          minutes: Annotated[float, typer.Option(min=0, max=600, metavar="MINUTES",
+                                                 help="How long, after the set-up.")] = 10.0,
+          quick: Annotated[bool, flag("--quick", "One round.")] = False,
           mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
           share: Annotated[bool, flag("--share", "Also make a file that others may have.")] = False,
           system: InOption = None, as_json: JsonOption = False) -> None:
-    """Measure every solution, and write a report.
+    """Measure the climb and the last server, and write a report.
 
-    This is the main job; it takes about twelve minutes.
+    This is the main job. Each step is counted as soon as it is built, then all are timed, round
+    after round. There is a report after the first round, and Ctrl-C leaves a report, too.
     Of a lab, which is named alone: its starter and its solution, side by side.
     """
     from workbook.course.chapters import LAB, find
@@ -422,11 +426,13 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
 
     if chapters and len(chapters) == 1 and (found := find(chapters[0])).kind == LAB:
         raise typer.Exit(module.run_lab(found, as_json=as_json))
+    if every and chapters:
+        raise UserError("--all is every chapter, and some are named", f"{COMMAND} bench --all")
     if share and (chapters or mine or as_json):
         raise UserError("--share is for the whole ladder of the solutions, and for a person",
                         f"{COMMAND} bench --share")
-    raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
-                                as_json=as_json, share=share))
+    raise typer.Exit(module.run(chapters=chapters or (), every=every, minutes=minutes, quick=quick,
+                                mine=mine, as_json=as_json, share=share))
 
 
 @verb(MACHINE, "doctor --json")
