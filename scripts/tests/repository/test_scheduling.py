@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import shutil
 import subprocess
@@ -17,7 +18,6 @@ import programs
 import pytest
 import scheduling
 import timetable
-from conftest import PRECOMPILING
 
 from workbook.checks.behaviour.cases import select
 from workbook.common.paths import SCRIPTS
@@ -216,17 +216,23 @@ def test_consecutive_offsets_have_everything() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="headers are read once on Linux alone")
 def test_missing_include_fails_the_readers_build(tmp_path: Path) -> None:
-    """Elsewhere the headers are there already, so that most of the tests compile faster."""
+    """And in the tests the solutions' release build. Elsewhere the headers are there already."""
     compiler = needs.compiler()
     if compiler is None or "clang" not in compiler.name:
         pytest.skip("this compiler reads its headers each time")
-    source = tmp_path / "source.cpp"
-    source.write_text("std::string text() { return {}; }\n")
+    for folder in ("chapters", "solutions"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "source.cpp").write_text("std::string text() { return {}; }\n")
 
-    def compiles(optimised: str) -> bool:
-        command = [PRECOMPILING, tmp_path / "headers", compiler, "-stdlib=libc++", "-std=c++23",
-                   "-Werror", optimised, "-o", tmp_path / "object", "-c", source]
-        return subprocess.run(command, capture_output=True).returncode == 0
+    def compiles(optimised: str, folder: str = "chapters", **environment: str) -> bool:
+        command = [build.PRECOMPILED, tmp_path / "headers", compiler, "-stdlib=libc++", "-std=c++23",
+                   "-Werror", optimised, "-o", tmp_path / "object", "-c",
+                   tmp_path / folder / "source.cpp"]
+        lenient = {name: value for name, value in os.environ.items() if name != "STRICT_INCLUDES"}
+        return subprocess.run(command, capture_output=True,
+                              env=lenient | environment).returncode == 0
 
     assert compiles("-O2") and len(list((tmp_path / "headers").glob("*.pch"))) == 1
     assert not compiles("-O3")
+    assert compiles("-O3", "solutions")
+    assert not compiles("-O3", "solutions", STRICT_INCLUDES="1")

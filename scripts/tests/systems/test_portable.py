@@ -18,11 +18,11 @@ from pathlib import Path
 
 import programs
 import pytest
-from conftest import PRECOMPILING
 from lengths import LONG
 
 from workbook.common.paths import BUILD, ROOT, SCRIPTS, SOLUTIONS
 from workbook.machine.cores import available_cpus
+from workbook.servers import build
 
 PORTABLE = BUILD / "portable"
 CHECKPOINTS = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
@@ -66,7 +66,7 @@ class System:
 
     @property
     def compiler(self) -> Path:
-        """A script; precompiling.sh knows clang by this name."""
+        """A script; precompiled.sh knows clang by this name."""
         return self.directory / "clang++"
 
 
@@ -139,7 +139,7 @@ def configure(system: System, zig: list[str]) -> None:
                  f"-DCMAKE_SYSTEM_NAME={system.cmake}",
                  f"-DCMAKE_SYSTEM_PROCESSOR={system.processor}",
                  f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_AR={archiver}",
-                 f"-DCMAKE_CXX_COMPILER_LAUNCHER={PRECOMPILING};{system.directory / 'precompiled'}",
+                 f"-DCMAKE_CXX_COMPILER_LAUNCHER={build.PRECOMPILED};{system.directory / 'precompiled'}",
                  "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
                  "-DHOTPATH_ALLOCATOR=system"])
     assert done.returncode == 0, _last_lines(done)

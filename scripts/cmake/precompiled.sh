@@ -1,14 +1,17 @@
 #!/bin/sh
-# CMake's compiler launcher for the tests. Most of the time that a source takes goes into the headers
-# of the standard library: clang reads them once for each set of flags, and what has been compiled
-# before comes out of ccache, where there is one. What is built with -O3, as readers build it, reads
-# its headers itself: so an #include that is missing is missed.
-# usage: precompiling.sh DIRECTORY COMPILER ARGUMENT…
+# CMake's compiler launcher. Most of the time that a source takes goes into the headers of the
+# standard library, so clang reads them once for each set of flags. What has been compiled before
+# comes out of ccache, if that is installed.
+#
+# A source that doesn't include what it uses would still compile. So chapters with -O3, as in a
+# release build, read their headers themselves and report what is missing; with STRICT_INCLUDES set,
+# as in the tests, the solutions do, too.
+# usage: precompiled.sh DIRECTORY COMPILER ARGUMENT…
 set -u
 directory=$1
 shift
 
-compiles=no ours=no other=no skip=no flags=
+compiles=no ours=no optimised=no solution=no other=no skip=no flags=
 for argument; do
     if [ $skip = yes ]; then
         skip=no
@@ -17,16 +20,21 @@ for argument; do
     case $argument in
     -c) compiles=yes ;;
     -o | -MT | -MF) skip=yes ;;
+    */solutions/*.cpp) solution=yes ;;
     -MD | -iquote* | *.cpp) ;;
     *)
         flags="$flags $argument"
         case $argument in
         -Werror) ours=yes ;;
-        -O3 | -x) other=yes ;;
+        -O3) optimised=yes ;;
+        -x | -fprofile* | -fcs-profile*) other=yes ;;
         esac
         ;;
     esac
 done
+if [ $optimised = yes ] && { [ $solution = no ] || [ -n "${STRICT_INCLUDES-}" ]; }; then
+    other=yes
+fi
 
 headers=
 case $1-$compiles-$ours-$other in
@@ -41,11 +49,13 @@ case $1-$compiles-$ours-$other in
             echo "#include <$name>"
         done | $flags -Xclang -fno-pch-timestamp -x c++-header -o "$made" - && mv "$made" "$headers"
     fi
-    set -- "$@" -include-pch "$headers"
+    if [ -e "$headers" ]; then
+        set -- "$@" -include-pch "$headers"
+    fi
     ;;
 esac
 
-# Who compiles steps back behind the servers that are judged meanwhile, and behind their clients.
+# A compiler makes way for the servers that are measured meanwhile, and for their clients.
 if command -v ccache > /dev/null; then
     exec nice -n 10 ccache "$@"
 fi
