@@ -16,7 +16,7 @@ import psutil
 import pytest
 from scratch import make_parted, make_tiny
 
-from workbook.common.paths import BUILD, ROOT, SCRIPTS
+from workbook.common.paths import SCRIPTS
 from workbook.machine import network
 from workbook.servers import build
 

@@ -137,8 +137,8 @@ def _configure(preset: str, directory: Path, show: Show | None = None) -> None:
 
 
 def _is_configured(directory: Path) -> bool:
-    """False also for a cache that was made elsewhere, by a compiler since removed, or before the
-    labs' libraries were installed.
+    """False also for a cache of another folder, of a compiler since removed, or from before the
+    libraries of the labs were installed.
     """
     cache = directory / "CMakeCache.txt"
     if not cache.exists() or not (directory / "build.ninja").exists():
