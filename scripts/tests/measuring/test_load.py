@@ -17,10 +17,11 @@ import pytest
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.machine import network
+from workbook.machine import needs, network
 from workbook.machine.cores import cores
-from workbook.measure import load, stress
+from workbook.measure import load, received, stress
 from workbook.measure.load import Phase
+from workbook.measure.received import Received
 from workbook.servers import build
 
 QUICK = Phase("quick", "plain", 8, 0.3)
@@ -151,12 +152,62 @@ def test_a_late_answer_is_an_error(made: Made, monkeypatch: pytest.MonkeyPatch) 
     assert result.reason and "not answered within 1 s" in result.reason
 
 
+FIRST_FOUR = """
+served = globals().setdefault("served", set())
+served.add(client)
+if {condition}:
+    time.sleep(60)
+while receive(client):
+    client.sendall(OK.replace(b"close", b"keep-alive"))
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.skipif(bool(needs.lacking("ss")), reason="starved clients are seen by ss alone")
+def test_clients_without_an_answer_are_errors(made: Made) -> None:
+    """The others are served as fast as before, so wrk reports none of it."""
+    phase = Phase("plain", "plain", 40, 1)
+    fair = result_of(made(FIRST_FOUR.format(condition="False")), phase)
+    assert fair.reason is None and fair.errors["starved"] == 0
+    assert fair.slowest_share and fair.slowest_share > 0.02
+    starving = result_of(made(FIRST_FOUR.format(condition="len(served) > 4")), phase)
+    assert starving.errors["starved"] in (36, 37)  # wrk itself connects once before them
+    assert starving.reason == f"{starving.errors['starved']} clients never answered"
+
+
+@pytest.mark.parametrize(("silent_ms", "requests", "starved"), [
+    (400, 4000, 0), (600, 4000, 1), (600, 20, 0), (2000, 20, 1)])
+def test_client_starves_only_if_the_others_had_several_turns(silent_ms: int, requests: int,
+                                                             starved: int) -> None:
+    """A server that serves one at a time lets each of its clients wait for all others."""
+    report = {"requests": requests, "sent": requests + 9, "depth": 1, "duration_us": 1e6,
+              "bytes": 100 * requests, "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
+              "errors": dict.fromkeys(load.WRK_ERRORS, 0)}
+    connections = [Received(100, 0)] * 7 + [Received(0, silent_ms)]
+    result = load._result(Phase("x", "plain", 8, 1), report, connections, (0.5, 0.5), 1.0, None)
+    assert result.errors["starved"] == starved and (result.reason is not None) == bool(starved)
+
+
+def test_the_output_of_ss_is_understood() -> None:
+    output = """\
+0      0      127.0.0.1:38342 127.0.0.1:34111
+\t cubic wscale:7,7 rto:204 rtt:0.04/0.01 mss:32768 bytes_sent:80 bytes_acked:81 segs_out:4 \
+send 65536Mbps lastsnd:12 lastrcv:812 lastack:812 pacing_rate 131072Mbps delivered:2
+0      0      127.0.0.1:38350 127.0.0.1:34111
+\t cubic wscale:7,7 rto:204 bytes_sent:800 bytes_acked:801 bytes_received:4000 lastsnd:1 lastack:1
+"""
+    connections = received.parsed(output)
+    assert connections == [Received(0, 812), Received(4000, 0)]
+    assert received.slowest_share(connections) == 0
+    assert received.slowest_share([]) is None
+
+
 def test_unreported_closed_connections_are_counted() -> None:
     """From version 4.2 on wrk connects anew, in silence, when an answer is cut off."""
     report = {"requests": 100, "sent": 150, "depth": 1, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
-    result = load._result(Phase("x", "plain", 8, 1), report, (0.5, 0.5), 1.0, None)
+    result = load._result(Phase("x", "plain", 8, 1), report, [], (0.5, 0.5), 1.0, None)
     assert result.errors["read"] == 150 - 1 - 100 - 8
     assert result.requests_per_second is None
 
@@ -166,7 +217,7 @@ def test_every_pipelined_request_is_accounted_for(requests: int, lost: int) -> N
     report = {"requests": requests, "sent": 50, "depth": 16, "duration_us": 1e6, "bytes": 1,
               "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
-    result = load._result(Phase("x", "pipelined", 8, 1), report, (0.5, 0.5), 1.0, None)
+    result = load._result(Phase("x", "pipelined", 8, 1), report, [], (0.5, 0.5), 1.0, None)
     assert result.errors["read"] == lost
 
 

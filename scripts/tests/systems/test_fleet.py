@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.timeout(1200), pytest.mark.xdist_group("test_docker")]
 
 
 def printed(histogram: list[list[int]], seconds: float = 1.0, **errors: int) -> str:
-    every = dict.fromkeys(fleet.ERROR_KINDS, 0) | errors
+    every = dict.fromkeys(fleet.WRK_ERRORS, 0) | errors
     report = {"requests": sum(count for _, count in histogram), "duration_us": seconds * 1e6,
               "errors": every}
     return f"wrk's own words\n{json.dumps({'histogram': histogram})}\n{json.dumps(report)}\n"

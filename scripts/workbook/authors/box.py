@@ -191,7 +191,7 @@ def _asked(served: Served, network: list[str], address: str, port: int = 8080,
     spent_s = after.user + after.system - before.user - before.system
     return {"rps": report["requests"] / (report["duration_us"] / 1e6),
             "us": spent_s * 1e6 / report["requests"],
-            "errors": sum(int(report["errors"][kind]) for kind in load.ERROR_KINDS),
+            "errors": sum(int(report["errors"][kind]) for kind in load.WRK_ERRORS),
             **{name: us / 1e3 for name, us in report["latency_us"].items()}}
 
 

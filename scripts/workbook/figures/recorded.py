@@ -11,7 +11,7 @@ from typing import Any
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, RESULTS, shown
 from workbook.measure import costs
-from workbook.measure.load import ERROR_KINDS
+from workbook.measure.load import WRK_ERRORS
 
 LADDER = RESULTS / "ladder.json"
 MACHINE = ("cpu", "cores", "memory_gib", "os", "kernel", "compiler", "flags", "commit", "date")
@@ -58,7 +58,7 @@ def validate(results: Any, name: str, fix: str = "") -> None:
 
 def _validate_phase(figures: dict[str, Any], where: str) -> None:
     _require(figures, where, (*FIGURES, "rounds", "errors", "reason"))
-    _require(figures["errors"], f"{where}.errors", ERROR_KINDS)
+    _require(figures["errors"], f"{where}.errors", WRK_ERRORS)
     for key in FIGURES:
         if figures[key] is None and not figures["reason"]:
             raise ValueError(f"{where}.{key} has neither a figure nor a reason")

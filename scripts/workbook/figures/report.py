@@ -62,13 +62,15 @@ def html(results: dict[str, Any]) -> str:
 
 def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResult]) -> None:
     """One server's stress test."""
-    table = _table("", "clients", "requests/s", "p50 ms", "p99 ms", "CPU µs", "peak MiB", "errors")
+    table = _table("", "clients", "requests/s", "p50 ms", "p99 ms", "CPU µs", "peak MiB",
+                   "slowest", "errors")
     for phase, result in zip(phases, results, strict=True):
         figures = (result.requests_per_second, result.p50_ms, result.p99_ms,
-                   result.cpu_us_per_request, result.peak_rss_mib)
+                   result.cpu_us_per_request, result.peak_rss_mib, result.slowest_share)
         table.add_row(result.phase, f"{phase.connections:,}", *map(number, figures),
                       number(sum(result.errors.values())))
-    _print(f"{name} under load. CPU: the server's own, per request.", table,
+    _print(f"{name} under load. CPU: the server's own, per request. Slowest: what the client with "
+           "the least received, as a share of the median.", table,
            [f"no figure for {result.phase}: {result.reason}" for result in results
             if result.reason]
            + [f"{result.phase}: {result.note}" for result in results if result.note])

@@ -21,7 +21,8 @@ LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
 FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
                "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
-FOR_BENCH = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "wrk", "strace", "valgrind")
+FOR_BENCH = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "wrk", "ss", "strace",
+             "valgrind")
 FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-tidy",
                "chromium")
 
@@ -152,7 +153,7 @@ NEEDS: dict[str, Need] = {
     "strace": _program("strace", what="strace, which counts system calls",
                        without="system calls are not counted"),
     "ss": _program("ss", apt="iproute2", what="ss, which shows the kernel's sockets",
-                   without="chapter 0's sockets are not shown"),
+                   without="chapter 0's sockets are not shown, nor clients that starve"),
     "valgrind": Need("valgrind, which counts allocations and instructions",
                      lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
                      without="allocations are not counted"),

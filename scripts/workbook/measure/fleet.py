@@ -26,7 +26,7 @@ from filelock import FileLock
 
 from workbook.common.errors import UserError
 from workbook.common.paths import COMMAND, ROOT
-from workbook.measure.load import ERROR_KINDS
+from workbook.measure.load import WRK_ERRORS
 
 IMAGE = "hotpath-fleet"
 STACK = ROOT / "docker" / "fleet.yaml"
@@ -109,7 +109,7 @@ def merge(outputs: Sequence[str]) -> Row:
         sum(report["requests"] for report in reports),
         sum(report["requests"] * 1e6 / report["duration_us"] for report in reports),
         p50 / 1e3, p90 / 1e3, p99 / 1e3, maximum / 1e3,
-        {kind: sum(report["errors"][kind] for report in reports) for kind in ERROR_KINDS})
+        {kind: sum(report["errors"][kind] for report in reports) for kind in WRK_ERRORS})
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
         **figures,
         "rounds": [_rounded(result.requests_per_second) for result in results],
         "peak_rss_mib": None if reason else _rounded(max(r.peak_rss_mib or 0 for r in results)),
-        "errors": {kind: sum(result.errors[kind] for result in results)
+        "errors": {kind: sum(result.errors.get(kind, 0) for result in results)
                    for kind in load.ERROR_KINDS},
         "reason": reason,
     }

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
@@ -23,10 +24,18 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.machine import network, setup
 from workbook.machine.cores import Cores, cores
+from workbook.measure import received
+from workbook.measure.received import Received
 from workbook.servers.process import Server, running
 
 WRK_SCRIPTS = SCRIPTS / "wrk"
-ERROR_KINDS = ("connect", "read", "write", "timeout", "status")
+WRK_ERRORS = ("connect", "read", "write", "timeout", "status")
+STARVED = "starved"
+ERROR_KINDS = (*WRK_ERRORS, STARVED)
+LOOKED_AT = 0.75  # of a phase's time, when we look at its connections: wrk closes them at its end
+STARVED_AFTER = 0.5  # of a phase's time without a single byte, and
+TURNS = 3  # as long as so many answers for every client take
+KEPT_ANSWERS = 3  # that a connection has received in the median, if it is not one for each request
 TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
 NOTHING_ANSWERED = "no request was answered"
 OVERTIME_S = 15  # wrk ends within a tick of its time; after this long it hangs
@@ -65,6 +74,7 @@ class PhaseResult:
     reason: str | None = None
     note: str | None = None
     kernel_us_per_request: float | None = None  # of the processor time, what the kernel took
+    slowest_share: float | None = None  # received by the slowest of kept connections, over the median
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -93,10 +103,10 @@ def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseRes
     drops = _listen_drops(server.pid)
     with _PeakMemory(process) as memory:
         before = _cpu_s(process)
-        report = _wrk(server, phase, on or cores())
+        report, connections = _wrk(server, phase, on or cores())
         used = tuple(after - then for after, then in zip(_cpu_s(process), before, strict=True))
     dropped = _listen_drops(server.pid) - drops
-    return _result(phase, report, used, memory.peak_mib, _drop_note(dropped))
+    return _result(phase, report, connections, used, memory.peak_mib, _drop_note(dropped))
 
 
 def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> bool:
@@ -113,10 +123,13 @@ def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> boo
     return False
 
 
-def _result(phase: Phase, report: dict[str, Any], cpu_s: Sequence[float], peak_mib: float,
-            note: str | None) -> PhaseResult:
+def _result(phase: Phase, report: dict[str, Any], connections: Sequence[Received],
+            cpu_s: Sequence[float], peak_mib: float, note: str | None) -> PhaseResult:
     requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
-    errors = {kind: int(report["errors"][kind]) for kind in ERROR_KINDS}
+    errors = {kind: int(report["errors"][kind]) for kind in WRK_ERRORS}
+    turn_s = seconds * phase.connections / requests if requests else phase.seconds
+    errors[STARVED] = received.starved(
+        connections, 1e3 * max(STARVED_AFTER * phase.seconds, TURNS * turn_s))
     # Newer versions of wrk do not count a connection that closes before its answer is complete.
     lost = (int(report["sent"]) - 1 - phase.connections) * int(report["depth"]) - requests
     errors["read"] = max(errors["read"], lost)
@@ -126,12 +139,22 @@ def _result(phase: Phase, report: dict[str, Any], cpu_s: Sequence[float], peak_m
     return PhaseResult(phase.name, requests, seconds, requests / seconds, **latency,
                        cpu_us_per_request=sum(cpu_s) * 1e6 / requests,
                        kernel_us_per_request=cpu_s[1] * 1e6 / requests, peak_rss_mib=peak_mib,
-                       errors=errors, note=note)
+                       errors=errors, note=note,
+                       slowest_share=_slowest_share(connections, report["bytes"] / requests))
+
+
+def _slowest_share(connections: Sequence[Received], answer_bytes: float) -> float | None:
+    """None where most connections end with their answer: they are served in turn."""
+    share = received.slowest_share(connections)
+    if share is None or median(each.bytes for each in connections) < KEPT_ANSWERS * answer_bytes:
+        return None
+    return share
 
 
 def _why_no_figure(requests: int, errors: dict[str, int]) -> str | None:
     if any(errors.values()):
-        names = {"timeout": f"not answered within {TIMEOUT_S} s", "status": "not 2xx"}
+        names = {"timeout": f"not answered within {TIMEOUT_S} s", "status": "not 2xx",
+                 STARVED: "clients never answered"}
         return ", ".join(f"{count:,} {names.get(kind, f'{kind} errors')}"
                          for kind, count in errors.items() if count)
     if network.space() < 0.02:
@@ -149,8 +172,10 @@ def _drop_note(dropped: int) -> str | None:
     return None
 
 
-def _wrk(server: Server, phase: Phase, on: Cores) -> dict[str, Any]:
-    """Run wrk; returns the line of JSON that our scripts print."""
+def _wrk(server: Server, phase: Phase, on: Cores) -> tuple[dict[str, Any], list[Received]]:
+    """Run wrk; returns the line of JSON that our scripts print, and what its connections had
+    received shortly before its end.
+    """
     command = [*network.prefix(), "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
                "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}{phase.path}"]
@@ -161,12 +186,18 @@ def _wrk(server: Server, phase: Phase, on: Cores) -> dict[str, Any]:
         except OSError as error:
             raise UserError(f"wrk cannot be started: {error}",
                             "install wrk, or put it in the PATH") from None
+    connections: list[Received] = []
+    look = threading.Timer(LOOKED_AT * phase.seconds,
+                           lambda: connections.extend(received.by_connection(server.port)))
+    look.start()
     try:
         output, complaint = _wait_for(process, phase.seconds)
     finally:
         process.kill()
         process.wait()
-    return _parse(process.returncode, output, complaint)
+        look.cancel()
+        look.join()
+    return _parse(process.returncode, output, complaint), connections
 
 
 def _wait_for(process: subprocess.Popen[str], seconds: float) -> tuple[str, str]:

@@ -1,0 +1,65 @@
+"""What each connection of the load generator has received, as the kernel counts it.
+
+A generator reports only the answers that it gets. A client that is never answered makes a run no
+slower, so without a look at each connection it would not be seen at all.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from workbook.machine import network
+
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Received:
+    """By one connection. `silent_ms` counts from the last data, or from the connection's beginning
+    if there was none (tcpi_last_data_recv in Linux's struct tcp_info).
+    """
+
+    bytes: int
+    silent_ms: int
+
+
+def by_connection(port: int) -> list[Received]:
+    """Of every established connection to this port on the load generator's network; empty if ss(8)
+    is missing or fails.
+    """
+    command = [*network.prefix(), "ss", "-tinH", "state", "established", f"( dport = :{port} )"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace",
+                              timeout=TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return parsed(done.stdout) if done.returncode == 0 else []
+
+
+def parsed(output: str) -> list[Received]:
+    """From ss's lines of details. It prints no `bytes_received` while that is 0, and no `lastrcv`
+    for data of this very millisecond.
+    """
+    details = [line for line in output.splitlines() if "lastack:" in line or "lastsnd:" in line]
+    return [Received(_number("bytes_received", line), _number("lastrcv", line))
+            for line in details]
+
+
+def _number(name: str, line: str) -> int:
+    found = re.search(rf"\b{name}:(\d+)", line)
+    return int(found[1]) if found else 0
+
+
+def starved(connections: Sequence[Received], silent_ms: float) -> int:
+    """How many never received a byte, for so long or longer."""
+    return sum(not each.bytes and each.silent_ms >= silent_ms for each in connections)
+
+
+def slowest_share(connections: Sequence[Received]) -> float | None:
+    """What the connection with the least received, as a share of the median; None without any."""
+    middle = median(each.bytes for each in connections) if connections else 0
+    return min(each.bytes for each in connections) / middle if middle else None
