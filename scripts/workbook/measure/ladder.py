@@ -125,6 +125,7 @@ class Run:
                 self._display.counted(server, self._counted[server])
             for server in order:
                 self._binaries[server] = self._built(builds[server, "release"], server)
+        self._display.building("")
 
     def _built(self, binary: Future[Path], server: Subject) -> Path:
         if not binary.done():
