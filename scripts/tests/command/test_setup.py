@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import os
 import shutil
@@ -10,10 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from workbook.common import packages
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.machine import doctor, needs, setup
@@ -25,16 +28,37 @@ Result = subprocess.CompletedProcess[str]
 def clone(tmp_path: Path) -> Path:
     """The bootstrap with a package that only says hello, and no requirements."""
     scripts = tmp_path / "scripts"
-    (scripts / "workbook").mkdir(parents=True)
+    shutil.copytree(SCRIPTS / "workbook" / "common", scripts / "workbook" / "common")
     shutil.copy(SCRIPTS / "hotpath", scripts)
     (scripts / "requirements.txt").write_text("# none\n")
     (scripts / "workbook" / "__main__.py").write_text("import sys; print('hello', *sys.argv[1:])")
     return tmp_path
 
 
-def start(clone: Path, *arguments: str) -> Result:
+def start(clone: Path, *arguments: str, **environment: str) -> Result:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     return subprocess.run([sys.executable, str(clone / "scripts" / "hotpath"), *arguments],
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env={**ours, **environment})
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    """A folder with one small package, and a requirements file that names it."""
+    wheel = tmp_path / "wheels" / "hotpath_greeting-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("hotpath_greeting.py", "")
+        file.writestr("hotpath_greeting-1.0.dist-info/METADATA",
+                      "Metadata-Version: 2.1\nName: hotpath_greeting\nVersion: 1.0\n")
+        file.writestr("hotpath_greeting-1.0.dist-info/WHEEL",
+                      "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr("hotpath_greeting-1.0.dist-info/RECORD", "")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (wheel.parent / "requirements.txt").write_text(
+        f"hotpath_greeting==1.0 ; python_version > '3' \\\n    --hash=sha256:{digest}\n"
+        f"absent==1.0 ; python_version < '3' \\\n    --hash=sha256:{digest}\n")
+    return wheel.parent
 
 
 def test_environment_is_recreated_when_requirements_change(clone: Path) -> None:
@@ -61,6 +85,31 @@ def test_failed_installation_is_reported_and_retried(clone: Path) -> None:
     assert "next:" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert not (clone / ".venv" / "stamp").exists()
+
+
+@pytest.mark.parametrize("where", ["file", "variables"])
+def test_pip_settings_change_no_destination(clone: Path, wheels: Path, where: str) -> None:
+    """How packages are reached is the user's to set; where they go is not."""
+    shutil.copy(wheels / "requirements.txt", clone / "scripts")
+    (clone / "scripts/workbook/__main__.py").write_text("import hotpath_greeting; print('found')")
+    settings = {"no-index": "true", "find-links": str(wheels), "target": str(clone / "away"),
+                "user": "true", "quiet": "3"}
+    if where == "file":
+        (clone / "pip.conf").write_text("[global]\n" + "".join(
+            f"{name} = {value}\n" for name, value in settings.items()))
+        environment = {"PIP_CONFIG_FILE": str(clone / "pip.conf")}
+    else:
+        environment = {f"PIP_{name.upper().replace('-', '_')}": value
+                       for name, value in settings.items()}
+    first = start(clone, **environment, PIP_REQUIRE_VIRTUALENV="1", PYTHONOPTIMIZE="2")
+    assert first.stdout == "found\n", first.stderr
+    assert start(clone).stdout == "found\n"
+    assert not (clone / "away").exists()
+
+
+def test_packages_that_went_elsewhere_are_reported(wheels: Path) -> None:
+    with pytest.raises(UserError, match="does not find: hotpath_greeting$"):
+        packages.require_installed(sys.executable, wheels / "requirements.txt")
 
 
 def test_interrupted_setup_leaves_no_finished_environment(clone: Path) -> None:

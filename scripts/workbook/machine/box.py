@@ -36,7 +36,8 @@ RETRY = "then run the same command again"
 
 # What is in the images, by the first that has it.
 INGREDIENTS = {
-    "linux": ("docker/linux.Dockerfile", "scripts/hotpath", "scripts/requirements.txt"),
+    "linux": ("docker/linux.Dockerfile", "scripts/hotpath", "scripts/requirements.txt",
+              "scripts/workbook/common"),
     "bsd": ("docker/bsd.Dockerfile", "scripts/cmake", "docker/bsd/kqueue"),
 }
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from workbook.common.paths import COMMAND
+from workbook.machine import probes
 
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
@@ -65,16 +64,12 @@ def _default_compiler() -> Path | None:
     """Plain g++ from version 14 on, or Apple's clang++."""
     if sys.platform == "darwin":
         found = shutil.which("clang++")
-        return Path(found) if found and _works([found, "--version"]) else None
+        return Path(found) if found and probes.succeeds([found, "--version"]) else None
     found = shutil.which("g++")
     if not found:
         return None
-    version = subprocess.run([found, "-dumpversion"], capture_output=True, text=True).stdout
+    version = probes.first_line([found, "-dumpversion"])
     return Path(found) if re.match(r"1[4-9]|[2-9]\d", version) else None
-
-
-def _works(command: Sequence[str]) -> bool:
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
 
 
 def chromium() -> Path | None:
@@ -204,7 +199,7 @@ def sanitizes() -> bool:
     """Whether the compiler can link a program with the address sanitizer."""
     command = [str(compiler() or "c++"), "-fsanitize=address,undefined", "-x", "c++", "-",
                "-o", os.devnull]
-    return subprocess.run(command, input=b"int main() {}", capture_output=True).returncode == 0
+    return probes.succeeds(command, "int main() {}", probes.COMPILING_S)
 
 
 @cache
@@ -212,12 +207,11 @@ def finds_races() -> bool:
     """Whether a program can be linked with the thread sanitizer, and runs: it needs addresses that
     some systems and containers do not give.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        program = str(Path(scratch, "program"))
+    with probes.scratch() as scratch:
+        program = scratch / "program"
         command = [str(compiler() or "c++"), "-fsanitize=thread", "-x", "c++", "-", "-o", program]
-        made = subprocess.run(command, input=b"int main() {}", capture_output=True)
-        return made.returncode == 0 and subprocess.run(
-            [program], capture_output=True).returncode == 0
+        return (probes.succeeds(command, "int main() {}", probes.COMPILING_S)
+                and probes.succeeds([program]))
 
 
 def is_debian() -> bool:

@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbook.common import packages
 from workbook.common.errors import UserError
 from workbook.common.paths import TEST_REQUIREMENTS, VENV
+from workbook.machine import probes
 from workbook.machine.needs import NEEDS, Need, is_debian
 
 
@@ -57,12 +59,18 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
         if stamp.exists() and stamp.read_text() == wanted:
             return
         _print("Adding what the tests need to .venv (once, about 155 MB to fetch)")
-        pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-compile",
-               "--disable-pip-version-check", "--quiet", "-r", str(requirements)]
-        if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
-            raise UserError("Python could not install the packages of the tests",
-                            "mend what is said above (the network?), then run this again")
+        install_packages(requirements, "the packages of the tests")
         stamp.write_text(wanted)
+
+
+def install_packages(requirements: Path, what: str, *options: str) -> None:
+    """Add packages to our environment. UserError if pip cannot, or puts them elsewhere."""
+    pip = packages.install_command(sys.executable, requirements, "--quiet", *options)
+    if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr,
+                      env=packages.environment(sys.executable)).returncode != 0:
+        raise UserError(f"Python could not install {what}",
+                        "mend what is said above (the network?), then run this again")
+    packages.require_installed(sys.executable, requirements)
 
 
 def _listed(needs: Iterable[Need]) -> str:
@@ -84,8 +92,7 @@ def _install_with_apt(missing: list[Need]) -> None:
 
 def _newest_llvm() -> str:
     """Debian 12 and later and Ubuntu 24.04 have 19; UserError if only older ones are to be had."""
-    known = subprocess.run(["apt-cache", "pkgnames", "clang-"], capture_output=True,
-                           text=True).stdout.split()
+    known = (probes.answer(["apt-cache", "pkgnames", "clang-"]) or "").split()
     for version in ("19", "20", "21", "18"):
         if f"clang-{version}" in known or not known:
             return version

@@ -16,6 +16,7 @@ from pathlib import Path
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, BUILD, COMMAND, ROOT, SCRIPTS, SITE, shown
 from workbook.course import editions
+from workbook.machine import git
 
 EDITORS = {"github.com": "edit", "gitlab.com": "-/edit", "codeberg.org": "_edit"}
 
@@ -115,10 +116,9 @@ def _environment() -> dict[str, str]:
 
 def edit_address() -> str:
     """Where a page of the book is edited, if the clone's origin is on a forge that has such pages."""
-    done = subprocess.run(["git", "-C", str(ROOT), "remote", "get-url", "origin"], text=True,
-                          capture_output=True)
+    address = git.answer("remote", "get-url", "origin", cwd=ROOT)
     found = re.fullmatch(r"(?:https://|(?:ssh://)?git@)([\w.-]+)[:/]([\w./-]+?)(?:\.git)?/?",
-                         done.stdout.strip())
+                         address or "")
     if not found or found[1] not in EDITORS:
         return ""
     return f"https://{found[1]}/{found[2]}/{EDITORS[found[1]]}/main/book/{{path}}"
