@@ -107,7 +107,7 @@ def test_pip_settings_change_no_destination(clone: Path, wheels: Path, where: st
     assert not (clone / "away").exists()
 
 
-def test_packages_that_went_elsewhere_are_reported(wheels: Path) -> None:
+def test_misplaced_packages_are_reported(wheels: Path) -> None:
     with pytest.raises(UserError, match="does not find: hotpath_greeting$"):
         packages.require_installed(sys.executable, wheels / "requirements.txt")
 
@@ -173,7 +173,9 @@ def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(needs, "PLACES", ())
     monkeypatch.setattr(setup.consent, "given", False)
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return log
 
@@ -188,9 +190,27 @@ def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", terminal)
 
 
-def test_root_without_terminal_installs_without_asking(
+@pytest.mark.parametrize("root", [True, False])
+def test_nothing_is_installed_without_a_terminal(
+        debian: Path, monkeypatch: pytest.MonkeyPatch, root: bool) -> None:
+    """README and the set-up page promise that the command asks."""
+    be(monkeypatch, root=root)
+    for names, command in ((["wrk"], "setup --yes, or"), (["wrk", "ccache"], "--for-authors, or"),
+                           (["nginx"], "run this yourself")):
+        with pytest.raises(UserError, match="no terminal to ask on") as refused:
+            setup.ensure(names)
+        assert command in refused.value.fix and "install -y -q" in refused.value.fix
+        assert ("sudo" in refused.value.fix) != root
+    monkeypatch.setenv("CI", "false")
+    with pytest.raises(UserError, match="no terminal"):
+        setup.ensure(["wrk"])
+    assert debian.read_text() == ""
+
+
+def test_continuous_integration_installs_without_asking(
         debian: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     be(monkeypatch, root=True)
+    monkeypatch.setenv("CI", "true")
     setup.ensure(["wrk", "strace"])
     lines = debian.read_text().splitlines()
     assert lines[0].endswith("update -q")
@@ -200,21 +220,13 @@ def test_root_without_terminal_installs_without_asking(
 
 def test_only_what_is_missing_is_installed(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=True)
+    monkeypatch.setattr(setup.consent, "given", True)
     setup.ensure(["wrk"])
     debian.write_text("")
     setup.ensure(["wrk"])
     assert debian.read_text() == ""
     setup.ensure(["wrk", "strace"])
     assert debian.read_text().splitlines()[1].endswith("--no-install-recommends strace")
-
-
-def test_user_without_terminal_gets_the_install_command(
-        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    be(monkeypatch, root=False)
-    with pytest.raises(UserError) as refused:
-        setup.ensure(["wrk"])
-    assert "sudo" in refused.value.fix and "wrk" in refused.value.fix
-    assert debian.read_text() == ""
 
 
 @pytest.mark.parametrize(("output", "continues_after"), [("\n", True), ("y\n", True), ("n\n", False),
@@ -242,12 +254,40 @@ def test_yes_option_skips_the_question(debian: Path, monkeypatch: pytest.MonkeyP
 def test_an_installation_that_does_not_help_is_an_error(
         debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=True)
+    monkeypatch.setattr(setup.consent, "given", True)
     with pytest.raises(UserError, match="still missing"):
         setup.ensure(["ninja"])
 
 
+def test_program_outside_path_is_named_with_its_folder(
+        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """doctor must not send its reader to setup, which would find nothing to install."""
+    sbin = debian.parent / "sbin"
+    sbin.mkdir()
+    (sbin / "wrk").write_text("#!/bin/sh\n")
+    (sbin / "wrk").chmod(0o755)
+    monkeypatch.setattr(needs, "PLACES", (sbin,))
+    command = f'export PATH="{sbin}:$PATH"'
+    with pytest.raises(UserError, match="wrk is in .*/sbin, which is not in PATH") as refused:
+        setup.ensure(["wrk", "strace"])
+    assert command in refused.value.fix
+    assert debian.read_text() == ""
+    row = next(finding for finding in doctor._needs() if finding.name == "wrk")
+    assert row.state == doctor.MISSING and row.fix == command
+    assert command in needs.lacking("wrk")
+    monkeypatch.setenv("PATH", f"{sbin}:{os.environ['PATH']}")
+    assert needs.lacking("wrk") == ""
+
+
+def test_doctor_counts_both_ends_of_the_port_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_is_linux", lambda: True)
+    monkeypatch.setattr(doctor, "_sysctl", lambda name: "32768\t60999")
+    assert next(doctor._ports()).found == "28232 (32768 to 60999)"  # as chapter 0 counts them
+
+
 def test_unsupported_system_lists_missing_programs(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "PLACES", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as refused:
         setup.ensure(["wrk", "ninja"])
@@ -282,6 +322,7 @@ def test_cpu_limit_is_read_from_both_cgroup_versions(
 def test_doctor_has_a_row_for_every_need(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [finding.name for finding in doctor._needs()]
     assert rows == ["C++ compiler", *needs.FOR_READERS[1:]]
+    monkeypatch.setattr(needs, "PLACES", ())
     nothing = {name: dataclasses.replace(need, is_here=lambda: False)
                for name, need in needs.NEEDS.items()}
     monkeypatch.setattr(needs, "NEEDS", nothing)

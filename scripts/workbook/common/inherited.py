@@ -63,7 +63,7 @@ def clean(environment: MutableMapping[str, str]) -> None:
         environment.pop(name, None)
     if characters:
         environment["LC_CTYPE"] = characters
-    environment |= {"LC_MESSAGES": "C", "LC_NUMERIC": "C", "PYTHONUTF8": "1"}
+    environment.update({"LC_MESSAGES": "C", "LC_NUMERIC": "C", "PYTHONUTF8": "1"})
     for name in ("no_proxy", "NO_PROXY"):
         others = environment.get(name, "")
         if LOOPBACK not in others:

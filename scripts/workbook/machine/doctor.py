@@ -139,8 +139,10 @@ def _probe(compiler: str) -> str | None:
 def _cmake() -> Iterator[Finding]:
     line = first_line(["cmake", "--version"])
     version = tuple(int(part) for part in re.findall(r"\d+", line)[:2])
-    if not line:
+    if not needs.NEEDS["cmake"].is_here():
         yield Finding("cmake", MISSING, "none", SET_UP)
+    elif not line:
+        yield _tool("cmake")
     elif version < (3, 25):
         yield Finding("cmake", MISSING, f"{line}: too old", "install CMake 3.25 or newer")
     else:
@@ -152,7 +154,8 @@ def _library(name: str) -> Iterator[Finding]:
 
 
 def _openssl() -> Iterator[Finding]:
-    yield Finding("openssl", OK, first_line(["openssl", "version"]).partition(" (")[0])
+    version = first_line(["openssl", "version"]).partition(" (")[0]
+    yield Finding("openssl", OK, version) if version else _tool("openssl")
 
 
 def _strace() -> Iterator[Finding]:
@@ -176,7 +179,10 @@ def _needs() -> Iterator[Finding]:
     """A row for each thing that `setup` brings to readers."""
     for name in needs.FOR_READERS:
         need = needs.NEEDS[name]
-        if name in LOOKED_INTO_ANYHOW or (name in LOOKED_INTO and need.is_here()):
+        if place := need.off_path():
+            yield Finding("C++ compiler" if name == "compiler" else name, MISSING,
+                          f"in {place}, which is not in PATH", needs.path_command(place))
+        elif name in LOOKED_INTO_ANYHOW or (name in LOOKED_INTO and need.is_here()):
             yield from {**LOOKED_INTO_ANYHOW, **LOOKED_INTO}[name]()
         elif need.is_here():
             yield _tool(name)
@@ -232,7 +238,7 @@ def _ports() -> Iterator[Finding]:
         low = _sysctl("net.inet.ip.portrange.first") or "0"
         high = _sysctl("net.inet.ip.portrange.last") or "0"
         fix = "sudo sysctl -w net.inet.ip.portrange.first=16384"
-    count = int(high) - int(low)
+    count = int(high) - int(low) + 1 if int(high) else 0
     if count >= 25_000:
         yield Finding("client ports", OK, f"{count} ({low} to {high})")
     elif count > 0:

@@ -13,7 +13,7 @@ from workbook.machine import setup
 
 PATIENCE_S = 120.0  # for the first look at a clone on a slow disk
 
-# Another user may own the clone. Whoever runs its Python code trusts it already.
+# Another user may own the clone; running its Python code means that it is trusted already.
 SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
             "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}

@@ -13,9 +13,16 @@ from pathlib import Path
 
 from workbook.common import packages
 from workbook.common.errors import UserError
-from workbook.common.paths import TEST_REQUIREMENTS, VENV
+from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
 from workbook.machine import probes
-from workbook.machine.needs import NEEDS, Need, is_debian
+from workbook.machine.needs import (
+    FOR_AUTHORS,
+    FOR_READERS,
+    NEEDS,
+    Need,
+    is_debian,
+    path_command,
+)
 
 
 @dataclass
@@ -37,6 +44,7 @@ def ensure(names: Iterable[str]) -> None:
     missing = [NEEDS[name] for name in names if not NEEDS[name].is_here()]
     if not missing:
         return
+    _require_in_path(missing)
     if shutil.which("apt-get"):
         _install_with_apt(missing)
     elif shutil.which("brew"):
@@ -46,8 +54,19 @@ def ensure(names: Iterable[str]) -> None:
                         "install it with the system's own package manager, then run this again")
     still = [need for need in missing if not need.is_here() and (need.brew or is_debian())]
     if still:
+        _require_in_path(still)
         raise UserError("still missing after the installation:\n" + _listed(still),
-                        "see why with: ./scripts/hotpath doctor")
+                        "look in the messages above for the folder where it was installed, add that "
+                        "to PATH, then run the same command again")
+
+
+def _require_in_path(missing: Iterable[Need]) -> None:
+    """UserError if some of these are installed already, where PATH does not lead."""
+    found = {need.program: place for need in missing if (place := need.off_path())}
+    if found:
+        raise UserError("\n".join(f"{program} is in {place}, which is not in PATH"
+                                  for program, place in found.items()),
+                        f"{path_command(*found.values())}, then run the same command again")
 
 
 def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VENV) -> None:
@@ -113,7 +132,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
     """Show the commands, ask where that is due, run them; UserError if one may not or fails."""
     shown = "\n".join("  " + " ".join(command) for command in commands)
     _print(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
-    _ask(shown)
+    _ask(missing, shown)
     for command in commands:
         try:
             code = subprocess.run(command, stdout=sys.stderr).returncode
@@ -124,18 +143,25 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
                             "see its messages above, mend that, then run the same command again")
 
 
-def _ask(shown: str) -> None:
-    """Return if installing is allowed: by --yes, by an answer, or as root without a terminal."""
-    if consent.given:
+def _ask(missing: Iterable[Need], shown: str) -> None:
+    """Return if installing is allowed: by --yes, by an answer, or by CI=true, where none can come."""
+    if consent.given or os.environ.get("CI", "").lower() in ("true", "1"):
         return
     if sys.stdin is not None and sys.stdin.isatty():
         print("Go ahead? [Y/n] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().lower() in ("\n", "y\n", "yes\n"):
             return
         raise UserError("nothing was installed", f"run this yourself:\n{shown}")
-    if os.geteuid() != 0:
-        raise UserError("installing needs sudo, and there is no terminal to ask on",
-                        f"run this, or ./scripts/hotpath setup --yes:\n{shown}")
+    raise UserError("nothing was installed, because there is no terminal to ask on",
+                    f"run {_setup_command(missing)}this yourself, then the same command again:\n{shown}")
+
+
+def _setup_command(missing: Iterable[Need]) -> str:
+    """The command that installs them without asking, with an "or"; empty if it leaves one out."""
+    for names, flags in ((FOR_READERS, "--yes"), (FOR_AUTHORS, "--yes --for-authors")):
+        if all(any(need is NEEDS[name] for name in (*names, "venv")) for need in missing):
+            return f"{COMMAND} setup {flags}, or "
+    return ""
 
 
 def _print(text: str) -> None:

@@ -443,7 +443,8 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 @verb(MACHINE, "setup --yes")
-def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
+def setup(yes: Annotated[bool, flag("--yes", "Do not ask. A script must say so, "
+                                             "or set CI=true.")] = False,
           for_authors: Annotated[bool, flag("--for-authors", "Also what the tests need.")] = False
           ) -> None:
     """Install what is missing here; asks before it does."""
