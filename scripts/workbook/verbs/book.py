@@ -11,9 +11,12 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import BOOK, BUILD, COMMAND, ROOT, SCRIPTS, SITE, shown
 from workbook.course import editions
 from workbook.machine import git
@@ -27,7 +30,8 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
 
     UserError lists what is wrong, as page:line where the fault is on a page.
     """
-    log = _run("mdbook", "build", str(book), "--dest-dir", str(site))
+    with _sources(book) as settings:
+        log = _run("mdbook", "build", str(book), "--dest-dir", str(site), **settings)
     if faults := _warnings(log):  # mdBook only logs some, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
     if searched:
@@ -41,10 +45,26 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
     return site / "index.html"
 
 
+@contextmanager
+def _sources(book: Path) -> Iterator[dict[str, str]]:
+    """The variables with which mdBook reads the pages without what an editor keeps next to them: it
+    would copy a backup into the site, and stop at Emacs's lock, a link that leads nowhere.
+    """
+    pages = book / "src"
+    names = (name for _, folders, files in os.walk(pages) for name in (*folders, *files))
+    if not any(map(is_leftover, names)):
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copytree(pages, Path(scratch, "src"),
+                        ignore=lambda _, names: set(filter(is_leftover, names)))
+        yield {"MDBOOK_BOOK__SRC": f"{scratch}/src"}
+
+
 def _index(book: Path, site: Path) -> None:
     """The search's index of a book without diffs and drawings, in place of the one with them."""
-    with tempfile.TemporaryDirectory() as scratch:
-        _run("mdbook", "build", str(book), "--dest-dir", scratch, HOTPATH_INDEXING="1")
+    with tempfile.TemporaryDirectory() as scratch, _sources(book) as settings:
+        _run("mdbook", "build", str(book), "--dest-dir", scratch, HOTPATH_INDEXING="1", **settings)
         (index,), (crowded,) = (folder.glob("searchindex*.js") for folder in (Path(scratch), site))
         shutil.copyfile(index, crowded)
 

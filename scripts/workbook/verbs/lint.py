@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import COMMAND, ROOT, SCRIPTS, SOLUTIONS, shown, venv_program
 from workbook.course import trees
 from workbook.machine import git
@@ -84,7 +85,8 @@ def _tidy(base: str | None) -> bool:
     if not shutil.which(CLANG_TIDY):
         print(f"not run, because this system has no {CLANG_TIDY}", flush=True)
         return True
-    sources = unique(sorted(SOLUTIONS.rglob("*.cpp")))
+    sources = unique(sorted(file for file in SOLUTIONS.rglob("*.cpp")
+                            if not is_leftover(file.name)))
     readable = [file for file in sources if not file.name.endswith(OTHER_SYSTEMS)]
     chosen = readable if base is None else list(affected(readable, changed(base)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
