@@ -112,6 +112,38 @@ def test_misplaced_packages_are_reported(wheels: Path) -> None:
         packages.require_installed(sys.executable, wheels / "requirements.txt")
 
 
+@pytest.mark.parametrize("name", ["a;b", "a:b", 'a"b', "a\\b", "a\nb", "a[b]", "a|b", "${a}",
+                                  "$ENV{a}", os.fsdecode(b"a\xff")])
+def test_unusable_path_is_refused_at_once(clone: Path, name: str) -> None:
+    moved = clone / name
+    moved.mkdir()
+    shutil.move(clone / "scripts", moved)
+    refused = start(moved)
+    assert refused.returncode == 1
+    assert "error: the folder of this clone has" in refused.stderr and "next:" in refused.stderr
+    assert not (moved / ".venv").exists()
+
+
+@pytest.mark.parametrize("name", ["a b", "$a", "a'b", "a#b", "a,b", "(a)&<b>", "ä*?%"])
+def test_unusual_path_is_usable(clone: Path, name: str) -> None:
+    moved = clone / name
+    moved.mkdir()
+    shutil.move(clone / "scripts", moved)
+    assert start(moved, "x").stdout == "hello x\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs a mount")
+def test_checkout_that_cannot_be_written_is_reported(clone: Path) -> None:
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'mount --bind {clone} {clone} && '
+         f'mount -o remount,bind,ro {clone} || exit 77; exec "$@"', "sh", sys.executable,
+         clone / "scripts" / "hotpath"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode == 77:
+        pytest.skip("this system grants no mount")
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr and "where you may write" in done.stderr
+
+
 def test_interrupted_setup_leaves_no_finished_environment(clone: Path) -> None:
     process = subprocess.Popen([sys.executable, str(clone / "scripts" / "hotpath")],
                                stderr=subprocess.PIPE, text=True, start_new_session=True)

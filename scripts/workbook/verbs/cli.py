@@ -26,6 +26,7 @@ ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may 
 REMEDIES = {
     errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
     errno.ENFILE: "close other programs, then run the same command again",
+    errno.EROFS: "clone the project where you may write, and run the same command there",
     errno.ENOSPC: "free some space (df -h .), then run the same command again",
 }
 
