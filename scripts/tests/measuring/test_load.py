@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import sys
 import textwrap
@@ -143,6 +144,24 @@ def test_silent_server_has_no_figure(made: Made) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.skipif(not shutil.which("ss"), reason="ss is not here")
+@pytest.mark.parametrize(("served", "words"), [(4, "36 of 40 clients had no answer"), (40, None)])
+def test_a_server_that_starves_clients_has_no_figure(
+        made: Made, served: int, words: str | None) -> None:
+    binary = made(f"with globals().setdefault('slots', threading.Semaphore({served})):\n"
+                  "    while True:\n        receive(client)\n"
+                  "        client.sendall(OK.replace(b'Connection: close\\r\\n', b''))")
+    found = result_of(binary, Phase("x", "plain", 40, 2.0))
+    assert (found.requests_per_second is None) == bool(words)
+    assert (words in (found.reason or "")) if words else not found.reason
+
+
+@pytest.mark.skipif(not shutil.which("ss"), reason="ss is not here")
+def test_short_connections_are_not_starved() -> None:
+    found = result_of(build.build_server(SOLUTIONS / "01-naive"), Phase("x", "plain", 400, 2.0))
+    assert found.requests_per_second and not found.reason
+
+
 def test_a_late_answer_is_an_error(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "TIMEOUT_S", 1)
     result = result_of(made("receive(client); time.sleep(1.2); client.sendall(OK)"),

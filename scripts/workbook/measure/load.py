@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -21,7 +23,7 @@ import psutil
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.machine import network, setup
+from workbook.machine import network, probes, setup
 from workbook.machine.cores import Cores, cores
 from workbook.servers.process import Server, running
 
@@ -30,6 +32,7 @@ ERROR_KINDS = ("connect", "read", "write", "timeout", "status")
 TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
 NOTHING_ANSWERED = "no request was answered"
 OVERTIME_S = 15  # wrk ends within a tick of its time; after this long it hangs
+MIN_WATCHED_S = 2.0  # a phase that is shorter is a warm-up
 MIB = 1 << 20
 
 
@@ -91,12 +94,14 @@ def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseRes
     process = psutil.Process(server.pid)
     _wait_for_space()
     drops = _listen_drops(server.pid)
-    with _PeakMemory(process) as memory:
+    on = on or cores()
+    with (_PeakMemory(process) as memory,
+          _Unanswered(server.port, phase.seconds, on.client) as unanswered):
         before = _cpu_s(process)
-        report = _wrk(server, phase, on or cores())
+        report = _wrk(server, phase, on)
         used = tuple(after - then for after, then in zip(_cpu_s(process), before, strict=True))
     dropped = _listen_drops(server.pid) - drops
-    return _result(phase, report, used, memory.peak_mib, _drop_note(dropped))
+    return _result(phase, report, used, memory.peak_mib, _drop_note(dropped), unanswered.count)
 
 
 def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> bool:
@@ -114,13 +119,17 @@ def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> boo
 
 
 def _result(phase: Phase, report: dict[str, Any], cpu_s: Sequence[float], peak_mib: float,
-            note: str | None) -> PhaseResult:
+            note: str | None, unanswered: int = 0) -> PhaseResult:
     requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
     errors = {kind: int(report["errors"][kind]) for kind in ERROR_KINDS}
     # Newer versions of wrk do not count a connection that closes before its answer is complete.
     lost = (int(report["sent"]) - 1 - phase.connections) * int(report["depth"]) - requests
     errors["read"] = max(errors["read"], lost)
-    if reason := _why_no_figure(requests, errors):
+    reason = _why_no_figure(requests, errors)
+    if not reason and unanswered and requests > 2 * phase.connections:  # else it is only slow
+        reason = (f"{unanswered:,} of {phase.connections:,} clients had no answer, while others had "
+                  "several")
+    if reason:
         return PhaseResult(phase.name, requests, seconds, errors=errors, reason=reason, note=note)
     latency = {f"{name}_ms": us / 1e3 for name, us in report["latency_us"].items()}
     return PhaseResult(phase.name, requests, seconds, requests / seconds, **latency,
@@ -257,6 +266,48 @@ class _PeakMemory:
         with suppress(psutil.Error):
             while not self._over.wait(0.05):
                 self.peak_mib = max(self.peak_mib, self._process.memory_info().rss / MIB)
+
+
+class _Unanswered:
+    """Counts clients that receive nothing from the first half second of a phase to its last, which
+    wrk does not report. Linux only; elsewhere, and in a shorter phase, there are none.
+    """
+
+    def __init__(self, port: int, seconds: float, processors: Set[int]) -> None:
+        self._port, self._seconds, self._processors = port, seconds, processors
+        self._over = threading.Event()
+        self._waiting: list[set[str]] = []
+        self._thread = threading.Thread(target=self._look_twice, daemon=True)
+
+    @property
+    def count(self) -> int:
+        return len(set.intersection(*self._waiting)) if len(self._waiting) == 2 else 0
+
+    def __enter__(self) -> _Unanswered:
+        if self._seconds >= MIN_WATCHED_S and shutil.which("ss"):
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _look_twice(self) -> None:
+        for pause in (0.5, self._seconds - 1):
+            if self._over.wait(pause):
+                return
+            with _on(self._processors):
+                self._waiting.append(self._without_answer())
+
+    def _without_answer(self) -> set[str]:
+        """The clients' sockets that have received no byte (tcp_info, by ss), by inode: of many short
+        connections several have the same port.
+        """
+        listed = probes.answer([*network.prefix(), "ss", "-tineHO", "state", "established",
+                                f"dport = :{self._port}"]) or ""
+        return {socket[1] for line in listed.splitlines() if "bytes_received:" not in line
+                and (socket := re.search(r" ino:([1-9]\d*)", line))}
 
 
 def _wait_for_space(timeout_s: float = 130.0) -> None:
