@@ -63,6 +63,7 @@ RUN apt-get update \
 # packages' own tests.
 WORKDIR /hotpath
 COPY scripts/hotpath scripts/requirements.txt scripts/
+COPY scripts/workbook/common scripts/workbook/common
 RUN PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_NO_CACHE_DIR=1 \
         python3 -c "import runpy; runpy.run_path('scripts/hotpath')['make_environment']()" \
     && .venv/bin/python -m pip uninstall -qy pip \

@@ -16,8 +16,9 @@ import psutil
 import pytest
 from scratch import make_parted, make_tiny
 
+from workbook.common import inherited
 from workbook.common.paths import SCRIPTS
-from workbook.machine import network
+from workbook.machine import git, network
 from workbook.servers import build
 
 pytest_plugins = ["affected", "outcomes", "lengths", "scheduling", "timetable"]
@@ -38,6 +39,9 @@ def compile_faster() -> None:
     os.environ["STRICT_INCLUDES"] = "1"
 
 
+# As the command does it: git's hooks, for one, name the repository that they are in.
+inherited.clean(os.environ)
+os.environ |= git.SETTINGS
 compile_faster()
 
 Result = subprocess.CompletedProcess[str]

@@ -231,6 +231,22 @@ def test_font_files_match_the_font_script(monkeypatch: pytest.MonkeyPatch,
 
 # What each directive makes.
 
+def test_an_editors_files_are_not_part_of_the_site(build: Build, scratch: Path) -> None:
+    pages, site = scratch / "book" / "src", scratch / "site"
+    shutil.rmtree(site, ignore_errors=True)
+    names = ("#page1.md#", "page1.md~", "page1.md.orig")
+    for name in names:
+        (pages / name).write_text("half a page")
+    (pages / ".#page1.md").symlink_to("user@host.1234:5")
+    try:
+        assert "whole" in build("A whole page.")
+        assert not {*names, ".#page1.md"} & {file.name for file in site.iterdir()}
+        assert "page1.md:3" in refused(build, "{{#chapter 77-nowhere}}")
+    finally:
+        for name in (*names, ".#page1.md"):
+            (pages / name).unlink()
+
+
 def test_a_snippet_is_cut_by_name_with_its_comment_and_file(build: Build) -> None:
     html = build("{{#snippet solutions/01-naive/worker.cpp Worker::send}}")
     assert "solutions/01-naive/worker.cpp" in html

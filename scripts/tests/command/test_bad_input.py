@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +22,9 @@ from scratch import edit
 
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, SCRIPTS, SOLUTIONS, write_atomically
-from workbook.servers import process
+from workbook.course import history, progress
+from workbook.course.chapters import all_chapters
+from workbook.servers import build, process
 from workbook.servers.build import build_server
 
 pytestmark = pytest.mark.usefixtures("no_process_left")
@@ -114,7 +117,7 @@ def test_missing_compiler_is_reported(hotpath: Hotpath, copy: Path) -> None:
 def test_missing_wrk_is_reported(hotpath: Hotpath, verb: list[str]) -> None:
     compiler = Path(shutil.which("clang++-19") or shutil.which("c++") or "").resolve().parent
     reported = hotpath(*verb, PATH=without("wrk"), CXX=str(compiler / "clang++"))
-    assert_refused(reported, "wrk, the load generator", "package manager")
+    assert_refused(reported, f"wrk is in {Path(shutil.which('wrk') or '').parent}", "export PATH=")
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "stress", "trace"])
@@ -226,6 +229,31 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert "OSError" in done.stderr
     assert file.read_text() == "the old one"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_build_on_a_full_disk_is_reported() -> None:
+    lines = ["CMake Error at CMakeTestCXXCompiler.cmake:60 (message):",
+             "    fatal error: error writing to /a/b.o: No space left on device", "  CMake will fail"]
+    failure = build._failure("configuring release", lines)
+    assert "disk is full" in failure.message and "df -h" in failure.fix
+
+
+def test_two_checks_at_once_both_remember_their_outcome(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*_: object) -> str:
+        time.sleep(0.2)
+        return "0123456"
+
+    monkeypatch.setattr(progress, "FILE", tmp_path / "state" / "progress.json")
+    monkeypatch.setattr(history, "begins_here", slow)
+    both = all_chapters()[:2]
+    threads = [threading.Thread(target=progress.mark_hint, args=(chapter, None, 2))
+               for chapter in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [progress.hints_seen(chapter) for chapter in both] == [2, 2]
 
 
 def test_unwritable_path_is_reported(hotpath: Hotpath, tiny: Path) -> None:

@@ -20,7 +20,7 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course import chapters, parts, trees
 from workbook.measure import trace
-from workbook.verbs import listing
+from workbook.verbs import listing, watch
 from workbook.verbs.cli import app
 
 VERBS = sorted(command.name or command.callback.__name__  # type: ignore[union-attr]
@@ -139,6 +139,20 @@ def test_diff_mine_shows_the_readers_changes(hotpath: Hotpath, tiny: Path) -> No
     edit(tiny / "chapters/02-b/a.cpp", "return 2;  // TODO(2): add", "return 4 - 2;")
     mine = hotpath("diff", "2", "--mine", root=tiny).stdout
     assert "-    return 2;  // TODO(2): add" in mine and "+    return 4 - 2;" in mine
+
+
+def test_an_editors_files_are_not_the_readers_work(hotpath: Hotpath, tiny: Path) -> None:
+    before = hotpath("list", "--json", root=tiny).stdout
+    chapter = tiny / "chapters" / "02-b"
+    (chapter / ".#a.cpp").symlink_to("user@host.1234:5")
+    for name in ("#a.cpp#", "a.cpp~", "a.cpp.orig", ".a.cpp.swp", "4913"):
+        (chapter / name).write_text("int typing;\n")
+    assert hotpath("list", "--json", root=tiny).stdout == before
+    assert "is still the starter" in hotpath("diff", "2", "--mine", root=tiny).stdout
+    hotpath("reset", "2", root=tiny)
+    assert not (tiny / ".hotpath" / "backup").exists()
+    assert (chapter / "#a.cpp#").exists()
+    assert list(watch.stamps(chapter)) == ["a.cpp", "app.h", "chapter.toml", "starter.patch"]
 
 
 def test_reset_keeps_a_copy_and_touches_only_sources(hotpath: Hotpath, tiny: Path) -> None:

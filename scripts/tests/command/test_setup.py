@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import io
 import os
 import shutil
@@ -10,10 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from workbook.common import packages
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.machine import doctor, needs, setup
@@ -25,16 +28,37 @@ Result = subprocess.CompletedProcess[str]
 def clone(tmp_path: Path) -> Path:
     """The bootstrap with a package that only says hello, and no requirements."""
     scripts = tmp_path / "scripts"
-    (scripts / "workbook").mkdir(parents=True)
+    shutil.copytree(SCRIPTS / "workbook" / "common", scripts / "workbook" / "common")
     shutil.copy(SCRIPTS / "hotpath", scripts)
     (scripts / "requirements.txt").write_text("# none\n")
     (scripts / "workbook" / "__main__.py").write_text("import sys; print('hello', *sys.argv[1:])")
     return tmp_path
 
 
-def start(clone: Path, *arguments: str) -> Result:
+def start(clone: Path, *arguments: str, **environment: str) -> Result:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     return subprocess.run([sys.executable, str(clone / "scripts" / "hotpath"), *arguments],
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env={**ours, **environment})
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    """A folder with one small package, and a requirements file that names it."""
+    wheel = tmp_path / "wheels" / "hotpath_greeting-1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("hotpath_greeting.py", "")
+        file.writestr("hotpath_greeting-1.0.dist-info/METADATA",
+                      "Metadata-Version: 2.1\nName: hotpath_greeting\nVersion: 1.0\n")
+        file.writestr("hotpath_greeting-1.0.dist-info/WHEEL",
+                      "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr("hotpath_greeting-1.0.dist-info/RECORD", "")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (wheel.parent / "requirements.txt").write_text(
+        f"hotpath_greeting==1.0 ; python_version > '3' \\\n    --hash=sha256:{digest}\n"
+        f"absent==1.0 ; python_version < '3' \\\n    --hash=sha256:{digest}\n")
+    return wheel.parent
 
 
 def test_environment_is_recreated_when_requirements_change(clone: Path) -> None:
@@ -61,6 +85,63 @@ def test_failed_installation_is_reported_and_retried(clone: Path) -> None:
     assert "next:" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert not (clone / ".venv" / "stamp").exists()
+
+
+@pytest.mark.parametrize("where", ["file", "variables"])
+def test_pip_settings_change_no_destination(clone: Path, wheels: Path, where: str) -> None:
+    """How packages are reached is the user's to set; where they go is not."""
+    shutil.copy(wheels / "requirements.txt", clone / "scripts")
+    (clone / "scripts/workbook/__main__.py").write_text("import hotpath_greeting; print('found')")
+    settings = {"no-index": "true", "find-links": str(wheels), "target": str(clone / "away"),
+                "user": "true", "quiet": "3"}
+    if where == "file":
+        (clone / "pip.conf").write_text("[global]\n" + "".join(
+            f"{name} = {value}\n" for name, value in settings.items()))
+        environment = {"PIP_CONFIG_FILE": str(clone / "pip.conf")}
+    else:
+        environment = {f"PIP_{name.upper().replace('-', '_')}": value
+                       for name, value in settings.items()}
+    first = start(clone, **environment, PIP_REQUIRE_VIRTUALENV="1", PYTHONOPTIMIZE="2")
+    assert first.stdout == "found\n", first.stderr
+    assert start(clone).stdout == "found\n"
+    assert not (clone / "away").exists()
+
+
+def test_misplaced_packages_are_reported(wheels: Path) -> None:
+    with pytest.raises(UserError, match="does not find: hotpath_greeting$"):
+        packages.require_installed(sys.executable, wheels / "requirements.txt")
+
+
+@pytest.mark.parametrize("name", ["a;b", "a:b", 'a"b', "a\\b", "a\nb", "a[b]", "a|b", "${a}",
+                                  "$ENV{a}", os.fsdecode(b"a\xff")])
+def test_unusable_path_is_refused_at_once(clone: Path, name: str) -> None:
+    moved = clone / name
+    moved.mkdir()
+    shutil.move(clone / "scripts", moved)
+    refused = start(moved)
+    assert refused.returncode == 1
+    assert "error: the folder of this clone has" in refused.stderr and "next:" in refused.stderr
+    assert not (moved / ".venv").exists()
+
+
+@pytest.mark.parametrize("name", ["a b", "$a", "a'b", "a#b", "a,b", "(a)&<b>", "ä*?%"])
+def test_unusual_path_is_usable(clone: Path, name: str) -> None:
+    moved = clone / name
+    moved.mkdir()
+    shutil.move(clone / "scripts", moved)
+    assert start(moved, "x").stdout == "hello x\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs a mount")
+def test_checkout_that_cannot_be_written_is_reported(clone: Path) -> None:
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'mount --bind {clone} {clone} && '
+         f'mount -o remount,bind,ro {clone} || exit 77; exec "$@"', "sh", sys.executable,
+         clone / "scripts" / "hotpath"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode == 77:
+        pytest.skip("this system grants no mount")
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr and "where you may write" in done.stderr
 
 
 def test_interrupted_setup_leaves_no_finished_environment(clone: Path) -> None:
@@ -124,7 +205,9 @@ def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(needs, "PLACES", ())
     monkeypatch.setattr(setup.consent, "given", False)
+    monkeypatch.delenv("CI", raising=False)
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     return log
 
@@ -139,9 +222,27 @@ def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", terminal)
 
 
-def test_root_without_terminal_installs_without_asking(
+@pytest.mark.parametrize("root", [True, False])
+def test_nothing_is_installed_without_a_terminal(
+        debian: Path, monkeypatch: pytest.MonkeyPatch, root: bool) -> None:
+    """README and the set-up page promise that the command asks."""
+    be(monkeypatch, root=root)
+    for names, command in ((["wrk"], "setup --yes, or"), (["wrk", "ccache"], "--for-authors, or"),
+                           (["nginx"], "run this yourself")):
+        with pytest.raises(UserError, match="no terminal to ask on") as refused:
+            setup.ensure(names)
+        assert command in refused.value.fix and "install -y -q" in refused.value.fix
+        assert ("sudo" in refused.value.fix) != root
+    monkeypatch.setenv("CI", "false")
+    with pytest.raises(UserError, match="no terminal"):
+        setup.ensure(["wrk"])
+    assert debian.read_text() == ""
+
+
+def test_continuous_integration_installs_without_asking(
         debian: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     be(monkeypatch, root=True)
+    monkeypatch.setenv("CI", "true")
     setup.ensure(["wrk", "strace"])
     lines = debian.read_text().splitlines()
     assert lines[0].endswith("update -q")
@@ -151,21 +252,13 @@ def test_root_without_terminal_installs_without_asking(
 
 def test_only_what_is_missing_is_installed(debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=True)
+    monkeypatch.setattr(setup.consent, "given", True)
     setup.ensure(["wrk"])
     debian.write_text("")
     setup.ensure(["wrk"])
     assert debian.read_text() == ""
     setup.ensure(["wrk", "strace"])
     assert debian.read_text().splitlines()[1].endswith("--no-install-recommends strace")
-
-
-def test_user_without_terminal_gets_the_install_command(
-        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    be(monkeypatch, root=False)
-    with pytest.raises(UserError) as refused:
-        setup.ensure(["wrk"])
-    assert "sudo" in refused.value.fix and "wrk" in refused.value.fix
-    assert debian.read_text() == ""
 
 
 @pytest.mark.parametrize(("output", "continues_after"), [("\n", True), ("y\n", True), ("n\n", False),
@@ -193,12 +286,40 @@ def test_yes_option_skips_the_question(debian: Path, monkeypatch: pytest.MonkeyP
 def test_an_installation_that_does_not_help_is_an_error(
         debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     be(monkeypatch, root=True)
+    monkeypatch.setattr(setup.consent, "given", True)
     with pytest.raises(UserError, match="still missing"):
         setup.ensure(["ninja"])
 
 
+def test_program_outside_path_is_named_with_its_folder(
+        debian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """doctor must not send its reader to setup, which would find nothing to install."""
+    sbin = debian.parent / "sbin"
+    sbin.mkdir()
+    (sbin / "wrk").write_text("#!/bin/sh\n")
+    (sbin / "wrk").chmod(0o755)
+    monkeypatch.setattr(needs, "PLACES", (sbin,))
+    command = f'export PATH="{sbin}:$PATH"'
+    with pytest.raises(UserError, match="wrk is in .*/sbin, which is not in PATH") as refused:
+        setup.ensure(["wrk", "strace"])
+    assert command in refused.value.fix
+    assert debian.read_text() == ""
+    row = next(finding for finding in doctor._needs() if finding.name == "wrk")
+    assert row.state == doctor.MISSING and row.fix == command
+    assert command in needs.lacking("wrk")
+    monkeypatch.setenv("PATH", f"{sbin}:{os.environ['PATH']}")
+    assert needs.lacking("wrk") == ""
+
+
+def test_doctor_counts_both_ends_of_the_port_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_is_linux", lambda: True)
+    monkeypatch.setattr(doctor, "_sysctl", lambda name: "32768\t60999")
+    assert next(doctor._ports()).found == "28232 (32768 to 60999)"  # as chapter 0 counts them
+
+
 def test_unsupported_system_lists_missing_programs(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "PLACES", ())
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError) as refused:
         setup.ensure(["wrk", "ninja"])
@@ -233,6 +354,7 @@ def test_cpu_limit_is_read_from_both_cgroup_versions(
 def test_doctor_has_a_row_for_every_need(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [finding.name for finding in doctor._needs()]
     assert rows == ["C++ compiler", *needs.FOR_READERS[1:]]
+    monkeypatch.setattr(needs, "PLACES", ())
     nothing = {name: dataclasses.replace(need, is_here=lambda: False)
                for name, need in needs.NEEDS.items()}
     monkeypatch.setattr(needs, "NEEDS", nothing)

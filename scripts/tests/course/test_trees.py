@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,28 @@ def test_a_chapters_own_data_and_builds_are_no_sources(tmp_path: Path) -> None:
     trees.write({}, tmp_path)
     assert (tmp_path / "build/release/x.cpp").exists() and (tmp_path / "parts/1-a.patch").exists()
     assert trees.read(tmp_path) == {} and not (tmp_path / "main.cpp").exists()
+
+
+@pytest.mark.parametrize("name", [
+    "#main.cpp#", ".#main.cpp", "main.cpp~", "main.cpp.orig", "main.cpp.rej", ".main.cpp.swp",
+    "main.cpp.swp", "4913", "main.cpp.bak", "main.cpp___jb_tmp___", "main_BACKUP_12.cpp",
+    "main_LOCAL_12.cpp", "flycheck_main.cpp", "main_flymake.cpp", ".DS_Store", ".idea"])
+def test_files_of_editors_are_no_sources(tmp_path: Path, name: str) -> None:
+    trees.write(TREE, tmp_path)
+    for folder in (tmp_path, tmp_path / "http"):
+        if name.startswith(".#"):
+            (folder / name).symlink_to("user@host.1234:5")  # Emacs's lock leads nowhere
+        else:
+            (folder / name).write_text("not a source")
+    assert trees.read(tmp_path) == TREE
+    trees.write(TREE, tmp_path)
+    assert os.path.lexists(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["original.cpp", "swap.h", "base.h", "x#.cpp", "rejected.cpp",
+                                  "main_4913.cpp", "backup.cpp"])
+def test_similar_names_are_sources(name: str) -> None:
+    assert trees.is_source(name) and trees.is_source(f"{name.partition('.')[0]}/a.cpp")
 
 
 def test_an_empty_folder_is_removed(tmp_path: Path) -> None:

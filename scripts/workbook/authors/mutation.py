@@ -19,7 +19,6 @@ import json
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -42,6 +41,7 @@ from workbook.common import children, toml
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, RESULTS, SCRIPTS, shown, write_atomically
 from workbook.course import chapters, trees
+from workbook.machine import setup
 from workbook.machine.cores import available_cpus
 from workbook.servers import build
 
@@ -144,11 +144,7 @@ def _tool() -> Callable[..., Any]:
     try:
         from universalmutator import mutator
     except ImportError:
-        pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-deps", "--quiet",
-               "--no-compile", "--disable-pip-version-check", "-r", str(TOOL)]
-        if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
-            raise UserError("Python could not install universalmutator",
-                            "mend what is said above (the network?), then run this again") from None
+        setup.install_packages(TOOL, "universalmutator", "--no-deps")
         from universalmutator import mutator
     return mutator.mutants_regexp  # type: ignore[no-any-return]
 

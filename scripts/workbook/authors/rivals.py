@@ -25,7 +25,8 @@ from workbook.authors.tools import (
 from workbook.checks.behaviour.rows import PAGE
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SCRIPTS
-from workbook.machine import facts, needs, setup
+from workbook.machine import needs, setup
+from workbook.machine.probes import first_line
 from workbook.measure import costs, load, stress
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase
@@ -111,8 +112,8 @@ def _known() -> dict[str, Rival]:
     setup.ensure(["nginx", "h2o"])
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     INDEX.write_bytes(PAGE)
-    version_of_nginx = facts.first_line(["nginx", "-v"]).rpartition("/")[2]
-    h2o = facts.first_line(["h2o", "--version"]).rpartition(" ")[2]
+    version_of_nginx = first_line(["nginx", "-v"]).rpartition("/")[2]
+    h2o = first_line(["h2o", "--version"]).rpartition(" ")[2]
     program, version = _uwebsockets()
     return {"floor": _ours("the floor", *map(build.floor, ("release", "measure"))),
             "last": _ours("15", *(solution(TLS, p) for p in ("release", "measure"))),

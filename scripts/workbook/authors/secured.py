@@ -20,7 +20,8 @@ from workbook.authors.tools import TLS, edited, solution
 from workbook.checks.behaviour.rows import PAGE, noise
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD
-from workbook.machine import facts, setup
+from workbook.machine import setup
+from workbook.machine.probes import first_line
 from workbook.measure.costs import AGED_S
 from workbook.measure.other_servers import NGINX_FILES, Start
 from workbook.servers import certificates, tls
@@ -194,8 +195,8 @@ def h2o(pair: Pair | None = None, log: Path | None = None) -> Start:
 def versions() -> dict[str, str]:
     """The rivals, by name."""
     setup.ensure(["nginx", "h2o"])
-    return {"nginx": "nginx " + facts.first_line(["nginx", "-v"]).rpartition("/")[2],
-            "h2o": "h2o " + facts.first_line(["h2o", "--version"]).rpartition(" ")[2]}
+    return {"nginx": "nginx " + first_line(["nginx", "-v"]).rpartition("/")[2],
+            "h2o": "h2o " + first_line(["h2o", "--version"]).rpartition(" ")[2]}
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from workbook.common import toml
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import COMMAND, shown
 from workbook.course import parts, trees
 from workbook.course.chapters import Chapter, Part
@@ -57,6 +58,8 @@ def of(chapter: Chapter) -> list[Mutant]:
                                    remembered(chapter, PUBLISHED).items()}
     found = []
     for patch in sorted([*folder.glob("*.patch"), *folder.glob("*/*.patch")]):
+        if is_leftover(patch.name):
+            continue
         check, _, what = patch.stem.rpartition(".")
         if not check or not what:
             raise UserError(f"{shown(patch)} names no check",

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from filelock import FileLock
+
 from workbook.common.errors import UserError
 from workbook.common.paths import BACKUP, ROOT, STATE, shown, write_atomically
 from workbook.course import editions, history, starters, trees
@@ -133,14 +135,16 @@ def entry(chapter: Chapter) -> editions.Entry:
 
 
 def _update(chapter: Chapter, **values: Any) -> None:
-    data = _load()
-    known = data.setdefault(chapter.name, {})
-    if "began" not in {**known, **values} and (commit := history.begins_here(ROOT, chapter)):
-        known["began"] = {"edition": editions.current().number, "commit": commit}
-    known.update(values)
-    _keep_older_file()
-    whole = {editions.VERSION: editions.current().number, "chapters": data}
-    write_atomically(FILE, json.dumps(whole, indent=2) + "\n")
+    FILE.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(FILE.with_suffix(".lock")):  # another check may end at the same moment
+        data = _load()
+        known = data.setdefault(chapter.name, {})
+        if "began" not in {**known, **values} and (commit := history.begins_here(ROOT, chapter)):
+            known["began"] = {"edition": editions.current().number, "commit": commit}
+        known.update(values)
+        _keep_older_file()
+        whole = {editions.VERSION: editions.current().number, "chapters": data}
+        write_atomically(FILE, json.dumps(whole, indent=2) + "\n")
 
 
 def _keep_older_file() -> None:

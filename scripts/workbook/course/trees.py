@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from workbook.common.leftovers import is_leftover
 from workbook.machine.git import git
 
 Tree = dict[str, bytes]
@@ -39,8 +40,8 @@ class Merged:
 
 def is_source(path: str) -> bool:
     *folders, name = PurePosixPath(path).parts
-    return (name not in NOT_SOURCE and not name.endswith("~")
-            and not any(part.startswith(".") for part in (*folders, name))
+    return (name not in NOT_SOURCE
+            and not any(is_leftover(part) for part in (*folders, name))
             and not (folders and folders[0] in NOT_SOURCES))
 
 

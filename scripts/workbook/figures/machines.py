@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import BUILD, COMMAND, RESULTS, shown, write_atomically
 from workbook.figures import recorded
 
@@ -83,7 +84,8 @@ def load(file: Path) -> dict[str, Any]:
 
 
 def all_shared(folder: Path = SHARED) -> list[dict[str, Any]]:
-    return [load(file) for file in sorted(folder.glob("*.json"))]
+    return [load(file) for file in sorted(folder.glob("*.json"))
+            if not is_leftover(file.name)]
 
 
 def checked(data: Any, name: str) -> dict[str, Any]:

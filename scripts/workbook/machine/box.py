@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import ROOT, STATE
 
 COMPOSE_FILE = ROOT / "docker" / "compose.yaml"
@@ -36,7 +37,8 @@ RETRY = "then run the same command again"
 
 # What is in the images, by the first that has it.
 INGREDIENTS = {
-    "linux": ("docker/linux.Dockerfile", "scripts/hotpath", "scripts/requirements.txt"),
+    "linux": ("docker/linux.Dockerfile", "scripts/hotpath", "scripts/requirements.txt",
+              "scripts/workbook/common"),
     "bsd": ("docker/bsd.Dockerfile", "scripts/cmake", "docker/bsd/kqueue"),
 }
 
@@ -164,7 +166,8 @@ def tag() -> str:
     digest = hashlib.sha256(BASE.encode())
     for name in (name for names in INGREDIENTS.values() for name in names):
         for file in sorted([ROOT / name, *(ROOT / name).rglob("*")]):
-            if file.is_file() and "__pycache__" not in file.parts:
+            if (file.is_file() and "__pycache__" not in file.parts
+                    and not is_leftover(file.name)):
                 digest.update(f"{file.relative_to(ROOT)}\n".encode() + file.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -9,7 +9,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common.paths import COMMAND, ROOT
-from workbook.machine import needs
+from workbook.machine import needs, probes
 from workbook.machine.cores import available_cpus
+from workbook.machine.probes import first_line
 
 OK, WARN, MISSING = "ok", "warn", "missing"
 GIB = 1 << 30
@@ -103,7 +103,7 @@ def _compiler() -> Iterator[Finding]:
     if found is None:
         yield Finding("C++ compiler", MISSING, "no clang 18+ with libc++, no g++ 14+", SET_UP)
         return
-    version = _first_line([str(found), "--version"])
+    version = first_line([str(found), "--version"])
     error = _probe(str(found))
     if error is None:
         yield Finding("C++ compiler", OK, version)
@@ -115,25 +115,34 @@ def _compiler() -> Iterator[Finding]:
 def _probe(compiler: str) -> str | None:
     """None if it compiles, links and runs the language floor, else its first complaint."""
     error = ""
-    with tempfile.TemporaryDirectory() as scratch:
-        source, program = Path(scratch, "probe.cpp"), Path(scratch, "probe")
+    with probes.scratch() as scratch:
+        source, program = scratch / "probe.cpp", scratch / "probe"
         source.write_text(PROBE, encoding="utf-8")
         for library in ("-stdlib=libc++", None):
             command = [compiler, "-std=c++23", *filter(None, [library]), str(source), "-o",
                        str(program)]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode == 0 and subprocess.run([program], capture_output=True).stdout:
-                return None
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, errors="replace",
+                                      stdin=subprocess.DEVNULL, timeout=probes.COMPILING_S)
+            except subprocess.TimeoutExpired:
+                return f"it did not end within {probes.COMPILING_S:g} s"
+            if done.returncode == 0:
+                if probes.answer([program]):
+                    return None
+                error = "what it compiles does not run"
+                continue
             complaints = [line for line in done.stderr.splitlines() if "error" in line]
             error = complaints[0] if complaints else f"exit code {done.returncode}"
     return error
 
 
 def _cmake() -> Iterator[Finding]:
-    line = _first_line(["cmake", "--version"])
+    line = first_line(["cmake", "--version"])
     version = tuple(int(part) for part in re.findall(r"\d+", line)[:2])
-    if not line:
+    if not needs.NEEDS["cmake"].is_here():
         yield Finding("cmake", MISSING, "none", SET_UP)
+    elif not line:
+        yield _tool("cmake")
     elif version < (3, 25):
         yield Finding("cmake", MISSING, f"{line}: too old", "install CMake 3.25 or newer")
     else:
@@ -145,25 +154,38 @@ def _library(name: str) -> Iterator[Finding]:
 
 
 def _openssl() -> Iterator[Finding]:
-    yield Finding("openssl", OK, _first_line(["openssl", "version"]).partition(" (")[0])
+    version = first_line(["openssl", "version"]).partition(" (")[0]
+    yield Finding("openssl", OK, version) if version else _tool("openssl")
 
 
 def _strace() -> Iterator[Finding]:
-    if _runs(["strace", "-o", os.devnull, "true"]):
-        yield Finding("strace", OK, _first_line(["strace", "--version"]))
+    if probes.succeeds(["strace", "-o", os.devnull, "true"]):
+        yield Finding("strace", OK, first_line(["strace", "--version"]))
     else:
         yield Finding("strace", WARN, "may not trace here",
                       "start the container with --cap-add SYS_PTRACE")
+
+
+def _tool(name: str) -> Finding:
+    """A program that is here: its version, unless it does not even print that."""
+    version = first_line([name, "--version"], codes=(0, 1) if name == "wrk" else (0,))
+    if version:
+        return Finding(name, OK, version.partition(" [")[0])
+    return Finding(name, MISSING, f"{shutil.which(name)} does not run",
+                   f"see why with: {name} --version")
 
 
 def _needs() -> Iterator[Finding]:
     """A row for each thing that `setup` brings to readers."""
     for name in needs.FOR_READERS:
         need = needs.NEEDS[name]
-        if name in LOOKED_INTO_ANYHOW or (name in LOOKED_INTO and need.is_here()):
+        if place := need.off_path():
+            yield Finding("C++ compiler" if name == "compiler" else name, MISSING,
+                          f"in {place}, which is not in PATH", needs.path_command(place))
+        elif name in LOOKED_INTO_ANYHOW or (name in LOOKED_INTO and need.is_here()):
             yield from {**LOOKED_INTO_ANYHOW, **LOOKED_INTO}[name]()
         elif need.is_here():
-            yield Finding(name, OK, _first_line([name, "--version"]).partition(" [")[0])
+            yield _tool(name)
         elif _is_linux() or not need.without:
             yield Finding(name, MISSING, "none", SET_UP)
         else:
@@ -216,7 +238,7 @@ def _ports() -> Iterator[Finding]:
         low = _sysctl("net.inet.ip.portrange.first") or "0"
         high = _sysctl("net.inet.ip.portrange.last") or "0"
         fix = "sudo sysctl -w net.inet.ip.portrange.first=16384"
-    count = int(high) - int(low)
+    count = int(high) - int(low) + 1 if int(high) else 0
     if count >= 25_000:
         yield Finding("client ports", OK, f"{count} ({low} to {high})")
     elif count > 0:
@@ -366,7 +388,7 @@ def _sysctl(name: str) -> str:
     """A kernel setting's value; empty if there is none of that name."""
     if _is_linux():
         return _read(Path("/proc/sys", *name.split(".")))
-    return _first_line(["sysctl", "-n", name])
+    return first_line(["sysctl", "-n", name])
 
 
 def _read(file: Path) -> str:
@@ -374,17 +396,3 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="utf-8").strip()
     except OSError:
         return ""
-
-
-def _first_line(command: list[str]) -> str:
-    """What a program says of itself; some say it on stderr. Empty if it cannot be run."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return next(iter((done.stdout + done.stderr).strip().splitlines()), "")
-
-
-def _runs(command: list[str]) -> bool:
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import subprocess
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,9 @@ from typing import Any
 import psutil
 
 from workbook.common.paths import BUILD, ROOT
+from workbook.machine import git
 from workbook.machine.cores import available_cpus
+from workbook.machine.probes import first_line
 
 GIB = 1 << 30
 MEASURED = ("solutions", "chapters/*/bench.cpp", "scripts/cmake", "scripts/floor", "scripts/rivals", "scripts/wrk")
@@ -31,7 +30,7 @@ def collect(preset: str = "release") -> dict[str, Any]:
         "kernel": f"{platform.system()} {platform.release()}",
         "compiler": first_line([cache.get("CMAKE_CXX_COMPILER", "c++"), "--version"]),
         "flags": _flags(cache),
-        "wrk": first_line(["wrk", "--version"]).partition(" Copyright")[0],
+        "wrk": first_line(["wrk", "--version"], codes=(0, 1)).partition(" Copyright")[0],
         "commit": _commit(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
@@ -71,18 +70,11 @@ def _flags(cache: dict[str, str]) -> str:
 
 
 def _commit() -> str:
-    """The commit, with a plus sign when what is measured has changes that it does not tell of."""
-    commit = first_line(["git", "rev-parse", "--short=12", "HEAD"])
-    changed = first_line(["git", "status", "--porcelain", "--", *MEASURED])
-    return (commit or "none") + ("+" if changed else "")
-
-
-def first_line(command: Sequence[str]) -> str:
-    """What a command says first, on either stream; empty if it cannot be run."""
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=10,
-                              env={**os.environ, "LC_ALL": "C"})
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
-    return lines[0].strip() if lines else ""
+    """The commit, with a plus sign unless what is measured is as committed; "none" in a folder that
+    is no clone, such as one that was downloaded.
+    """
+    commit = git.answer("rev-parse", "--short=12", "HEAD", cwd=ROOT)
+    if commit is None:
+        return "none"
+    changed = git.answer("status", "--porcelain", "--", *MEASURED, cwd=ROOT)
+    return commit + ("" if changed == "" else "+")

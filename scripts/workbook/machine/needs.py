@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from workbook.common.paths import COMMAND
+from workbook.machine import probes
 
 MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
+PLACES = tuple(map(Path, ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/bin", "/usr/sbin",
+                          "/sbin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin",
+                          "/snap/bin")))
+BREW_PREFIXES = ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew")
+APPLE_COMPILER = "clang++"  # also Homebrew's, which keeps it out of PATH
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
 FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
                "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
@@ -36,11 +40,19 @@ class Need:
     apt: tuple[str, ...] = ()
     brew: tuple[str, ...] = ()
     without: str = ""  # what is not done where a system cannot have it
+    program: str = ""  # what it is called in PATH, if it is a program
+
+    def off_path(self) -> Path | None:
+        """The folder where its program is, if that is one of the usual ones but not in PATH."""
+        kegs = [Path(prefix, "opt", name, "bin") for prefix in BREW_PREFIXES for name in self.brew]
+        places = kegs if self.program == APPLE_COMPILER else [*PLACES, *kegs]
+        return next((place for place in places if self.program and not self.is_here()
+                     and os.access(place / self.program, os.X_OK)), None)
 
 
 def _program(name: str, brew: str = "", apt: str = "", what: str = "", without: str = "") -> Need:
     return Need(what or name, lambda: shutil.which(name) is not None,
-                (apt or name,), (brew,) if brew else (), without)
+                (apt or name,), (brew,) if brew else (), without, name)
 
 
 def compiler() -> Path | None:
@@ -67,16 +79,12 @@ def _default_compiler() -> Path | None:
     """Plain g++ from version 14 on, or Apple's clang++."""
     if sys.platform == "darwin":
         found = shutil.which("clang++")
-        return Path(found) if found and _works([found, "--version"]) else None
+        return Path(found) if found and probes.succeeds([found, "--version"]) else None
     found = shutil.which("g++")
     if not found:
         return None
-    version = subprocess.run([found, "-dumpversion"], capture_output=True, text=True).stdout
+    version = probes.first_line([found, "-dumpversion"])
     return Path(found) if re.match(r"1[4-9]|[2-9]\d", version) else None
-
-
-def _works(command: Sequence[str]) -> bool:
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0
 
 
 def chromium() -> Path | None:
@@ -129,7 +137,7 @@ NEEDS: dict[str, Need] = {
         lambda: compiler() is not None,
         ("clang-{llvm}", "lld-{llvm}", "llvm-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
          "libclang-rt-{llvm}-dev"),
-        ("llvm",)),
+        ("llvm",), program=APPLE_COMPILER),
     SANITIZERS: Need("clang's sanitizers and fuzzer", _has_sanitizers,
                      ("clang-{llvm}", "libc++-{llvm}-dev", "libc++abi-{llvm}-dev",
                       "libclang-rt-{llvm}-dev")),
@@ -156,7 +164,7 @@ NEEDS: dict[str, Need] = {
                    without="chapter 0's sockets are not shown, nor clients that starve"),
     "valgrind": Need("valgrind, which counts allocations and instructions",
                      lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
-                     without="allocations are not counted"),
+                     without="allocations are not counted", program="valgrind"),
     "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
                       "it: systemctl disable --now nginx)"),
     "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
@@ -179,6 +187,11 @@ def in_container(arguments: str) -> str:
     return f"{COMMAND} {arguments} --in linux"
 
 
+def path_command(*places: Path) -> str:
+    """The command that adds folders to PATH."""
+    return f'export PATH="{":".join(dict.fromkeys(map(str, places)))}:$PATH"'
+
+
 def emulates_kqueue() -> bool:
     """Whether this is the system of docker/bsd.Dockerfile, where all is built for kqueue."""
     return sys.platform == "linux" and os.environ.get("HOTPATH_POLLER") == "kqueue"
@@ -196,6 +209,8 @@ def lacking(program: str) -> str:
             "refuses the memory layout that it needs")
     if shutil.which(program):
         return ""
+    if program in NEEDS and (place := NEEDS[program].off_path()):
+        return f"{program} is in {place}, which is not in PATH: {path_command(place)}"
     if is_debian():
         return f"{program} is not installed: {COMMAND} setup"
     return f"this system has no {program}; in a container: {in_container('check N')}"
@@ -206,7 +221,7 @@ def sanitizes() -> bool:
     """Whether the compiler can link a program with the address sanitizer."""
     command = [str(compiler() or "c++"), "-fsanitize=address,undefined", "-x", "c++", "-",
                "-o", os.devnull]
-    return subprocess.run(command, input=b"int main() {}", capture_output=True).returncode == 0
+    return probes.succeeds(command, "int main() {}", probes.COMPILING_S)
 
 
 @cache
@@ -214,12 +229,11 @@ def finds_races() -> bool:
     """Whether a program can be linked with the thread sanitizer, and runs: it needs addresses that
     some systems and containers do not give.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        program = str(Path(scratch, "program"))
+    with probes.scratch() as scratch:
+        program = str(scratch / "program")
         command = [str(compiler() or "c++"), "-fsanitize=thread", "-x", "c++", "-", "-o", program]
-        made = subprocess.run(command, input=b"int main() {}", capture_output=True)
-        return made.returncode == 0 and subprocess.run(
-            [program], capture_output=True).returncode == 0
+        return (probes.succeeds(command, "int main() {}", probes.COMPILING_S)
+                and probes.succeeds([program]))
 
 
 def is_debian() -> bool:

@@ -11,9 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbook.common import packages
 from workbook.common.errors import UserError
-from workbook.common.paths import TEST_REQUIREMENTS, VENV
-from workbook.machine.needs import NEEDS, Need, is_debian
+from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
+from workbook.machine import probes
+from workbook.machine.needs import (
+    FOR_AUTHORS,
+    FOR_READERS,
+    NEEDS,
+    Need,
+    is_debian,
+    path_command,
+)
 
 
 @dataclass
@@ -35,6 +44,7 @@ def ensure(names: Iterable[str]) -> None:
     missing = [NEEDS[name] for name in names if not NEEDS[name].is_here()]
     if not missing:
         return
+    _require_in_path(missing)
     if shutil.which("apt-get"):
         _install_with_apt(missing)
     elif shutil.which("brew"):
@@ -44,8 +54,19 @@ def ensure(names: Iterable[str]) -> None:
                         "install it with the system's own package manager, then run this again")
     still = [need for need in missing if not need.is_here() and (need.brew or is_debian())]
     if still:
+        _require_in_path(still)
         raise UserError("still missing after the installation:\n" + _listed(still),
-                        "see why with: ./scripts/hotpath doctor")
+                        "look in the messages above for the folder where it was installed, add that "
+                        "to PATH, then run the same command again")
+
+
+def _require_in_path(missing: Iterable[Need]) -> None:
+    """UserError if some of these are installed already, where PATH does not lead."""
+    found = {need.program: place for need in missing if (place := need.off_path())}
+    if found:
+        raise UserError("\n".join(f"{program} is in {place}, which is not in PATH"
+                                  for program, place in found.items()),
+                        f"{path_command(*found.values())}, then run the same command again")
 
 
 def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VENV) -> None:
@@ -57,12 +78,18 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
         if stamp.exists() and stamp.read_text() == wanted:
             return
         _print("Adding what the tests need to .venv (once, about 155 MB to fetch)")
-        pip = [sys.executable, "-m", "pip", "install", "--require-hashes", "--no-compile",
-               "--disable-pip-version-check", "--quiet", "-r", str(requirements)]
-        if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode != 0:
-            raise UserError("Python could not install the packages of the tests",
-                            "mend what is said above (the network?), then run this again")
+        install_packages(requirements, "the packages of the tests")
         stamp.write_text(wanted)
+
+
+def install_packages(requirements: Path, what: str, *options: str) -> None:
+    """Add packages to our environment. UserError if pip cannot, or puts them elsewhere."""
+    pip = packages.install_command(sys.executable, requirements, "--quiet", *options)
+    if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr,
+                      env=packages.environment(sys.executable)).returncode != 0:
+        raise UserError(f"Python could not install {what}",
+                        "mend what is said above (the network?), then run this again")
+    packages.require_installed(sys.executable, requirements)
 
 
 def _listed(needs: Iterable[Need]) -> str:
@@ -84,8 +111,7 @@ def _install_with_apt(missing: list[Need]) -> None:
 
 def _newest_llvm() -> str:
     """Debian 12 and later and Ubuntu 24.04 have 19; UserError if only older ones are to be had."""
-    known = subprocess.run(["apt-cache", "pkgnames", "clang-"], capture_output=True,
-                           text=True).stdout.split()
+    known = (probes.answer(["apt-cache", "pkgnames", "clang-"]) or "").split()
     for version in ("19", "20", "21", "18"):
         if f"clang-{version}" in known or not known:
             return version
@@ -106,7 +132,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
     """Show the commands, ask where that is due, run them; UserError if one may not or fails."""
     shown = "\n".join("  " + " ".join(command) for command in commands)
     _print(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
-    _ask(shown)
+    _ask(missing, shown)
     for command in commands:
         try:
             code = subprocess.run(command, stdout=sys.stderr).returncode
@@ -117,18 +143,25 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
                             "see its messages above, mend that, then run the same command again")
 
 
-def _ask(shown: str) -> None:
-    """Return if installing is allowed: by --yes, by an answer, or as root without a terminal."""
-    if consent.given:
+def _ask(missing: Iterable[Need], shown: str) -> None:
+    """Return if installing is allowed: by --yes, by an answer, or by CI=true, where none can come."""
+    if consent.given or os.environ.get("CI", "").lower() in ("true", "1"):
         return
     if sys.stdin is not None and sys.stdin.isatty():
         print("Go ahead? [Y/n] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().lower() in ("\n", "y\n", "yes\n"):
             return
         raise UserError("nothing was installed", f"run this yourself:\n{shown}")
-    if os.geteuid() != 0:
-        raise UserError("installing needs sudo, and there is no terminal to ask on",
-                        f"run this, or ./scripts/hotpath setup --yes:\n{shown}")
+    raise UserError("nothing was installed, because there is no terminal to ask on",
+                    f"run {_setup_command(missing)}this yourself, then the same command again:\n{shown}")
+
+
+def _setup_command(missing: Iterable[Need]) -> str:
+    """The command that installs them without asking, with an "or"; empty if it leaves one out."""
+    for names, flags in ((FOR_READERS, "--yes"), (FOR_AUTHORS, "--yes --for-authors")):
+        if all(any(need is NEEDS[name] for name in (*names, "venv")) for need in missing):
+            return f"{COMMAND} setup {flags}, or "
+    return ""
 
 
 def _print(text: str) -> None:

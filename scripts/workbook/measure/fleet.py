@@ -25,7 +25,8 @@ from uuid import uuid4
 from filelock import FileLock
 
 from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, ROOT
+from workbook.common.paths import COMMAND, ROOT, shown
+from workbook.machine import probes
 from workbook.measure.load import WRK_ERRORS
 
 IMAGE = "hotpath-fleet"
@@ -278,7 +279,7 @@ def complain_unless_possible() -> None:
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
     """Two would measure each other, and the first to end would take the other's swarm away."""
-    with FileLock(Path(tempfile.gettempdir(), "hotpath-fleet.lock")):
+    with FileLock(Path(tempfile.gettempdir(), f"hotpath-fleet-{os.getuid()}.lock")):
         yield
 
 
@@ -287,7 +288,9 @@ def _server_image(server: Path, name: str) -> Iterator[None]:
     """The server and what it links, nothing else."""
     with tempfile.TemporaryDirectory() as location:
         shutil.copy(server, Path(location, "server"))
-        linked = subprocess.run(["ldd", str(server)], capture_output=True, text=True).stdout
+        if (linked := probes.answer(["ldd", str(server)])) is None:
+            raise UserError("ldd does not list the libraries of the server",
+                            f"see why with: ldd {shown(server)}")
         for library in re.findall(r"/\S+", linked):
             Path(location, library[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(library, Path(location, library[1:]))

@@ -15,8 +15,9 @@ from typing import Any
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.machine import facts, needs
+from workbook.machine import needs
 from workbook.machine.cores import Cores
+from workbook.machine.probes import first_line
 from workbook.measure import load
 from workbook.measure.load import MIB, Phase, PhaseResult
 from workbook.measure.sequence import Way, in_sequence
@@ -169,7 +170,7 @@ def way_of(label: str, start: Start, phase: Phase, on: Cores | None = None) -> W
 
 
 def version_of(other: Other) -> str:
-    words = facts.first_line(list(other.version)).replace("/", " ").split()
+    words = first_line(list(other.version)).replace("/", " ").split()
     return next((word.lstrip("v") for word in words if word.lstrip("v")[:1].isdigit()), "")
 
 

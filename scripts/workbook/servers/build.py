@@ -207,6 +207,9 @@ def _process(command: Sequence[str], cwd: Path,
 
 def _failure(doing: str, lines: list[str]) -> UserError:
     """The compiler's first errors, or else what CMake or the linker said last."""
+    if any("No space left on device" in line for line in lines):
+        return UserError(f"{doing} failed, because the disk is full",
+                         "free some space (df -h .), then run the same command again")
     output = [line.replace(f"{ROOT}/", "") for line in _output(lines)]
     location = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error:")
     errors: dict[str, list[str]] = {}  # by their first line, for many files may have the same

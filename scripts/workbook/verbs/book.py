@@ -11,11 +11,15 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import BOOK, BUILD, COMMAND, ROOT, SCRIPTS, SITE, shown
 from workbook.course import editions
+from workbook.machine import git
 
 EDITORS = {"github.com": "edit", "gitlab.com": "-/edit", "codeberg.org": "_edit"}
 
@@ -26,7 +30,8 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
 
     UserError lists what is wrong, as page:line where the fault is on a page.
     """
-    log = _run("mdbook", "build", str(book), "--dest-dir", str(site))
+    with _sources(book) as settings:
+        log = _run("mdbook", "build", str(book), "--dest-dir", str(site), **settings)
     if faults := _warnings(log):  # mdBook only logs some, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
     if searched:
@@ -40,10 +45,26 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
     return site / "index.html"
 
 
+@contextmanager
+def _sources(book: Path) -> Iterator[dict[str, str]]:
+    """The variables with which mdBook reads the pages without what an editor keeps next to them: it
+    would copy a backup into the site, and stop at Emacs's lock, a link that leads nowhere.
+    """
+    pages = book / "src"
+    names = (name for _, folders, files in os.walk(pages) for name in (*folders, *files))
+    if not any(map(is_leftover, names)):
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copytree(pages, Path(scratch, "src"),
+                        ignore=lambda _, names: set(filter(is_leftover, names)))
+        yield {"MDBOOK_BOOK__SRC": f"{scratch}/src"}
+
+
 def _index(book: Path, site: Path) -> None:
     """The search's index of a book without diffs and drawings, in place of the one with them."""
-    with tempfile.TemporaryDirectory() as scratch:
-        _run("mdbook", "build", str(book), "--dest-dir", scratch, HOTPATH_INDEXING="1")
+    with tempfile.TemporaryDirectory() as scratch, _sources(book) as settings:
+        _run("mdbook", "build", str(book), "--dest-dir", scratch, HOTPATH_INDEXING="1", **settings)
         (index,), (crowded,) = (folder.glob("searchindex*.js") for folder in (Path(scratch), site))
         shutil.copyfile(index, crowded)
 
@@ -115,10 +136,9 @@ def _environment() -> dict[str, str]:
 
 def edit_address() -> str:
     """Where a page of the book is edited, if the clone's origin is on a forge that has such pages."""
-    done = subprocess.run(["git", "-C", str(ROOT), "remote", "get-url", "origin"], text=True,
-                          capture_output=True)
+    address = git.answer("remote", "get-url", "origin", cwd=ROOT)
     found = re.fullmatch(r"(?:https://|(?:ssh://)?git@)([\w.-]+)[:/]([\w./-]+?)(?:\.git)?/?",
-                         done.stdout.strip())
+                         address or "")
     if not found or found[1] not in EDITORS:
         return ""
     return f"https://{found[1]}/{found[2]}/{EDITORS[found[1]]}/main/book/{{path}}"

@@ -26,6 +26,7 @@ ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may 
 REMEDIES = {
     errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
     errno.ENFILE: "close other programs, then run the same command again",
+    errno.EROFS: "clone the project where you may write, and run the same command there",
     errno.ENOSPC: "free some space (df -h .), then run the same command again",
 }
 
@@ -449,7 +450,8 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 @verb(MACHINE, "setup --yes")
-def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
+def setup(yes: Annotated[bool, flag("--yes", "Do not ask. A script must say so, "
+                                             "or set CI=true.")] = False,
           for_authors: Annotated[bool, flag("--for-authors", "Also what the tests need.")] = False
           ) -> None:
     """Install what is missing here; asks before it does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -94,6 +95,10 @@ def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool 
     with tempfile.TemporaryDirectory() as scratch:
         for name, tree in (old, new):
             trees.write(tree, Path(scratch, name))
-        subprocess.run(["git", "diff", "--no-index", "--no-prefix",
-                        "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram",
-                        *(["--stat"] if stat else []), old[0], new[0]], cwd=scratch)
+        done = subprocess.run(["git", "diff", "--no-index", "--no-prefix",
+                               "--find-renames" if moves else "--no-renames",
+                               "--diff-algorithm=histogram", *(["--stat"] if stat else []),
+                               old[0], new[0]], cwd=scratch)
+    if done.returncode >= 128 and done.returncode != 128 + signal.SIGPIPE:
+        raise UserError(f"git diff failed with exit code {done.returncode}",
+                        "see its message above, and your settings: git config --global --list")

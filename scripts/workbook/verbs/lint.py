@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbook.common.errors import UserError
+from workbook.common.leftovers import is_leftover
 from workbook.common.paths import COMMAND, ROOT, SCRIPTS, SOLUTIONS, shown, venv_program
 from workbook.course import trees
+from workbook.machine import git
 
 PYTHON = (SCRIPTS, ROOT / "book" / "preprocessor", SCRIPTS / "hotpath")
 CPP = ("*.cpp", "*.h")
@@ -83,7 +85,8 @@ def _tidy(base: str | None) -> bool:
     if not shutil.which(CLANG_TIDY):
         print(f"not run, because this system has no {CLANG_TIDY}", flush=True)
         return True
-    sources = unique(sorted(SOLUTIONS.rglob("*.cpp")))
+    sources = unique(sorted(file for file in SOLUTIONS.rglob("*.cpp")
+                            if not is_leftover(file.name)))
     readable = [file for file in sources if not file.name.endswith(OTHER_SYSTEMS)]
     chosen = readable if base is None else list(affected(readable, changed(base)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -149,10 +152,8 @@ def changed(base: str) -> set[Path]:
 def _base() -> str:
     """The commit at which this branch left main, or the last one where there is no main."""
     for branch in BRANCHES:
-        found = subprocess.run(["git", "-C", str(ROOT), "merge-base", "HEAD", branch],
-                               capture_output=True, text=True)
-        if found.returncode == 0:
-            return found.stdout.strip()[:12]
+        if found := git.answer("merge-base", "HEAD", branch, cwd=ROOT):
+            return found[:12]
     return _git("rev-parse", "--short=12", "HEAD").strip()
 
 
@@ -163,8 +164,9 @@ def _listed(*patterns: str) -> list[str]:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+    done = git.git(*arguments, cwd=ROOT)
     if done.returncode != 0:
-        raise UserError(f"git {arguments[0]} failed in {shown(ROOT)}: {done.stderr.strip()}",
+        reason = os.fsdecode(done.stderr).strip()
+        raise UserError(f"git {arguments[0]} failed in {shown(ROOT)}: {reason}",
                         "run this in a clone, with a commit that it has")
-    return done.stdout
+    return os.fsdecode(done.stdout)

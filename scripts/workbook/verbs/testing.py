@@ -21,6 +21,7 @@ from pathlib import Path
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import ROOT, VENV
+from workbook.machine import git
 
 # Many tests wait most of the time, so four run at once. Each of the four processes takes whole
 # groups of tests: see tests/scheduling.py.
@@ -71,14 +72,13 @@ def run(arguments: Sequence[str], root: Path = ROOT, since: str = "", rest: bool
 
 def _chosen(since: str, rest: bool, root: Path) -> tuple[str, str]:
     """The options of tests/affected.py."""
-    done = subprocess.run(["git", "-C", str(root), "merge-base", "HEAD", since],
-                          capture_output=True, text=True)
+    done = git.git("merge-base", "HEAD", since, cwd=root)
     if done.returncode != 0:
-        reason = done.stderr.strip() or "the two have no commit in common"
+        reason = done.stderr.decode(errors="replace").strip() or "the two have no commit in common"
         raise UserError(f"there is no change since {since}: {reason}",
                         "name a commit or branch of this clone, such as origin/main, and fetch its "
                         "history if the clone is shallow")
-    return ("--not-affected-since" if rest else "--affected-since"), done.stdout.strip()
+    return ("--not-affected-since" if rest else "--affected-since"), done.stdout.decode().strip()
 
 
 def _second_run(first: Outcome, root: Path, arguments: Sequence[str]) -> Outcome | None:

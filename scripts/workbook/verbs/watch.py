@@ -12,6 +12,7 @@ from rich.text import Text
 
 from workbook.checks import registry
 from workbook.common import children
+from workbook.common.leftovers import is_leftover
 from workbook.course import progress, trees
 from workbook.course.chapters import Chapter
 
@@ -72,9 +73,10 @@ def _check(chapter: Chapter, only: list[str]) -> int:
 def stamps(directory: Path) -> Stamps:
     """When each of its files was written, and its size; those of sources in folders too."""
     own = (file.name for file in directory.iterdir()
-           if file.is_file() and not file.name.startswith("."))
+           if file.is_file() and not is_leftover(file.name))
     found: Stamps = {}
     for name in sorted({*own, *trees.paths(directory)}):
-        known = (directory / name).stat()
-        found[name] = (known.st_mtime_ns, known.st_size)
+        with suppress(FileNotFoundError):  # an editor replaces the file that it saves
+            known = (directory / name).stat()
+            found[name] = (known.st_mtime_ns, known.st_size)
     return found
