@@ -67,8 +67,8 @@ def test_counted_costs_are_reported_as_json(hotpath: Hotpath) -> None:
 @pytest.mark.parametrize("arguments, word", [
     (["99"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
     (["5", "--case", "keepalive/*"], "keep-alive/"),
-    (["2", "--only", "colour"], "there is no check"),
-    (["2", "--only", "cost", "--case", "page"], "there is no check with cases"),
+    (["2", "--only", "colour"], "02-fewer-syscalls has no check “colour”"),
+    (["2", "--only", "cost", "--case", "page"], "has no check with cases “cost”"),
     (["2", "--only", "behaviour.cuts", "--case", "page"], "no case is called"),
 ])
 def test_unknown_check_or_case_is_refused(hotpath: Hotpath, arguments: list[str],

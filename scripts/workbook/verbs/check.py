@@ -26,7 +26,7 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     that must hold at the end of a part.
     """
     started = time.monotonic()
-    names = check.wanted(only, with_cases=case is not None)
+    names = check.wanted(chapter, only, with_cases=case is not None)
     if part is not None:
         names = stages.names(chapter, part, names)
     if case is not None:
@@ -59,7 +59,7 @@ def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
     """
     console = Console(highlight=False, soft_wrap=True)
     only = list(only)
-    names, whole = check.wanted(only), pattern == "*" and not only
+    names, whole = check.wanted(chapter, only), pattern == "*" and not only
     found = cases.select(chapter.level, names, pattern)
     for entry in registry.of(chapter, names):
         mine = [case for case in found if case.check == entry.name and "@" not in case.name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -11,64 +10,15 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError
 from workbook.common.paths import COMMAND, shown
+from workbook.verbs.command import EXIT_CODES, NAME, Verb, Verbs, flag
 
 WORK = "Work through a chapter"
 MEASURE = "Measure"
 MACHINE = "This machine"
 AUTHORS = "For authors"
-
-
-ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may tell more"
-REMEDIES = {
-    errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
-    errno.ENFILE: "close other programs, then run the same command again",
-    errno.ENOSPC: "free some space (df -h .), then run the same command again",
-}
-
-
-class PlainHelp:
-    """Shows --help, like our own flags, without a type."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)  # type: ignore[misc]
-        option.metavar = ""
-        return option
-
-
-class Verb(PlainHelp, TyperCommand):
-    """One verb."""
-
-
-class Verbs(PlainHelp, TyperGroup):
-    """Turns every foreseen failure of a verb into a message and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except UserError as error:
-            complain(error)
-            raise SystemExit(1) from None
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("workbook"):
-                raise
-            complain(UserError(f"{error.name} is not among the Python packages of this system",
-                               f"use this verb on Linux or macOS; {COMMAND} check works here too"))
-            raise SystemExit(1) from None
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(1) from None
-        except OSError as error:
-            complain(UserError(str(error), REMEDIES.get(error.errno or 0, ANY_REMEDY)))
-            raise SystemExit(1) from None
-
-
-def flag(name: str, help_text: str) -> Any:
-    """An option without a value, shown without the type that it does not take."""
-    return typer.Option(name, help=help_text, metavar="")
 
 
 app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
@@ -90,13 +40,9 @@ def main() -> None:
     """Run one verb."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    app(sys.argv[1:] or ["--help"], prog_name="hotpath")
-
-
-def complain(error: UserError) -> None:
-    print(f"error: {error.message}", file=sys.stderr)
-    if error.fix:
-        print(f"next:  {error.fix}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 is shown as \\udc80
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    app(sys.argv[1:] or ["--help"], prog_name=NAME)
 
 
 def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
@@ -125,8 +71,22 @@ def _in_container(system: str) -> typer.Exit:
     return typer.Exit(box.run(system, [a for a in given if not a.startswith("--in=")]))
 
 
-@app.callback()
-def hotpath() -> None:
+def _show_version(wanted: bool) -> None:
+    """The edition, and the commit where this is a clone."""
+    if wanted:
+        from workbook.common.paths import ROOT
+        from workbook.course import editions, history
+
+        commit = history.head(ROOT)
+        print(f"Hot Path, edition {editions.current().number}"
+              + (f" (commit {commit[:12]})" if commit else ""))
+        raise typer.Exit
+
+
+@app.callback(epilog=EXIT_CODES)
+def hotpath(version: Annotated[bool, typer.Option(
+                "--version", help="Show the edition and the commit.", metavar="", is_eager=True,
+                callback=_show_version)] = False) -> None:
     """Hot Path: from an HTTP server that is correct and slow to one that is correct and fast.
 
     Begin with [bold]./scripts/hotpath doctor[/bold], then [bold]book --open[/bold].
@@ -423,7 +383,7 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
     if chapters and len(chapters) == 1 and (found := find(chapters[0])).kind == LAB:
         raise typer.Exit(module.run_lab(found, as_json=as_json))
     if share and (chapters or mine or as_json):
-        raise UserError("--share is for the whole ladder of the solutions, and for a person",
+        raise UsageError("--share is for the whole ladder of the solutions, and for a person",
                         f"{COMMAND} bench --share")
     raise typer.Exit(module.run(chapters=chapters or (), rounds=rounds, mine=mine,
                                 as_json=as_json, share=share))
@@ -457,6 +417,15 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask.")] = False,
     print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
 
 
+@verb(MACHINE, "completion bash >> ~/.bashrc")
+def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", show_default=False,
+                                                    help="bash or zsh.")]) -> None:
+    """Print a script with which the shell completes verbs, chapters, options and checks."""
+    from workbook.verbs import completion as module
+
+    print(module.script(shell, typer.main.get_command(app)), end="")
+
+
 @verb(AUTHORS, "test -k sync",
       context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
                         "help_option_names": ["--help"]})
@@ -476,7 +445,7 @@ def test(context: typer.Context,
     from workbook.verbs import testing
 
     if rest and not since:
-        raise UserError("--rest leaves out what --since runs",
+        raise UsageError("--rest leaves out what --since runs",
                         f"{COMMAND} test --since main --rest")
     setup.ensure(needs.FOR_AUTHORS)
     setup.ensure_test_packages()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -96,4 +97,5 @@ def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool 
             trees.write(tree, Path(scratch, name))
         subprocess.run(["git", "diff", "--no-index", "--no-prefix",
                         "--find-renames" if moves else "--no-renames", "--diff-algorithm=histogram",
-                        *(["--stat"] if stat else []), old[0], new[0]], cwd=scratch)
+                        *(["--stat"] if stat else []),
+                        *(["--no-color"] if os.environ.get("NO_COLOR") else []), old[0], new[0]], cwd=scratch)

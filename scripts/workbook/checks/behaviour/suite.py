@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +18,8 @@ from typing import Any
 from workbook.checks.behaviour import schemes, site
 from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, Wrong
 from workbook.common import children
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError, UserError
+from workbook.common.suggestions import nearest_first, shortened, similar
 from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
 from workbook.servers import heads, tls
@@ -34,6 +34,7 @@ NEIGHBOUR_S = 0.01  # additional time for each of them
 MAX_HANGS = 8
 END_S = 5.0  # for a process that is ending, on a busy machine
 MAX_DEATHS = 3
+MAX_SUGGESTED = 12
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
 DATED_LEVEL = 9  # the first level whose answers have the form that heads.plain expects
 CACHE_LEVEL = 11  # the first level that caches files
@@ -95,14 +96,25 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
     found = [case for case in holding if fnmatchcase(case.name, whole)
              and (pattern == "*" or ("@" in case.name) == ("@" in pattern))]
     if not found and pattern != "*":
-        names = [case.name for case in holding]
-        asked = pattern.strip("*")
-        last = asked.split("/")[-1]
-        near = ([name for name in names if last and last in name]
-                or get_close_matches(asked, names, n=12, cutoff=0.3) or names)
-        raise UserError(f"no case is called “{pattern}”",
-                        "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
+        near = _nearest(pattern, [case.name for case in holding
+                                  if ("@" in case.name) == ("@" in pattern)])
+        raise UsageError(f"no case is called “{shortened(pattern)}”",
+                         "use one of: " + ", ".join(near))
     return found
+
+
+def _nearest(pattern: str, names: Sequence[str]) -> list[str]:
+    """What may have been meant: cases of the group that was named, those called similarly in all
+    groups, or else all groups.
+    """
+    group, slash, last = pattern.replace("*", "").rpartition("/")
+    groups = list(dict.fromkeys(name.partition("/")[0] for name in names))
+    within = [name for name in names if not slash or name.startswith(f"{group}/")]
+    cases = {name.partition("/")[2]: name for name in within}
+    near = [cases[short] for short in similar(last, cases)] or (within if slash else [])
+    if not near:
+        return [f"{name}/*" for name in nearest_first(group or last, groups)]
+    return [*near[:MAX_SUGGESTED], *(["…"] if near[MAX_SUGGESTED:] else [])]
 
 
 def run(binary: Path, cases: Sequence[Case], level: int, arguments: Sequence[str] = ()) -> Result:
