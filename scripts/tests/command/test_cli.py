@@ -83,7 +83,8 @@ def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
     table = hotpath("list", root=tiny).stdout
     assert "passed 2025-01-31, silver" in table and "bronze" not in table
     assert "passed before reset" in table
-    assert "1 of 4 passed" in table and "check 03-c" in table
+    assert "1 of 4 passed" in table and "hotpath next" in table
+    assert "03-c" in hotpath("next", root=tiny).stdout
     file.write_text('{"02-b": {"passed": "2025-01-31", "failing": true}}')
     table = hotpath("list", root=tiny).stdout
     assert "passed, now failing" in table and "0 of 4 passed" in table
@@ -114,9 +115,9 @@ def test_a_narrow_terminal_keeps_every_column(capsys: pytest.CaptureFixture[str]
     monkeypatch.setenv("COLUMNS", "80")
     listing.show([{"chapter": "02-fewer-syscalls", "title": "A server that is merely correct",
                     "minutes": 75, "status": "passed", "passed": "2026-01-31", "medal": "silver",
-                    "part": None}])
+                    "part": None, "parts": 3, "kind": "server"}])
     table = capsys.readouterr().out
-    assert all(word in table for word in ("min.", "75", "passed 2026-01-31, silver"))
+    assert all(word in table for word in ("min.", "●●●", "75", "passed 2026-01-31, silver"))
 
 
 def test_hints_are_shown_one_at_a_time(hotpath: Hotpath, tiny: Path) -> None:

@@ -101,8 +101,19 @@ def list_chapters(as_json: JsonOption = False) -> None:
     module.run(as_json)
 
 
+@verb(WORK, "next", name="next")
+def next_step(as_json: JsonOption = False) -> None:
+    """Show what to do now: the part, its check, the file to edit, the page."""
+    from workbook.verbs import next_step as module
+
+    module.run(as_json)
+
+
 @verb(WORK, "check 2")
-def check(chapter: ChapterArgument, solution: SolutionOption = False,
+def check(chapter: Annotated[str | None, typer.Argument(
+              metavar="N", help="The chapter: 2, 02 or 02-fewer-syscalls; default: the one that "
+              "next names, and its part.", show_default=False)] = None,
+          solution: SolutionOption = False,
           case: Annotated[str | None, typer.Option(metavar="NAME", show_default=False,
                                                    help="Only this case, or pattern*.")] = None,
           only: Annotated[list[str] | None, typer.Option(metavar="CHECK", show_default=False,
@@ -119,6 +130,14 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
     from workbook.course.chapters import find
     from workbook.verbs import check as module
 
+    if chapter is None:
+        from workbook.verbs import next_step
+
+        found = next_step.chapter()
+        if part is None and not (solution or case or only or listed):
+            part = next_step.part_of(found)
+        chapter = found.name
+        print(f"check {found.tag}" + (f" --part {part}" if part else ""), file=sys.stderr)
     if listed:
         return module.list_cases(find(chapter), case or "*", only or ())
     raise typer.Exit(module.run(find(chapter), solution=solution, case=case, only=only or (),

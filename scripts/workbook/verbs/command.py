@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import typer

@@ -6,6 +6,7 @@ reader types. Bash and zsh run the same script; zsh emulates bash's completion.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from workbook.checks import registry
@@ -64,11 +65,11 @@ def values(parameter: Any) -> list[str]:
         return [*(chapter.tag for chapter in all_chapters()),
                 *(chapter.name for chapter in all_chapters())]
 
-    known = {
+    known: dict[str, Callable[[], list[str]]] = {
         "N": chapters, "A": chapters, "B": chapters,
         "CHECK": lambda: [*dict.fromkeys(name.partition(".")[0] for name in registry.NAMES),
                           *registry.NAMES],
         "SYSTEM": lambda: list(SYSTEMS),
         "SHELL": lambda: list(SHELLS),
     }
-    return list(dict.fromkeys(known.get(parameter.metavar or "", list)()))
+    return list(dict.fromkeys(known[parameter.metavar]() if parameter.metavar in known else ()))

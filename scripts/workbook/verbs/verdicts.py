@@ -125,7 +125,7 @@ def _next_part(chapter: Chapter, until: int) -> str:
     if until == len(chapter.parts):
         return f"Next: {COMMAND} check {chapter.tag}"
     following = chapter.parts[until]
-    return (f"Next: part {following.number}, {following.title}: {_page(chapter, following.anchor)}"
+    return (f"Next: part {following.number}, {following.title}: {page(chapter, following.anchor)}"
             f"; then {COMMAND} check {chapter.tag} --part {following.number}")
 
 
@@ -167,7 +167,7 @@ def _show_cases(console: Console, chapter: Chapter, solution: bool,
         _show_heading(console, failure.case.name, failure.case.reference)
         rows = _explain(chapter, solution, failure)
         if anchor := _section(chapter, failure.case):
-            rows["read"] = _page(chapter, anchor)
+            rows["read"] = page(chapter, anchor)
         _show_rows(console, rows)
     if remainder := failures[SHOWN_FAILURES:]:
         counts = Counter(failure.case.check for failure in remainder)
@@ -239,9 +239,9 @@ def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
     where its part is explained, if one turns it green.
     """
     usual = stage.part.anchor if stage.part else chapter.sections.get(verdict.name, "")
-    return [_page(chapter, anchor) for anchor in dict.fromkeys(
+    return [page(chapter, anchor) for anchor in dict.fromkeys(
         _section(chapter, failure.case) or usual for failure in verdict.failures)
-        ] or [_page(chapter, usual)]
+        ] or [page(chapter, usual)]
 
 
 def _section(chapter: Chapter, case: Case) -> str:
@@ -250,7 +250,7 @@ def _section(chapter: Chapter, case: Case) -> str:
                  if fnmatchcase(case.name, pattern)), "")
 
 
-def _page(chapter: Chapter, anchor: str) -> str:
+def page(chapter: Chapter, anchor: str) -> str:
     """The chapter's page: in the built book, or else as a file."""
     page = SITE / chapter.page.replace(".md", ".html")
     if page.exists():
