@@ -34,5 +34,7 @@ def _likeness(asked: str, name: str) -> float:
 
 
 def shortened(asked: str) -> str:
-    """What was typed, as far as a message should repeat it."""
-    return asked if len(asked) <= READ else f"{asked[:READ]} …"
+    """What was typed, as far as a message should repeat it: one line that is safe to print."""
+    kept = "".join(letter if letter.isprintable() else
+                   letter.encode("unicode_escape").decode() for letter in asked[:READ])
+    return kept if len(asked) <= READ else f"{kept} …"

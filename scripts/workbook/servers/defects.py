@@ -28,9 +28,9 @@ def find(name: str) -> Mutant:
 def of_chapter(chapter: Chapter, name: str) -> Path:
     """The chapter's server with this defect; UserError if the chapter has none."""
     if not mutants.published(chapter):
-        having = next(iter(known().values())).chapter
+        having = [f"{COMMAND} run {defect.chapter.tag} --wrong NAME" for defect in known().values()]
         raise UsageError(f"{chapter.name} has no server with a defect",
-                        f"{COMMAND} run {having.tag} --wrong {name}")
+                         having[0] if having else "leave --wrong out")
     return built(name)
 
 

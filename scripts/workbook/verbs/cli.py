@@ -19,6 +19,7 @@ WORK = "Work through a chapter"
 MEASURE = "Measure"
 MACHINE = "This machine"
 AUTHORS = "For authors"
+MAX_SECONDS = 86_400  # a day; infinity and what is no number are refused with it
 
 
 app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
@@ -274,7 +275,7 @@ def trace(chapter: ChapterArgument, solution: SolutionOption = False,
 
 @verb(MEASURE, "profile 6 --solution")
 def profile(chapter: ChapterArgument, solution: SolutionOption = False,
-            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1,
+            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1, max=MAX_SECONDS,
                                                    help="Of load.")] = 5.0) -> None:
     """Show where the time goes under load: a flame graph, as a page of its own.
 
@@ -289,7 +290,8 @@ def profile(chapter: ChapterArgument, solution: SolutionOption = False,
 @verb(WORK, "book --open")
 def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every change.")] = False,
          open_it: Annotated[bool, flag("--open", "Open it in your browser.")] = False,
-         port: Annotated[int, typer.Option(metavar="PORT", help="The port for --serve.")] = 3000
+         port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535,
+                                            help="The port for --serve.")] = 3000
          ) -> None:
     """Build the book into build/book."""
     from workbook.verbs import book as module
@@ -352,9 +354,11 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or
             b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
                                              show_default=False)],
             solution: Annotated[bool, flag("--solution", "Of both chapters the solution.")] = False,
-            goal: Annotated[float, typer.Option(metavar="RATIO", help="PASS from here on.")] = 1.0,
+            goal: Annotated[float, typer.Option(metavar="RATIO", min=0.01, max=1000,
+                                                help="PASS from here on.")] = 1.0,
             seconds: Annotated[float | None, typer.Option(metavar="SECONDS", show_default=False,
-                                                          min=1, help="At least so long.")] = None,
+                                                          min=1, max=MAX_SECONDS,
+                                                          help="At least so long.")] = None,
             as_json: JsonOption = False) -> None:
     """Say whether B is faster than A, and how sure that is.
 
@@ -383,7 +387,7 @@ def pgo(chapter: ChapterArgument, solution: SolutionOption = False,
 @verb(MEASURE, "bench")
 def bench(chapters: Annotated[list[str] | None, typer.Argument(
               metavar="N", show_default=False, help="Only these; default: all.")] = None,
-          rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+          rounds: Annotated[int | None, typer.Option(min=1, max=1000, metavar="COUNT", show_default=False,
                                                      help="More make the figures surer.")] = None,
           mine: Annotated[bool, flag("--mine", "Also your own, where they have passed.")] = False,
           share: Annotated[bool, flag("--share", "Also make a file that others may have.")] = False,
@@ -538,7 +542,7 @@ def new_chapter(number: Annotated[int, typer.Argument(metavar="N", show_default=
 
 
 @verb(AUTHORS, "record --only closing")
-def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+def record(rounds: Annotated[int | None, typer.Option(min=1, max=1000, metavar="COUNT", show_default=False,
                                                       help="More make the figures surer.")] = None,
            only: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
                                                           help="The ladder, or an experiment.")]

@@ -90,8 +90,8 @@ def _misuse(error: Any, verbs: list[str]) -> UserError:
         return UserError(f"there is no verb “{shortened(unknown[1])}”",
                          " or ".join([*near[:3], f"{COMMAND} --help lists all"]))
     message = re.sub(r" \(Possible options: (.*)\)", r"; did you mean \1?", message)
-    lines = [shortened(line.strip()) for line in message.splitlines()]
-    return UserError(" ".join(lines), f"{command} --help shows what it takes")
+    lines = (" ".join(line.split()) for line in message.split("\n"))
+    return UserError(" ".join(shortened(line) for line in lines if line), f"{command} --help shows what it takes")
 
 
 def flag(name: str, help_text: str) -> Any:
