@@ -20,7 +20,8 @@ from workbook.course import chapters
 from workbook.course.chapters import Chapter, Part
 from workbook.servers import heads
 
-SHOWN_FAILURES = 3
+MAX_IN_FULL = 6  # cases that failed, each of another check
+MAX_NAMES = 40  # of one check
 MARKS: dict[Status, Text] = {
     "pass": Text("✓", style="green"), "fail": Text("✗", style="bold red"),
     "skip": Text("–", style="yellow"), "info": Text("·", style="cyan"),
@@ -163,17 +164,27 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
 
 def _show_cases(console: Console, chapter: Chapter, solution: bool,
                 failures: list[suite.Failure]) -> None:
-    for failure in failures[:SHOWN_FAILURES]:
+    """One case of each check in full, as far as a reader reads on; the others by name."""
+    first = {failure.case.check: failure for failure in reversed(failures)}
+    in_full = [failure for failure in failures if first[failure.case.check] is failure]
+    in_full = in_full[:MAX_IN_FULL]
+    for failure in in_full:
         _show_heading(console, failure.case.name, failure.case.reference)
         rows = _explain(chapter, solution, failure)
         if anchor := _section(chapter, failure.case):
             rows["read"] = page(chapter, anchor)
         _show_rows(console, rows)
-    if remainder := failures[SHOWN_FAILURES:]:
-        counts = Counter(failure.case.check for failure in remainder)
-        reported = ", ".join(f"{name} {count}" for name, count in counts.items())
+    remainder = [failure for failure in failures if failure not in in_full]
+    names: dict[str, list[str]] = {}
+    for failure in remainder:
+        names.setdefault(failure.case.check, []).append(failure.case.name)
+    if remainder:
         console.print()
-        console.print(Text(f"also failing: {reported}"))
+        console.print(Text("also failing:"))
+    for check, cases in names.items():
+        more = f" and {len(cases) - MAX_NAMES} more" if cases[MAX_NAMES:] else ""
+        console.print(Text(f"  {check} ({len(cases)}): {', '.join(cases[:MAX_NAMES])}{more}"))
+    if remainder:
         console.print(Text(f"one in full: {_repeated(chapter, solution, remainder[0].case)}"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
@@ -421,7 +422,7 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
         return _judge_heads(case, answers) if level >= DATED_LEVEL else None
     problem = _problem(case, wrong[0])
     whole = wrong[0].end == "closed" and wrong[0].data
-    if whole and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
+    if whole and not _wrong_status(case, wrong[0].data) and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
         problem = lack.problem  # what makes it differ, if that says more than the position
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
@@ -465,6 +466,30 @@ def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
 
 
 def _problem(case: Case, received: Received) -> str:
+    """What is wrong, a wrong status first: what follows from it says less."""
+    status, end = _wrong_status(case, received.data), _wrong_end(case, received)
+    return ", and ".join(filter(None, (status, end))) or _difference(case, received)
+
+
+def _wrong_status(case: Case, data: bytes) -> str:
+    """The first status that is not as in the nearest right answer, in words; empty if the two
+    differ by something else.
+    """
+    expected = nearest(case, data)
+    at = first_difference(expected, data)
+    start = max(at - len(b"HTTP/1.1 200"), 0)
+    begins = expected.find(b"HTTP/1.1 ", start, at + 1)
+    if begins < 0 or not begins + 9 <= at < begins + 12:
+        return ""
+    got = data[begins + 9:begins + 12]
+    wanted = dict.fromkeys(answer[begins + 9:begins + 12].decode() for answer in case.expect
+                           if answer[:begins] == data[:begins] and len(answer) > begins)
+    return (f"status {got.decode()} where {' or '.join(wanted)} is expected"
+            if re.fullmatch(rb"\d{3}", got) else "")
+
+
+def _wrong_end(case: Case, received: Received) -> str:
+    """How the connection ended, if not after an answer."""
     size = len(received.data)
     if received.end == "refused":
         return "the server did not accept the connection"
@@ -478,6 +503,10 @@ def _problem(case: Case, received: Received) -> str:
         return "the connection was closed without an answer"
     if case.expect == (b"",):
         return "an answer came where the connection should just have been closed"
+    return ""
+
+
+def _difference(case: Case, received: Received) -> str:
     at = first_difference(nearest(case, received.data), received.data)
     return f"the answer differs from byte {at} on" + (", told so" if is_reported(received) else "")
 
