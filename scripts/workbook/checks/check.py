@@ -6,6 +6,7 @@ Behaviour and costs decide; the clock only reports. What is printed of it is `ve
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -125,7 +126,9 @@ def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
         if reason := reasons[check.name]:
             board.add(Verdict(check.name, "skip", reason))
     if able := [check for check in together if not reasons[check.name]]:
+        before = time.monotonic()
         for verdict in able[0].judge(subject, able):
+            verdict.seconds, before = time.monotonic() - before, time.monotonic()
             board.add(verdict)
 
 

@@ -120,8 +120,11 @@ def check(chapter: Annotated[str | None, typer.Argument(
           only: Annotated[list[str] | None, typer.Option(metavar="CHECK", show_default=False,
                                                          help="Only this, such as cost.")] = None,
           part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
-                                                   help="What must hold at the end of this part.")]
+                                                   help="What must hold at the end of this part: what it "
+                                                   "is about first, the rest once that passes.")]
           = None,
+          go_on: Annotated[bool, flag("--all", "With --part: the rest in any case.")] = False,
+          timing: Annotated[bool, flag("--timing", "Also show where the time went.")] = False,
           listed: Annotated[bool, flag("--list", "Only list the checks; their cases, if named.")]
           = False,
           system: InOption = None, as_json: JsonOption = False) -> None:
@@ -142,7 +145,7 @@ def check(chapter: Annotated[str | None, typer.Argument(
     if listed:
         return module.list_cases(find(chapter), case or "*", only or ())
     raise typer.Exit(module.run(find(chapter), solution=solution, case=case, only=only or (),
-                                as_json=as_json, part=part))
+                                as_json=as_json, part=part, go_on=go_on, timing=timing))
 
 
 @verb(WORK, "watch 2")

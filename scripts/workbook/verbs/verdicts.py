@@ -46,6 +46,11 @@ class Telling:
         if verdict.name not in self._of_parts and registry.named(verdict.name).decides:
             self._report(verdict)
 
+    def fails(self, verdict: Verdict) -> bool:
+        """Whether it fails what is told of, such as a part whose budget differs from the last."""
+        judged = stages.stages(self._chapter, [verdict], self._until)
+        return bool(stages.unmet(judged))
+
     def stages(self) -> list[Stage]:
         """Tell the rest; returns all that was told."""
         judged = stages.stages(self._chapter, self._found, self._until)
@@ -73,6 +78,16 @@ def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: l
                   Text(f"({seconds:.0f} s)", style="dim"))
     if whole and not stages.unmet(judged) and not stages.undecided(judged) and not solution:
         console.print(Text(_next(chapter) if until is None else _next_part(chapter, until)))
+
+
+def show_left(console: Console, chapter: Chapter, solution: bool, until: int | None,
+              count: int) -> None:
+    """Say that a check stopped early, and how to go on."""
+    others = "1 other check" if count == 1 else f"{count} other checks"
+    console.print(Text(
+        f"Stopped here, without the {others} that must hold at the end of part {until} too. "
+        f"To run everything: {COMMAND} check {chapter.tag}{_flag(solution)} "
+        f"--part {until} --all"))
 
 
 def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | None) -> None:
