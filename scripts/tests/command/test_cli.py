@@ -124,15 +124,19 @@ def test_hints_are_shown_one_at_a_time(hotpath: Hotpath, tiny: Path) -> None:
     for word in ("first", "second", "third", "third"):
         assert f"the {word} hint" in hotpath("hint", "2", root=tiny).stdout
     assert "the first hint" in hotpath("hint", "2", "--level", "1", root=tiny).stdout
-    assert "the third hint" in hotpath("hint", "2", root=tiny).stdout
+    back = hotpath("hint", "2", root=tiny).stdout
+    assert "the third hint" in back and "Back: ./scripts/hotpath hint 2 --level 2" in back
     assert "the first hint" in hotpath("hint", "3", root=tiny).stdout
 
 
 def test_diff_is_the_step_between_two_solutions(hotpath: Hotpath, tiny: Path) -> None:
-    whole = hotpath("diff", "2", root=tiny).stdout
+    refused = hotpath("diff", "2", root=tiny)
+    assert_refused(refused, "not passed", "diff 2 --anyway")
+    assert "return 1 + 1;" not in refused.stdout
+    whole = hotpath("diff", "2", "--anyway", root=tiny).stdout
     assert "-    return 2;" in whole and "+    return 1 + 1;" in whole
     assert "1 file changed" in hotpath("diff", "2", "--stat", root=tiny).stdout
-    assert_refused(hotpath("diff", "1", root=tiny), "no chapter before it")
+    assert_refused(hotpath("diff", "1", "--anyway", root=tiny), "no chapter before it")
 
 
 def test_diff_mine_shows_the_readers_changes(hotpath: Hotpath, tiny: Path) -> None:

@@ -126,7 +126,7 @@ def test_completion_knows_every_verb_and_option() -> None:
                    if option.startswith("-")), name
 
 
-@pytest.mark.parametrize("words", [["--help"], ["list"], ["diff", "2"], ["zzz"]])
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["diff", "2", "--anyway"], ["zzz"]])
 def test_no_color_is_honoured_on_a_terminal(tiny: Path, words: list[str]) -> None:
     edit(tiny / "chapters/02-b/a.cpp", "// TODO(2): add", "// done")
     environment = {**os.environ, "PYTHONPATH": str(tiny / "scripts"), "TERM": "xterm-256color",

@@ -178,15 +178,16 @@ def hint(chapter: ChapterArgument, part: PartOption = None,
 def diff(chapter: ChapterArgument,
          part: PartOption = None,
          mine: Annotated[bool, flag("--mine", "What you changed in the starter.")] = False,
-         stat: Annotated[bool, flag("--stat", "Only files and line counts.")] = False) -> None:
-    """Show the step from the last solution to this one.
+         stat: Annotated[bool, flag("--stat", "Only files and line counts.")] = False,
+         anyway: Annotated[bool, flag("--anyway", "Though you have not passed.")] = False) -> None:
+    """Show the step from the last solution to this one, once you have passed.
 
-    This gives the solution away; --mine shows what you did instead.
+    It is the solution, so it waits as solution does; --mine shows what you did.
     """
     from workbook.course.chapters import find
     from workbook.verbs import differences
 
-    differences.show(find(chapter), mine=mine, stat=stat, part=part)
+    differences.show(find(chapter), mine=mine, stat=stat, part=part, anyway=anyway)
 
 
 @verb(WORK, "reset 2")
@@ -261,7 +262,8 @@ def run(context: typer.Context, chapter: ChapterArgument,
     found = find_server(chapter)
     server = (defects.of_chapter(found, defect) if defect
               else build.build_server(found.directory(solution)))
-    process.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
+    process.in_foreground(server, context.args,
+                          f"{COMMAND} run {chapter}{' --solution' if solution else ''} --")
 
 
 @verb(WORK, "trace 1 --solution")

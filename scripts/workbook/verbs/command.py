@@ -26,6 +26,14 @@ REMEDIES = {
     errno.ENOSPC: "free some space (df -h .), then run the same command again",
     errno.ENAMETOOLONG: "name something shorter",
 }
+BUILT = "what was built stays in build/, and nothing runs on"
+LEFT = {  # by a verb that Ctrl-C ended; bench and record say it themselves
+    "check": f"no outcome was remembered; {BUILT}",
+    **dict.fromkeys(("stress", "compare", "profile", "trace", "pgo", "fleet"),
+                    f"there is no figure; {BUILT}"),
+    "book": "the book may be incomplete in build/book; build it again",
+    "setup": "what was installed stays; run it again for the rest",
+}
 Misuse: Any = typer.BadParameter.__base__  # what the parser raises, wherever typer has it from
 
 
@@ -66,6 +74,10 @@ class Verbs(PlainHelp, TyperGroup):
             complain(UserError(f"{error.name} is not among the Python packages of this system",
                                f"use this verb on Linux or macOS; {COMMAND} check works here too"))
             raise SystemExit(FAILED) from None
+        except KeyboardInterrupt:
+            if left := LEFT.get(ctx.invoked_subcommand or ""):
+                print(f"\nStopped: {left}.", file=sys.stderr)
+            raise
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(FAILED) from None

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from workbook.common.errors import UsageError
-from workbook.common.paths import shown
+from workbook.common.errors import UsageError, UserError
+from workbook.common.paths import COMMAND, shown
 from workbook.common.suggestions import nearest_first, shortened
 from workbook.course.chapters import Chapter
 from workbook.figures import report
@@ -46,7 +46,13 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
     else:
         name = shown(directory) if preset == "release" else f"{shown(directory)} ({preset})"
         report.print_phases(name, fitted, results)
-    return 0
+    if any(result.requests_per_second is not None for result in results):
+        return 0
+    flag = " --solution" if solution else ""
+    raise UserError("no phase has a figure: the server did not answer every request as it must",
+                    f"{COMMAND} check {chapter.tag}{flag} shows where it fails"
+                    + ("" if solution else
+                       f"; ours under the same load: {COMMAND} stress {chapter.tag} --solution"))
 
 
 def _with_progress(server: Server, phases: Sequence[Phase], pause_s: float) -> list[PhaseResult]:
