@@ -18,6 +18,7 @@ from rich.console import Console
 
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
 from workbook.machine import setup
 from workbook.machine.cores import available_cpus
@@ -133,13 +134,16 @@ def _run(command: Sequence[str], cwd: Path, doing: str) -> None:
     """Run quietly, showing ninja's own count; on failure raise with what it said."""
     environment = {**os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
     lines: list[str] = []
+    shown = doing
     console = Console(stderr=True)
-    with console.status(doing) as status, _process(command, cwd, environment) as process:
+    with (heartbeat(lambda: shown), console.status(doing) as status,
+          _process(command, cwd, environment) as process):
         assert process.stdout is not None
         for line in process.stdout:
             lines.append(line.rstrip())
             if step := re.match(r"\[(\d+)/(\d+)\]", line):
-                status.update(f"{doing} {step[1]}/{step[2]}")
+                shown = f"{doing} {step[1]}/{step[2]}"
+                status.update(shown)
     if process.returncode != 0:
         raise _failure(doing, lines)
 

@@ -14,6 +14,7 @@ from workbook.checks.behaviour import cases
 from workbook.checks.model import Subject
 from workbook.checks.stages import Stage
 from workbook.checks.watch import Watch
+from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import COMMAND
 from workbook.course import parts, progress
 from workbook.course.chapters import Chapter
@@ -87,9 +88,12 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         subject = built(list(names))
         times.building += time.monotonic() - before
         failed = False
-        for verdict in check.judge(subject, names):
-            telling.add(verdict)
-            failed |= telling.fails(verdict)
+        known: list[str] = []
+        with heartbeat(lambda: f"judging: {len(known)} checks are known"):
+            for verdict in check.judge(subject, names):
+                telling.add(verdict)
+                failed |= telling.fails(verdict)
+                known.append(verdict.name)
         if failed:
             return [name for names in rounds[at + 1:] for name in names]
     return []
