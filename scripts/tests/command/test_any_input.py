@@ -1,4 +1,4 @@
-"""No input ends in a traceback: each verb is given what nobody would type on purpose.
+"""No input ends in a traceback: each verb is given what a reader would not type on purpose.
 
 One process for each verb calls the command again and again, in a scratch repository where nothing
 can be built, so that an accepted command line ends at the build.

@@ -146,7 +146,7 @@ def on_a_terminal(words: list[str], folder: Path, environment: dict[str, str]) -
     try:
         while part := os.read(ours, 4096):
             found += part
-    except OSError:  # Linux's way to say that nobody is at the other end
+    except OSError:  # Linux's way to say that the other end is closed
         pass
     os.close(ours)
     process.wait(60)

@@ -89,7 +89,7 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         times.building += time.monotonic() - before
         failed = False
         known: list[str] = []
-        with heartbeat(lambda: f"judging: {len(known)} checks are known"):
+        with heartbeat(lambda: f"judging: {len(known)} checks are known"):  # noqa: B023
             for verdict in check.judge(subject, names):
                 telling.add(verdict)
                 failed |= telling.fails(verdict)

@@ -1,7 +1,7 @@
 """A script for the shell that completes verbs, options, chapters and checks.
 
-It is generated from the parser, so that it knows what `--help` knows, and asks nobody while the
-reader types. Bash and zsh run the same script; zsh emulates bash's completion.
+It is generated from the parser, so that it knows what `--help` knows, and starts no program while
+the reader types. Bash and zsh run the same script; zsh emulates bash's completion.
 """
 
 from __future__ import annotations

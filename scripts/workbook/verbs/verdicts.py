@@ -47,7 +47,7 @@ class Telling:
             self._report(verdict)
 
     def fails(self, verdict: Verdict) -> bool:
-        """Whether it fails what is told of, such as a part whose budget differs from the last."""
+        """Whether it fails here: a part may have another budget than the end of the chapter."""
         judged = stages.stages(self._chapter, [verdict], self._until)
         return bool(stages.unmet(judged))
 
