@@ -77,8 +77,15 @@ def test_run_on_a_used_port_is_refused(hotpath: Hotpath) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         reported = hotpath("run", "2", "--solution", "--", "--port", port)
-    assert_refused(reported, "ended with exit code 1", "run 2 -- --port 8081")
+    assert_refused(reported, "ended with exit code 1", "run 2 --solution -- --port 8081")
     assert "in use" in reported.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--nope"], ["--port", "99999"], ["--port", "x"]])
+def test_port_in_use_is_only_blamed_if_it_is(hotpath: Hotpath, arguments: list[str]) -> None:
+    reported = hotpath("run", "2", "--solution", "--", *arguments)
+    assert_refused(reported, "exit code", "run 2 --solution -- --help")
+    assert "in use" not in reported.stderr
 
 
 def test_server_without_descriptors_is_reported() -> None:

@@ -83,7 +83,8 @@ def test_a_passed_chapter_is_remembered(hotpath: Hotpath, tiny: Path) -> None:
     table = hotpath("list", root=tiny).stdout
     assert "passed 2025-01-31, silver" in table and "bronze" not in table
     assert "passed before reset" in table
-    assert "1 of 4 passed" in table and "check 03-c" in table
+    assert "1 of 4 passed" in table and "hotpath next" in table
+    assert "03-c" in hotpath("next", root=tiny).stdout
     file.write_text('{"02-b": {"passed": "2025-01-31", "failing": true}}')
     table = hotpath("list", root=tiny).stdout
     assert "passed, now failing" in table and "0 of 4 passed" in table
@@ -114,24 +115,28 @@ def test_a_narrow_terminal_keeps_every_column(capsys: pytest.CaptureFixture[str]
     monkeypatch.setenv("COLUMNS", "80")
     listing.show([{"chapter": "02-fewer-syscalls", "title": "A server that is merely correct",
                     "minutes": 75, "status": "passed", "passed": "2026-01-31", "medal": "silver",
-                    "part": None}])
+                    "part": None, "parts": 3, "kind": "server"}])
     table = capsys.readouterr().out
-    assert all(word in table for word in ("min.", "75", "passed 2026-01-31, silver"))
+    assert all(word in table for word in ("min.", "●●●", "75", "passed 2026-01-31, silver"))
 
 
 def test_hints_are_shown_one_at_a_time(hotpath: Hotpath, tiny: Path) -> None:
     for word in ("first", "second", "third", "third"):
         assert f"the {word} hint" in hotpath("hint", "2", root=tiny).stdout
     assert "the first hint" in hotpath("hint", "2", "--level", "1", root=tiny).stdout
-    assert "the third hint" in hotpath("hint", "2", root=tiny).stdout
+    back = hotpath("hint", "2", root=tiny).stdout
+    assert "the third hint" in back and "Back: ./scripts/hotpath hint 2 --level 2" in back
     assert "the first hint" in hotpath("hint", "3", root=tiny).stdout
 
 
 def test_diff_is_the_step_between_two_solutions(hotpath: Hotpath, tiny: Path) -> None:
-    whole = hotpath("diff", "2", root=tiny).stdout
+    refused = hotpath("diff", "2", root=tiny)
+    assert_refused(refused, "not passed", "diff 2 --anyway")
+    assert "return 1 + 1;" not in refused.stdout
+    whole = hotpath("diff", "2", "--anyway", root=tiny).stdout
     assert "-    return 2;" in whole and "+    return 1 + 1;" in whole
     assert "1 file changed" in hotpath("diff", "2", "--stat", root=tiny).stdout
-    assert_refused(hotpath("diff", "1", root=tiny), "no chapter before it")
+    assert_refused(hotpath("diff", "1", "--anyway", root=tiny), "no chapter before it")
 
 
 def test_diff_mine_shows_the_readers_changes(hotpath: Hotpath, tiny: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,26 @@ def test_watch_runs_failing_checks_first_and_then_all(monkeypatch: pytest.Monkey
     assert asked == [["behaviour.cuts"], []]
     watch._judge(chapters.find("1"), watch.Console(quiet=True))
     assert asked[2:] == [["behaviour.limits"], []]
+
+
+def test_check_ends_when_a_file_is_saved_meanwhile(monkeypatch: pytest.MonkeyPatch,
+                                                   tmp_path: Path) -> None:
+    file = tmp_path / "01-naive" / "a.cpp"
+    file.parent.mkdir()
+    file.write_text("1")
+    checks: list[subprocess.Popen[bytes]] = []
+
+    def start(_: object) -> subprocess.Popen[bytes]:
+        checks.append(subprocess.Popen(["sleep", "60"]))
+        file.write_text("12")
+        return checks[0]
+
+    monkeypatch.setattr(watch.children, "start", start)
+    chapter = replace(chapters.find("1"), chapters=tmp_path)
+    assert watch._check(chapter, []) is None
+    assert checks[0].poll() is not None
+    monkeypatch.setattr(watch.children, "start", lambda _: subprocess.Popen(["false"]))
+    assert watch._check(chapter, []) == 1
 
 
 def test_saved_file_is_noticed_and_hidden_one_is_not(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_lab_supports_the_commands_of_a_chapter(hotpath: Hotpath, tiny: Path) ->
     assert "The idea of it." in hotpath("solution", "x", "--anyway", root=tiny).stdout
     assert hotpath("reset", "lab-x", root=tiny).returncode == 0
     assert "TODO(lab-x)" in (tiny / "chapters/lab-x/a.cpp").read_text()
-    assert "+    return 3;" in hotpath("diff", "lab-x", root=tiny).stdout
+    assert "+    return 3;" in hotpath("diff", "lab-x", "--anyway", root=tiny).stdout
 
 
 @pytest.mark.parametrize("arguments", [

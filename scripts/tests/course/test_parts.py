@@ -310,7 +310,7 @@ def test_a_part_begins_with_the_marks_of_files_that_the_chapter_moves(parted: Pa
 
 
 def test_diff_of_a_part_shows_its_changes(hotpath: Hotpath, parted: Path) -> None:
-    shown = [hotpath("diff", "4", "--part", str(k), root=parted).stdout for k in (1, 2, 3)]
+    shown = [hotpath("diff", "4", "--part", str(k), "--anyway", root=parted).stdout for k in (1, 2, 3)]
     assert "--- 03-c/a.cpp\n+++ 1-five/a.cpp" in shown[0] and "+    return 5;" in shown[0]
     assert "--- 1-five/a.cpp\n+++ 2-six/a.cpp" in shown[1] and "+int five" not in shown[1]
     assert "--- 2-six/a.cpp\n+++ 04-d/a.cpp" in shown[2] and "-    return 5;" in shown[2]

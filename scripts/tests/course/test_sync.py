@@ -147,7 +147,7 @@ def test_a_fix_follows_a_file_that_a_chapter_moves_into_a_folder(foldered: Path)
 
 
 def test_the_diff_of_a_chapter_shows_a_move_as_one(hotpath: Hotpath, foldered: Path) -> None:
-    step = hotpath("diff", "2", root=foldered).stdout
+    step = hotpath("diff", "2", "--anyway", root=foldered).stdout
     assert "rename to 02-b/http/parser.cpp" in step and "return 1 + 1;" in step
     assert "function_8" not in step
 

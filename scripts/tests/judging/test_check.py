@@ -18,7 +18,7 @@ import pytest
 from conftest import Hotpath, assert_refused
 
 from workbook.checks import check, clock, counted, registry
-from workbook.checks.behaviour import cases, rows, suite
+from workbook.checks.behaviour import cases, rows, suite, wording
 from workbook.checks.model import BASE, MEASURE, RELEASE, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
@@ -67,8 +67,8 @@ def test_counted_costs_are_reported_as_json(hotpath: Hotpath) -> None:
 @pytest.mark.parametrize("arguments, word", [
     (["99"], "there is no chapter"), (["2", "--case", "nowhere"], "no case is called"),
     (["5", "--case", "keepalive/*"], "keep-alive/"),
-    (["2", "--only", "colour"], "there is no check"),
-    (["2", "--only", "cost", "--case", "page"], "there is no check with cases"),
+    (["2", "--only", "colour"], "02-fewer-syscalls has no check “colour”"),
+    (["2", "--only", "cost", "--case", "page"], "has no check with cases “cost”"),
     (["2", "--only", "behaviour.cuts", "--case", "page"], "no case is called"),
 ])
 def test_unknown_check_or_case_is_refused(hotpath: Hotpath, arguments: list[str],
@@ -176,16 +176,35 @@ def test_both_accepted_answers_are_shown(chapter: Chapter) -> None:
     assert "with or without 100 Continue" in reported["expected"]
 
 
-def test_only_the_first_failures_are_explained_in_full(chapter: Chapter,
+def test_only_the_first_failure_of_a_check_is_explained_in_full(chapter: Chapter,
                                                        verdicts: Callable[..., None],
                                                        capsys: pytest.CaptureFixture[str]) -> None:
     many = [suite.Failure(case, "the connection was closed without an answer") for case in ROUTES]
     verdicts(Verdict("behaviour.requests", "fail", "0 of 68 cases", failures=many))
     assert verb.run(chapter, solution=True) == 1
     output = capsys.readouterr().out
-    assert output.count("✗ requests/") == 3
-    assert f"also failing: behaviour.requests {len(ROUTES) - 3}\n" in output
-    assert f"check 2 --solution --case '{ROUTES[3].name}'" in output
+    assert output.count("✗ requests/") == 1
+    assert f"  behaviour.requests ({len(ROUTES) - 1}): {ROUTES[1].name}, {ROUTES[2].name}, " in output
+    assert f"check 2 --solution --case '{ROUTES[1].name}'" in output
+
+
+def test_one_case_of_each_failing_check_is_shown_and_the_others_are_named(
+        chapter: Chapter, verdicts: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    cuts = [case for case in cases.table() if case.check == "behaviour.cuts"][:2]
+    found = {name: [suite.Failure(case, "wrong", Received(b"", "closed", 0.1)) for case in of]
+             for name, of in (("behaviour.requests", ROUTES[:5]), ("behaviour.cuts", cuts))}
+    verdicts(*(Verdict(name, "fail", "none", failures=of) for name, of in found.items()))
+    assert verb.run(chapter) == 1
+    output = capsys.readouterr().out
+    assert f"✗ {ROUTES[0].name}" in output and f"✗ {cuts[0].name}" in output
+    assert all(case.name in output for case in (*ROUTES[:5], *cuts))
+
+
+def test_number_of_sent_bytes_is_shown_where_they_are_abbreviated() -> None:
+    case = next(case for case in cases.table() if case.name == "limits/fields-at-limit")
+    size = sum(len(step) for step in case.steps if isinstance(step, bytes))
+    assert f"({size:,} bytes in all)" in wording.sent_text(case)
+    assert "in all" not in wording.sent_text(ROUTES[0])
 
 
 @pytest.mark.parametrize("refused", ["logged", "secured", "rejected"])
@@ -433,7 +452,7 @@ def test_interrupted_check_leaves_no_process(number: str, only: str, program: st
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=15)
     assert running.returncode == 130
-    assert "Traceback" not in errors
+    assert "Traceback" not in errors and "Stopped: no outcome was remembered" in errors
 
 
 def _has_child(process: psutil.Process, program: str) -> bool:

@@ -148,6 +148,58 @@ def test_single_part_is_judged_alone(chapter: Chapter, judged: Judged,
     assert "you are in part 3 of 3" in capsys.readouterr().out
 
 
+def test_part_is_judged_before_what_must_stay_green(chapter: Chapter, judged: Judged,
+                                                    capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(9500, requests=True, bodies=True))
+    assert verb.run(chapter, part=1) == 1
+    output = capsys.readouterr().out
+    assert "behaviour.bodies" in output and "behaviour.cuts" not in output
+    assert "other checks that must hold at the end of part 1 too." in output
+    assert "./scripts/hotpath check 2 --part 1 --all" in output
+    assert verb.run(chapter, part=1, go_on=True) == 1
+    output = capsys.readouterr().out
+    assert "✗ behaviour.requests" in output and "Stopped here" not in output
+
+
+def test_rest_of_a_part_is_judged_once_its_own_checks_pass(chapter: Chapter, judged: Judged,
+                                                           capsys: pytest.CaptureFixture[str]
+                                                           ) -> None:
+    """The budget of the part decides, not the one of the chapter's end."""
+    judged(*found(8500))
+    assert verb.run(chapter, part=1) == 0
+    output = capsys.readouterr().out
+    assert "✓ behaviour.requests" in output and "Stopped here" not in output
+
+
+def test_what_failed_last_is_judged_with_the_part(chapter: Chapter) -> None:
+    chosen = stages.names(chapter, 2)
+    first, rest = stages.rounds(chapter.parts[1], chosen, ["behaviour.framing"])
+    assert first == ["behaviour.requests", "behaviour.framing", "cost.instructions"]
+    assert not set(first) & set(rest) and set(first) | set(rest) == set(chosen)
+    everything = [name for each in all_chapters() for part in each.parts
+                  for half in stages.rounds(part, stages.names(each, part.number), ())
+                  for name in half]
+    assert len(everything) == sum(len(stages.names(each, part.number))
+                                  for each in all_chapters() for part in each.parts)
+
+
+def test_early_end_forgets_nothing_about_later_checks(chapter: Chapter, judged: Judged) -> None:
+    judged(*found(8000, cuts=True, requests=True))
+    verb.run(chapter)
+    assert "behaviour.requests" in progress.unmet(chapter) and progress.reached(chapter) == 2
+    judged(*found(9999, bodies=True))
+    verb.run(chapter, part=3)
+    assert progress.reached(chapter) <= 2
+
+
+def test_timing_names_the_builds_and_every_check(chapter: Chapter, judged: Judged,
+                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*found(8500))
+    verb.run(chapter, part=1, timing=True)
+    output = capsys.readouterr().out.partition("checks run side by side")[2]
+    assert " s  building\n" in output and " s  behaviour.bodies\n" in output
+
+
 def test_passing_all_parts_passes_the_chapter(chapter: Chapter, judged: Judged,
                                               capsys: pytest.CaptureFixture[str]) -> None:
     judged(*found(2900))
@@ -180,7 +232,7 @@ def test_parts_are_reported_as_json(chapter: Chapter, judged: Judged,
 def test_failing_part_names_its_page_section(chapter: Chapter, judged: Judged,
                                              capsys: pytest.CaptureFixture[str],
                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
+    monkeypatch.setattr(verdicts, "page", lambda chapter, anchor: f"page{anchor}")
     judged(*found(8000, requests=True, cuts=True))
     sections = {"cost.instructions": "#cost", "behaviour.requests": "#all"}
     verb.run(replace(chapter, sections=sections))
@@ -191,7 +243,7 @@ def test_failing_part_names_its_page_section(chapter: Chapter, judged: Judged,
 def test_case_can_have_its_own_page_section(chapter: Chapter, judged: Judged,
                                             capsys: pytest.CaptureFixture[str],
                                             monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "_page", lambda chapter, anchor: f"page{anchor}")
+    monkeypatch.setattr(verdicts, "page", lambda chapter, anchor: f"page{anchor}")
     judged(*found(8000, requests=True, cuts=True))
     verb.run(replace(chapter, sections={"behaviour.requests": "#all"}, case_sections={
         "requests/ca*": "#own", "requests/*": "#rest"}))

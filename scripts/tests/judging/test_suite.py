@@ -119,7 +119,7 @@ def test_right_answer_passes(serve: Callable[[Serve], tuple[str, int]]) -> None:
     (rows.PAGE_ANSWER + b"x", "differs from byte"),
     (rows.PAGE_ANSWER.replace(b"Length: 1", b"Length:  1"), "differs from byte 73"),
     (rows.PAGE_ANSWER.replace(b"Content-T", b"content-t"), "differs from byte 17"),
-    (rows.BAD, "differs from byte 9"),
+    (rows.BAD, "status 400 where 200 is expected"),
     (b"", "closed without an answer"),
 ])
 def test_wrong_answer_is_reported(serve: Callable[[Serve], tuple[str, int]], data: bytes,
@@ -149,6 +149,24 @@ def test_hang_is_reported(serve: Callable[[Serve], tuple[str, int]]) -> None:
     case = page_case(timeout_s=0.2)
     failure = suite.perform(case, serve(lambda client: time.sleep(0.6)))
     assert failure is not None and "no end of the answer within 0.2 s: nothing" in failure.problem
+
+
+def test_status_comes_before_a_missing_end(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    def keep(client: socket.socket) -> None:
+        client.recv(1000)
+        client.sendall(rows.BAD)
+        time.sleep(0.6)
+
+    failure = suite.perform(page_case(timeout_s=0.2), serve(keep))
+    assert failure is not None
+    assert failure.problem.startswith("status 400 where 200 is expected, and no end of the answer")
+
+
+def test_wrong_status_of_a_later_answer_is_named(serve: Callable[[Serve], tuple[str, int]]) -> None:
+    case = rows.row("two", rows.get(), (rows.PAGE_ANSWER + rows.PAGE_ANSWER, rows.PAGE_ANSWER
+                                        + rows.NOT_FOUND), "RFC", check=REQUESTS)
+    failure = suite.perform(case, serve(answers(rows.PAGE_ANSWER + rows.BAD)))
+    assert failure is not None and failure.problem == "status 400 where 200 or 404 is expected"
 
 
 def test_refused_connection_is_reported() -> None:

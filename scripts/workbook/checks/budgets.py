@@ -11,7 +11,8 @@ from workbook.course.chapters import Chapter
 
 def verdict(check: Check, chapter: Chapter, value: float, detail: str = "") -> Verdict:
     """The figure in the check's unit; `detail` follows it."""
-    measured = f"{number(value)} {check.unit} a {check.per}{detail}"
+    article = "an" if check.per[0] in "aeiou" else "a"
+    measured = f"{number(value)} {check.unit} {article} {check.per}{detail}"
     found = Verdict(check.name, "info", f"{measured} (no budget in this chapter)",
                     figures={"value": value, "budget": None}, measured=measured)
     budget = chapter.cost.get(check.key)

@@ -6,6 +6,7 @@ Behaviour and costs decide; the clock only reports. What is printed of it is `ve
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -15,17 +16,18 @@ from workbook.checks import registry
 from workbook.checks.model import BASE, RELEASE, Check, Subject, Verdict
 from workbook.checks.watch import Watch
 from workbook.common import children
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError, UserError
+from workbook.common.suggestions import nearest_first, shortened
 from workbook.course import chapters
 from workbook.course.chapters import Chapter
 from workbook.machine import needs, network
 from workbook.servers import build
 
 
-def wanted(only: Iterable[str], with_cases: bool = False) -> list[str]:
+def wanted(chapter: Chapter, only: Iterable[str], with_cases: bool = False) -> list[str]:
     """The checks that were asked for by name or family, all if none was; with cases if asked.
 
-    UserError if a name means none of them.
+    UserError if a name means none of them; it lists those of the chapter.
     """
     only = list(only)
     choice = [check for check in registry.CHECKS if check.cases or not with_cases]
@@ -33,7 +35,9 @@ def wanted(only: Iterable[str], with_cases: bool = False) -> list[str]:
     for name in only:
         if not any(check.is_of(name) for check in choice):
             kind = "check with cases" if with_cases else "check"
-            raise UserError(f"there is no {kind} “{name}”", "use one of: " + ", ".join(names))
+            fitting = [check.name for check in choice if check.applies(chapter)]
+            raise UsageError(f"{chapter.name} has no {kind} “{shortened(name)}”",
+                             "use one of: " + ", ".join(nearest_first(name, fitting)))
     return [check.name for check in choice if any(map(check.is_of, only))] or names
 
 
@@ -60,8 +64,9 @@ def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str =
 def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
     fix = f"its page explains what to look at: book/src/{chapter.page}"
     if fitting := [check.name for check in registry.of(chapter)]:
-        return UserError(f"{chapter.name} is not judged by {', '.join(names)}",
-                         "use one of: " + ", ".join(fitting))
+        names = list(names)
+        return UsageError(f"{chapter.name} is not judged by {', '.join(names)}",
+                          "use one of: " + ", ".join(nearest_first(names[0], fitting)))
     return UserError(f"{chapter.name} cannot be judged: no check is for a {chapter.kind}", fix)
 
 
@@ -121,7 +126,9 @@ def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
         if reason := reasons[check.name]:
             board.add(Verdict(check.name, "skip", reason))
     if able := [check for check in together if not reasons[check.name]]:
+        before = time.monotonic()
         for verdict in able[0].judge(subject, able):
+            verdict.seconds, before = time.monotonic() - before, time.monotonic()
             board.add(verdict)
 
 

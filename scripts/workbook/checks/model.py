@@ -35,6 +35,7 @@ class Verdict:
     rows: dict[str, str] = field(default_factory=dict)
     see: str = ""
     failures: list[Failure] = field(default_factory=list)
+    seconds: float = 0.0  # that its judge took since the verdict before
     measured: str = ""  # the figure in words, where there can be a budget for it
 
 

@@ -60,6 +60,20 @@ def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) 
     return found
 
 
+def rounds(part: Part, chosen: Sequence[str], failed: Iterable[str]) -> list[list[str]]:
+    """In which order these checks are run for a part: first what it is about and what failed last,
+    then, if that passes, everything else that must hold at its end. A check that waits for another
+    one comes after it, or together with it.
+    """
+    first = {name for name in (*part.judged, *failed) if name in registry.NAMES
+             and registry.named(name).after != "behaviour"}
+    before = {registry.named(name).after for name in first} - {""}
+    first |= {name for name in chosen if any(map(registry.named(name).is_of, before))}
+    halves = ([name for name in chosen if name in first],
+              [name for name in chosen if name not in first])
+    return [half for half in halves if half]
+
+
 def unmet(found: Iterable[Stage]) -> list[str]:
     """Every check that fails, behind its part's number: `2 cost.instructions` for that budget."""
     return sorted(f"{stage.part.number if stage.part else 0} {verdict.name}"

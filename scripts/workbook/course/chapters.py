@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from workbook.common import toml
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError, UserError
 from workbook.common.paths import CHAPTERS, COMMAND, SOLUTIONS, shown
+from workbook.common.suggestions import nearest_first, shortened
 
 SERVER, LAB = "server", "lab"  # the kinds of chapters
 SPEED_LOADS = ("plain", "headers")
@@ -265,16 +266,17 @@ def all_chapters(chapters: Path = CHAPTERS) -> tuple[Chapter, ...]:
 def find(name: str) -> Chapter:
     """The chapter called 5, 05, 05-event-loop or event-loop; else UserError listing them all."""
     wanted = name.strip().strip("/").rsplit("/", 1)[-1]
-    number = int(wanted) if wanted.isdecimal() else None
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 10 else None
     for chapter in all_chapters():
         short = re.sub(r"^(\d+|lab)-", "", chapter.name)
         if wanted in (chapter.name, short) or (number is not None and chapter.number == number):
             return chapter
     if number == 0:
-        raise UserError("chapter 0 is to be read and typed along: there is nothing to check",
-                        "read book/src/part1/00-sockets.md, then chapter 1")
-    known = ", ".join(chapter.name for chapter in all_chapters()) or "none yet"
-    raise UserError(f"there is no chapter “{name}”", f"use one of: {known}")
+        raise UsageError("chapter 0 is to be read and typed along: there is nothing to check",
+                         "read book/src/part1/00-sockets.md, then chapter 1")
+    known = nearest_first(wanted, (chapter.name for chapter in all_chapters()))
+    raise UsageError(f"there is no chapter “{shortened(name)}”",
+                     f"use one of: {', '.join(known) or 'none yet'}")
 
 
 def fuzz_targets(chapter: Chapter) -> list[FuzzTarget]:
@@ -300,8 +302,8 @@ def find_server(name: str) -> Chapter:
     """The chapter called so; UserError if there is none, or it is a lab and has no server."""
     chapter = find(name)
     if chapter.kind != SERVER:
-        raise UserError(f"{chapter.name} is a lab: it has no server",
-                        f"{COMMAND} check {chapter.tag} judges what it has")
+        raise UsageError(f"{chapter.name} is a lab: it has no server",
+                         f"{COMMAND} check {chapter.tag} judges what it has")
     return chapter
 
 

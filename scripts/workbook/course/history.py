@@ -6,6 +6,7 @@ reader's, so its `chapters/N` is the starter as it was published then.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from workbook.common.errors import UserError
@@ -14,6 +15,13 @@ from workbook.course import editions, trees
 from workbook.course.chapters import Chapter
 from workbook.course.trees import Tree
 from workbook.machine.git import git
+
+
+def head(root: Path) -> str:
+    """The commit that is checked out; empty without git, or if this is no clone."""
+    if not shutil.which("git"):
+        return ""
+    return git("rev-parse", "--verify", "HEAD", cwd=root).stdout.decode().strip()
 
 
 def require(root: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError, UserError
 from workbook.common.paths import COMMAND, shown, write_atomically
 from workbook.course import starters, trees
 from workbook.course.chapters import Chapter, Part, base_dir, previous
@@ -20,10 +20,10 @@ from workbook.course.trees import Tree
 def find(chapter: Chapter, number: int) -> Part:
     """The chapter's part; else UserError listing them all."""
     if not chapter.parts:
-        raise UserError(f"{chapter.name} has no parts", f"leave --part {number} out")
+        raise UsageError(f"{chapter.name} has no parts", f"leave --part {number} out")
     if not 1 <= number <= len(chapter.parts):
         known = "; ".join(f"{part.number}, {part.title}" for part in chapter.parts)
-        raise UserError(f"{chapter.name} has no part {number}", f"use one of: {known}")
+        raise UsageError(f"{chapter.name} has no part {number}", f"use one of: {known}")
     return chapter.parts[number - 1]
 
 

@@ -18,6 +18,7 @@ from workbook.course import editions, history, starters, trees
 from workbook.course.chapters import Chapter, Part, all_chapters
 
 FILE = STATE / "progress.json"
+PASSED = ("passed", "passed, changed since")  # what `status` says of a chapter that needs no more
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,28 @@ def status(chapter: Chapter) -> str:
         return "passed, now failing"
     same = known.get("code", _digest(chapter)) == _digest(chapter)
     return "passed" if same else "passed, changed since"
+
+
+def current() -> Chapter | None:
+    """The chapter to go on with: of those that are begun and not passed the one that was edited
+    last, else the first that is not passed after the last one that is; None if all are passed.
+    """
+    chapters = all_chapters()
+    states = [status(chapter) for chapter in chapters]
+    begun = [chapter for chapter, state in zip(chapters, states, strict=True)
+             if state in ("begun", "passed, now failing")]
+    if begun:
+        return max(begun, key=_edited)
+    done = [index for index, state in enumerate(states) if state in PASSED]
+    after = done[-1] + 1 if done else 0
+    return next((chapters[index] for index in [*range(after, len(states)), *range(after)]
+                 if index not in done), None)
+
+
+def _edited(chapter: Chapter) -> float:
+    """When the newest of its sources was saved."""
+    return max((chapter.starter_dir / name).stat().st_mtime
+               for name in trees.paths(chapter.starter_dir))
 
 
 def _digest(chapter: Chapter) -> str:

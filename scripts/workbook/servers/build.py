@@ -19,6 +19,7 @@ from rich.console import Console
 
 from workbook.common import children
 from workbook.common.errors import UserError
+from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import BUILD, ROOT, SCRIPTS
 from workbook.machine import needs, setup
 from workbook.machine.cores import available_cpus
@@ -180,13 +181,22 @@ def _run(command: Sequence[str], cwd: Path, doing: str, show: Show | None = None
 
 @contextmanager
 def _shown(doing: str, show: Show | None) -> Iterator[Show]:
-    """Where a build's progress goes: to `show`, or to a line of its own on the terminal."""
+    """Where a build's progress goes: to `show`, or to a line of its own on the terminal, or to one
+    every ten seconds in a pipe.
+    """
     if show:
         show(doing)
         yield show
         return
-    with Console(stderr=True).status(doing) as status:
-        yield status.update
+    shown = doing
+    with heartbeat(lambda: shown), Console(stderr=True).status(doing) as status:
+
+        def update(text: str) -> None:
+            nonlocal shown
+            shown = text
+            status.update(text)
+
+        yield update
 
 
 @contextmanager

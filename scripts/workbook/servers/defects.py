@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError
 from workbook.common.paths import BUILD, COMMAND
 from workbook.course import mutants, trees
 from workbook.course.chapters import Chapter, all_chapters
@@ -21,16 +21,16 @@ def known() -> dict[str, Mutant]:
 def find(name: str) -> Mutant:
     """The defect; else UserError listing them all."""
     if name not in known():
-        raise UserError(f"there is no defect “{name}”", "use one of: " + ", ".join(known()))
+        raise UsageError(f"there is no defect “{name}”", "use one of: " + ", ".join(known()))
     return known()[name]
 
 
 def of_chapter(chapter: Chapter, name: str) -> Path:
     """The chapter's server with this defect; UserError if the chapter has none."""
     if not mutants.published(chapter):
-        having = next(iter(known().values())).chapter
-        raise UserError(f"{chapter.name} has no server with a defect",
-                        f"{COMMAND} run {having.tag} --wrong {name}")
+        having = [f"{COMMAND} run {defect.chapter.tag} --wrong NAME" for defect in known().values()]
+        raise UsageError(f"{chapter.name} has no server with a defect",
+                         having[0] if having else "leave --wrong out")
     return built(name)
 
 

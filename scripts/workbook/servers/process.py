@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -261,13 +264,14 @@ def _until_done(*how: Any) -> Iterator[Server]:
         server.kill()
 
 
-def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> None:
+def in_foreground(binary: Path, arguments: Sequence[str], again: str) -> None:
     """Run a server for the reader, on port 8080 unless another is given, until Ctrl-C.
 
-    Raises UserError if it ends by itself with anything but 0.
+    Raises UserError if it ends by itself with anything but 0; what repeats it is `again`.
     """
     port = () if any(a.startswith("--port") for a in arguments) else ("--port", "8080")
-    process = children.start([str(binary), *port, *arguments])
+    given = [*port, *arguments]
+    process = children.start([str(binary), *given])
     try:
         code = _wait_through_ctrl_c(process)
     finally:
@@ -275,7 +279,24 @@ def in_foreground(binary: Path, arguments: Sequence[str], other_port: str) -> No
         process.wait()
     if code != 0:
         raise UserError(f"{shown(binary)} ended with {_describe(code)}",
-                        f"see its message above; if the port is in use: {other_port}")
+                        f"the port is in use, so choose another: {again} --port 8081"
+                        if _port_in_use(given) else
+                        f"see its message above; what it takes: {again} --help")
+
+
+def _port_in_use(arguments: Sequence[str]) -> bool:
+    """Whether another program listens at the port that a server was given."""
+    words = " ".join(arguments).replace("=", " ").split()
+    named = [port for option, port in pairwise(words) if option == "--port" and port.isdecimal()]
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(named[-1][:9]) if named else 0))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+        except OverflowError:  # no port at all
+            return False
+    return False
 
 
 def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:

@@ -15,7 +15,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich.console import Console
+
 from workbook.common.errors import UserError
+from workbook.common.heartbeat import heartbeat
 from workbook.common.leftovers import is_leftover
 from workbook.common.paths import BOOK, BUILD, COMMAND, ROOT, SCRIPTS, SITE, shown
 from workbook.course import editions
@@ -101,9 +104,11 @@ def _require_free(port: int) -> None:
 
 def _run(program: str, *arguments: str, **environment: str) -> str:
     """What the program printed; UserError with its complaints if it failed."""
-    done = subprocess.run([_program(program), *arguments], env=_environment() | environment, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    doing = f"building the book: {program}"
+    with heartbeat(lambda: doing), Console(stderr=True).status(doing):
+        done = subprocess.run([_program(program), *arguments], env=_environment() | environment,
+                              text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
     if done.returncode != 0:
         raise UserError(f"the book does not build:\n{_located(done.stdout) or done.stdout.strip()}",
                         "mend what is named above and build again")

@@ -4,52 +4,99 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from workbook.checks import check, registry, stages
 from workbook.checks.behaviour import cases
+from workbook.checks.model import Subject
 from workbook.checks.stages import Stage
 from workbook.checks.watch import Watch
+from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import COMMAND
-from workbook.course import progress
+from workbook.course import parts, progress
 from workbook.course.chapters import Chapter
 from workbook.verbs import verdicts
 
 
 def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
-        as_json: bool = False, only: Iterable[str] = (), part: int | None = None) -> int:
+        as_json: bool = False, only: Iterable[str] = (), part: int | None = None,
+        go_on: bool = False, timing: bool = False) -> int:
     """Build, judge, print; the exit code. `case` picks cases of the behaviour table by name or
     pattern; `only` picks checks, `cost` standing for all that begin with `cost.`; `part` those
-    that must hold at the end of a part.
+    that must hold at the end of a part. Of a part, what it is about is judged first, and the rest
+    only if that passes, or to `go_on` anyway.
     """
     started = time.monotonic()
-    names = check.wanted(only, with_cases=case is not None)
+    names = check.wanted(chapter, only, with_cases=case is not None)
     if part is not None:
         names = stages.names(chapter, part, names)
     if case is not None:
         names = [*{found.check: None for found in cases.select(chapter.level, names, case)}]
+    whole = case is None and not list(only)
+    rounds = [names]
+    if part is not None and whole and not go_on:
+        failed = () if solution else progress.unmet(chapter)
+        rounds = stages.rounds(parts.find(chapter, part), names, failed)
     console = Console(highlight=False, soft_wrap=True)
     watch = Watch(None if as_json else console if console.is_terminal else Console(stderr=True))
-    subject = check.built(chapter, solution, names, case or "*", watch)
     telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part)
-    for verdict in check.judge(subject, names):
-        telling.add(verdict)
+    times = Times()
+    left = _judge(rounds, lambda these: check.built(chapter, solution, these, case or "*", watch),
+                  telling, times)
     judged = telling.stages()
-    whole = case is None and not list(only)
     nothing = whole and stages.undecided(judged)
-    passed = not nothing and not stages.unmet(judged)
+    passed = not nothing and not stages.unmet(judged) and not left
     if not solution:
         progress.record(chapter, _outcome(chapter, judged, None if nothing else passed, whole,
-                                          part))
+                                          part, left))
     if as_json:
-        print(json.dumps(verdicts.report(chapter, solution, passed, judged), indent=2))
+        print(json.dumps(verdicts.report(chapter, solution, passed, judged)
+                         | {"not_run": left}, indent=2))
     else:
         verdicts.show_remainder(console, chapter, solution, judged, whole,
                                 time.monotonic() - started, part)
+        if left:
+            verdicts.show_left(console, chapter, solution, part, len(left))
+        if timing:
+            times.show(console, judged, time.monotonic() - started)
     return 0 if passed else 1
+
+
+class Times:
+    """How long the builds took; the verdicts have the times of their checks."""
+
+    def __init__(self) -> None:
+        self.building = 0.0
+
+    def show(self, console: Console, judged: list[Stage], seconds: float) -> None:
+        """The longest first. Checks run side by side."""
+        rows = {verdict.name: verdict.seconds for stage in judged for verdict in stage.verdicts}
+        rows = {"building": self.building, **rows}
+        console.print(Text(f"\nwhere {seconds:.1f} s went (checks run side by side):"))
+        for name, taken in sorted(rows.items(), key=lambda row: -row[1]):
+            console.print(Text(f"{taken:7.1f} s  {name}"))
+
+
+def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject],
+           telling: verdicts.Telling, times: Times) -> list[str]:
+    """Judge one round after another, until one has a check that fails; the checks left out."""
+    for at, names in enumerate(rounds):
+        before = time.monotonic()
+        subject = built(list(names))
+        times.building += time.monotonic() - before
+        failed = False
+        known: list[str] = []
+        with heartbeat(lambda: f"judging: {len(known)} checks are known"):  # noqa: B023
+            for verdict in check.judge(subject, names):
+                telling.add(verdict)
+                failed |= telling.fails(verdict)
+                known.append(verdict.name)
+        if failed:
+            return [name for names in rounds[at + 1:] for name in names]
+    return []
 
 
 def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
@@ -59,7 +106,7 @@ def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
     """
     console = Console(highlight=False, soft_wrap=True)
     only = list(only)
-    names, whole = check.wanted(only), pattern == "*" and not only
+    names, whole = check.wanted(chapter, only), pattern == "*" and not only
     found = cases.select(chapter.level, names, pattern)
     for entry in registry.of(chapter, names):
         mine = [case for case in found if case.check == entry.name and "@" not in case.name]
@@ -73,15 +120,20 @@ def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
 
 
 def _outcome(chapter: Chapter, judged: list[Stage], passed: bool | None, whole: bool,
-             part: int | None) -> progress.Outcome:
-    """What the reader's own code has reached; `passed` is None if nothing was decided."""
+             part: int | None, left: Sequence[str] = ()) -> progress.Outcome:
+    """What the reader's own code has reached; `passed` is None if nothing was decided. Of what was
+    left out nothing new is known.
+    """
     unmet = [verdict.name for stage in judged for verdict in stage.failed]
+    unmet += [name for name in progress.unmet(chapter) if name in left]
     if passed is None:
         return progress.Outcome(unmet)
     unfinished = stages.current(judged)
     reached = None if not whole or not chapter.parts else (
         unfinished.number if unfinished else
         max((part or len(chapter.parts)) + 1, progress.reached(chapter)))
+    if left and reached is not None:
+        reached = min(reached, progress.reached(chapter))
     clock = next((verdict.figures for stage in judged for verdict in stage.verdicts
                   if "medal" in verdict.figures), {})
     of_the_chapter = (whole and part is None) or not passed

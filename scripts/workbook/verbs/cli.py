@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import signal
@@ -11,65 +10,16 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError
 from workbook.common.paths import COMMAND, shown
+from workbook.verbs.command import EXIT_CODES, NAME, Verb, Verbs, flag
 
 WORK = "Work through a chapter"
 MEASURE = "Measure"
 MACHINE = "This machine"
 AUTHORS = "For authors"
-
-
-ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may tell more"
-REMEDIES = {
-    errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
-    errno.ENFILE: "close other programs, then run the same command again",
-    errno.EROFS: "clone the project where you may write, and run the same command there",
-    errno.ENOSPC: "free some space (df -h .), then run the same command again",
-}
-
-
-class PlainHelp:
-    """Shows --help, like our own flags, without a type."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)  # type: ignore[misc]
-        option.metavar = ""
-        return option
-
-
-class Verb(PlainHelp, TyperCommand):
-    """One verb."""
-
-
-class Verbs(PlainHelp, TyperGroup):
-    """Turns every foreseen failure of a verb into a message and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except UserError as error:
-            complain(error)
-            raise SystemExit(1) from None
-        except ModuleNotFoundError as error:
-            if (error.name or "").startswith("workbook"):
-                raise
-            complain(UserError(f"{error.name} is not among the Python packages of this system",
-                               f"use this verb on Linux or macOS; {COMMAND} check works here too"))
-            raise SystemExit(1) from None
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(1) from None
-        except OSError as error:
-            complain(UserError(str(error), REMEDIES.get(error.errno or 0, ANY_REMEDY)))
-            raise SystemExit(1) from None
-
-
-def flag(name: str, help_text: str) -> Any:
-    """An option without a value, shown without the type that it does not take."""
-    return typer.Option(name, help=help_text, metavar="")
+MAX_SECONDS = 86_400  # a day; infinity and what is no number are refused with it
 
 
 app = typer.Typer(cls=Verbs, add_completion=False, rich_markup_mode="rich",
@@ -91,13 +41,9 @@ def main() -> None:
     """Run one verb."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    app(sys.argv[1:] or ["--help"], prog_name="hotpath")
-
-
-def complain(error: UserError) -> None:
-    print(f"error: {error.message}", file=sys.stderr)
-    if error.fix:
-        print(f"next:  {error.fix}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 is shown as \\udc80
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    app(sys.argv[1:] or ["--help"], prog_name=NAME)
 
 
 def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
@@ -126,8 +72,22 @@ def _in_container(system: str) -> typer.Exit:
     return typer.Exit(box.run(system, [a for a in given if not a.startswith("--in=")]))
 
 
-@app.callback()
-def hotpath() -> None:
+def _show_version(wanted: bool) -> None:
+    """The edition, and the commit where this is a clone."""
+    if wanted:
+        from workbook.common.paths import ROOT
+        from workbook.course import editions, history
+
+        commit = history.head(ROOT)
+        print(f"Hot Path, edition {editions.current().number}"
+              + (f" (commit {commit[:12]})" if commit else ""))
+        raise typer.Exit
+
+
+@app.callback(epilog=EXIT_CODES)
+def hotpath(version: Annotated[bool, typer.Option(
+                "--version", help="Show the edition and the commit.", metavar="", is_eager=True,
+                callback=_show_version)] = False) -> None:
     """Hot Path: from an HTTP server that is correct and slow to one that is correct and fast.
 
     Begin with [bold]./scripts/hotpath doctor[/bold], then [bold]book --open[/bold].
@@ -142,15 +102,29 @@ def list_chapters(as_json: JsonOption = False) -> None:
     module.run(as_json)
 
 
+@verb(WORK, "next", name="next")
+def next_step(as_json: JsonOption = False) -> None:
+    """Show what to do now: the part, its check, the file to edit, the page."""
+    from workbook.verbs import next_step as module
+
+    module.run(as_json)
+
+
 @verb(WORK, "check 2")
-def check(chapter: ChapterArgument, solution: SolutionOption = False,
+def check(chapter: Annotated[str | None, typer.Argument(
+              metavar="N", help="The chapter: 2, 02 or 02-fewer-syscalls; default: the one that "
+              "next names, and its part.", show_default=False)] = None,
+          solution: SolutionOption = False,
           case: Annotated[str | None, typer.Option(metavar="NAME", show_default=False,
                                                    help="Only this case, or pattern*.")] = None,
           only: Annotated[list[str] | None, typer.Option(metavar="CHECK", show_default=False,
                                                          help="Only this, such as cost.")] = None,
           part: Annotated[int | None, typer.Option(metavar="K", show_default=False, min=1,
-                                                   help="What must hold at the end of this part.")]
+                                                   help="What must hold at the end of this part: what it "
+                                                   "is about first, the rest once that passes.")]
           = None,
+          go_on: Annotated[bool, flag("--all", "With --part: the rest in any case.")] = False,
+          timing: Annotated[bool, flag("--timing", "Also show where the time went.")] = False,
           listed: Annotated[bool, flag("--list", "Only list the checks; their cases, if named.")]
           = False,
           system: InOption = None, as_json: JsonOption = False) -> None:
@@ -160,10 +134,18 @@ def check(chapter: ChapterArgument, solution: SolutionOption = False,
     from workbook.course.chapters import find
     from workbook.verbs import check as module
 
+    if chapter is None:
+        from workbook.verbs import next_step
+
+        found = next_step.chapter()
+        if part is None and not (solution or case or only or listed):
+            part = next_step.part_of(found)
+        chapter = found.name
+        print(f"check {found.tag}" + (f" --part {part}" if part else ""), file=sys.stderr)
     if listed:
         return module.list_cases(find(chapter), case or "*", only or ())
     raise typer.Exit(module.run(find(chapter), solution=solution, case=case, only=only or (),
-                                as_json=as_json, part=part))
+                                as_json=as_json, part=part, go_on=go_on, timing=timing))
 
 
 @verb(WORK, "watch 2")
@@ -196,15 +178,16 @@ def hint(chapter: ChapterArgument, part: PartOption = None,
 def diff(chapter: ChapterArgument,
          part: PartOption = None,
          mine: Annotated[bool, flag("--mine", "What you changed in the starter.")] = False,
-         stat: Annotated[bool, flag("--stat", "Only files and line counts.")] = False) -> None:
-    """Show the step from the last solution to this one.
+         stat: Annotated[bool, flag("--stat", "Only files and line counts.")] = False,
+         anyway: Annotated[bool, flag("--anyway", "Though you have not passed.")] = False) -> None:
+    """Show the step from the last solution to this one, once you have passed.
 
-    This gives the solution away; --mine shows what you did instead.
+    It is the solution, so it waits as solution does; --mine shows what you did.
     """
     from workbook.course.chapters import find
     from workbook.verbs import differences
 
-    differences.show(find(chapter), mine=mine, stat=stat, part=part)
+    differences.show(find(chapter), mine=mine, stat=stat, part=part, anyway=anyway)
 
 
 @verb(WORK, "reset 2")
@@ -279,7 +262,8 @@ def run(context: typer.Context, chapter: ChapterArgument,
     found = find_server(chapter)
     server = (defects.of_chapter(found, defect) if defect
               else build.build_server(found.directory(solution)))
-    process.in_foreground(server, context.args, f"{COMMAND} run {chapter} -- --port 8081")
+    process.in_foreground(server, context.args,
+                          f"{COMMAND} run {chapter}{' --solution' if solution else ''} --")
 
 
 @verb(WORK, "trace 1 --solution")
@@ -296,7 +280,7 @@ def trace(chapter: ChapterArgument, solution: SolutionOption = False,
 
 @verb(MEASURE, "profile 6 --solution")
 def profile(chapter: ChapterArgument, solution: SolutionOption = False,
-            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1,
+            seconds: Annotated[float, typer.Option(metavar="SECONDS", min=1, max=MAX_SECONDS,
                                                    help="Of load.")] = 5.0) -> None:
     """Show where the time goes under load: a flame graph, as a page of its own.
 
@@ -311,7 +295,8 @@ def profile(chapter: ChapterArgument, solution: SolutionOption = False,
 @verb(WORK, "book --open")
 def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every change.")] = False,
          open_it: Annotated[bool, flag("--open", "Open it in your browser.")] = False,
-         port: Annotated[int, typer.Option(metavar="PORT", help="The port for --serve.")] = 3000
+         port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535,
+                                            help="The port for --serve.")] = 3000
          ) -> None:
     """Build the book into build/book."""
     from workbook.verbs import book as module
@@ -374,9 +359,11 @@ def compare(a: Annotated[str, typer.Argument(metavar="A", help="Your chapter, or
             b: Annotated[str, typer.Argument(metavar="B", help="What to hold against it.",
                                              show_default=False)],
             solution: Annotated[bool, flag("--solution", "Of both chapters the solution.")] = False,
-            goal: Annotated[float, typer.Option(metavar="RATIO", help="PASS from here on.")] = 1.0,
+            goal: Annotated[float, typer.Option(metavar="RATIO", min=0.01, max=1000,
+                                                help="PASS from here on.")] = 1.0,
             seconds: Annotated[float | None, typer.Option(metavar="SECONDS", show_default=False,
-                                                          min=1, help="At least so long.")] = None,
+                                                          min=1, max=MAX_SECONDS,
+                                                          help="At least so long.")] = None,
             as_json: JsonOption = False) -> None:
     """Say whether B is faster than A, and how sure that is.
 
@@ -428,9 +415,9 @@ def bench(chapters: Annotated[list[str] | None, typer.Argument(
     if chapters and len(chapters) == 1 and (found := find(chapters[0])).kind == LAB:
         raise typer.Exit(module.run_lab(found, as_json=as_json))
     if every and chapters:
-        raise UserError("--all is every chapter, and some are named", f"{COMMAND} bench --all")
+        raise UsageError("--all is every chapter, and some are named", f"{COMMAND} bench --all")
     if share and (chapters or mine or as_json):
-        raise UserError("--share is for the whole ladder of the solutions, and for a person",
+        raise UsageError("--share is for the whole ladder of the solutions, and for a person",
                         f"{COMMAND} bench --share")
     raise typer.Exit(module.run(chapters=chapters or (), every=every, minutes=minutes, quick=quick,
                                 mine=mine, as_json=as_json, share=share))
@@ -465,6 +452,15 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask. A script must say so, 
     print(f"Everything is here. {COMMAND} doctor shows how good the figures can be.")
 
 
+@verb(MACHINE, "completion bash >> ~/.bashrc")
+def completion(shell: Annotated[str, typer.Argument(metavar="SHELL", show_default=False,
+                                                    help="bash or zsh.")]) -> None:
+    """Print a script with which the shell completes verbs, chapters, options and checks."""
+    from workbook.verbs import completion as module
+
+    print(module.script(shell, typer.main.get_command(app)), end="")
+
+
 @verb(AUTHORS, "test -k sync",
       context_settings={"allow_extra_args": True, "ignore_unknown_options": True,
                         "help_option_names": ["--help"]})
@@ -484,7 +480,7 @@ def test(context: typer.Context,
     from workbook.verbs import testing
 
     if rest and not since:
-        raise UserError("--rest leaves out what --since runs",
+        raise UsageError("--rest leaves out what --since runs",
                         f"{COMMAND} test --since main --rest")
     setup.ensure(needs.FOR_AUTHORS)
     setup.ensure_test_packages()
@@ -558,7 +554,7 @@ def new_chapter(number: Annotated[int, typer.Argument(metavar="N", show_default=
 
 
 @verb(AUTHORS, "record --only closing")
-def record(rounds: Annotated[int | None, typer.Option(min=1, metavar="COUNT", show_default=False,
+def record(rounds: Annotated[int | None, typer.Option(min=1, max=1000, metavar="COUNT", show_default=False,
                                                       help="More make the figures surer.")] = None,
            only: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
                                                           help="The ladder, or an experiment.")]

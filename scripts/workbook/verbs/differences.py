@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,13 +17,17 @@ from workbook.course.trees import Tree
 from workbook.machine import setup
 
 
-def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None) -> None:
+def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None,
+         anyway: bool = False) -> None:
     """The step from the last solution, or a lab's starter, to this solution, or a part of that; or
-    the reader's own changes.
+    the reader's own changes. The step shows the solution, so it waits for the same as that; its
+    files and their lines do not.
     """
     if mine:
         _show_mine(chapter, stat, part)
         return
+    if not stat:
+        _require_done("diff", chapter, anyway, part)
     if part is not None:
         parts.find(chapter, part)
         before_part, after_part = ((parts.label(chapter, k), parts.tree(chapter, k))
@@ -57,7 +62,7 @@ def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> No
     from rich.console import Console
     from rich.markdown import Markdown
 
-    _require_done(chapter, anyway, part)
+    _require_done("solution", chapter, anyway, part)
     if chapter.solution_text and part is None:
         Console().print(Markdown(chapter.solution_text), "")
     end = (("solution", trees.read(chapter.solution_dir)) if part is None else
@@ -65,7 +70,7 @@ def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> No
     _show(_beginning(chapter, part), end, stat=False)
 
 
-def _require_done(chapter: Chapter, anyway: bool, part: int | None) -> None:
+def _require_done(verb: str, chapter: Chapter, anyway: bool, part: int | None) -> None:
     """Who has passed may look, and who is asked for it anyway."""
     what, flag, done = chapter.name, "", bool(progress.passed(chapter))
     if part is not None:
@@ -74,7 +79,7 @@ def _require_done(chapter: Chapter, anyway: bool, part: int | None) -> None:
     if not done and not anyway:
         raise UserError(f"you have not passed {what} yet",
                         f"{COMMAND} hint {chapter.tag}{flag}; or, if you would rather see it now: "
-                        f"{COMMAND} solution {chapter.tag}{flag} --anyway")
+                        f"{COMMAND} {verb} {chapter.tag}{flag} --anyway")
 
 
 def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
@@ -98,6 +103,7 @@ def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool 
         done = subprocess.run(["git", "diff", "--no-index", "--no-prefix",
                                "--find-renames" if moves else "--no-renames",
                                "--diff-algorithm=histogram", *(["--stat"] if stat else []),
+                               *(["--no-color"] if os.environ.get("NO_COLOR") else []),
                                old[0], new[0]], cwd=scratch)
     if done.returncode >= 128 and done.returncode != 128 + signal.SIGPIPE:
         raise UserError(f"git diff failed with exit code {done.returncode}",

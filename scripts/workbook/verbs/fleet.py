@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError
 from workbook.common.paths import shown
 from workbook.course.chapters import Chapter
 from workbook.measure import fleet
@@ -17,7 +17,7 @@ EVENTS = {"update": fleet.Fleet.update, "kill": fleet.Fleet.kill}
 def run(chapter: Chapter, plan: fleet.Plan, *, solution: bool, event: str, as_json: bool) -> int:
     """0 if no request failed."""
     if event and event not in EVENTS:
-        raise UserError(f"there is no event {event}", "use one of: " + ", ".join(EVENTS))
+        raise UsageError(f"there is no event {event}", "use one of: " + ", ".join(EVENTS))
     directory = chapter.directory(solution)
     with fleet.deployed(build.build_server(directory), plan) as stack:
         row = stack.load(*([EVENTS[event]] if event else []))

@@ -35,6 +35,8 @@ def run(chapter: Chapter, level: int | None, number: int | None = None) -> None:
     these = f"{chapter.tag} --part {part.number}" if part else chapter.tag
     more = (f"More: {COMMAND} hint {these}" if level < len(hints) else
             f"That was the last. If it does not help: {COMMAND} solution {these} --anyway")
+    if level > 1:
+        more += f"\nBack: {COMMAND} hint {these} --level {level - 1}"
     console.print(f"\n{more}", style="dim")
 
 

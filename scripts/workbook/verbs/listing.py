@@ -17,7 +17,7 @@ from workbook.course.chapters import all_chapters
 def run(as_json: bool = False) -> None:
     rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
              "status": progress.status(chapter), "passed": progress.passed(chapter),
-             "medal": progress.medal(chapter), "part": progress.part(chapter),
+             "medal": progress.medal(chapter), "kind": chapter.kind, "part": progress.part(chapter),
              "parts": len(chapter.parts)}
             for chapter in all_chapters()]
     if as_json:
@@ -33,21 +33,28 @@ def show(rows: list[dict[str, Any]]) -> None:
     table.add_column("chapter", no_wrap=True)
     table.add_column("title")
     table.add_column("min.", justify="right", no_wrap=True)
+    table.add_column("parts", no_wrap=True)
     table.add_column("status", no_wrap=True)
-    for row in rows:
+    for before, row in zip([None, *rows], rows, strict=False):
+        if before and before["kind"] != row["kind"]:
+            table.add_section()
         when = f" {row['passed']}" if row["status"] == "passed" else ""
         when += f", {row['medal']}" if when and row["medal"] else ""
         status = _location(row["part"], row["parts"]) if row["part"] else row["status"]
-        table.add_row(row["chapter"], row["title"], str(row["minutes"]),
+        table.add_row(row["chapter"], row["title"], str(row["minutes"]), _dots(row),
                       f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
     console = Console()
     console.print(table)
-    done = [number for number, row in enumerate(rows) if row["status"] == "passed"]
-    after = done[-1] + 1 if done else 0
-    following = next((row["chapter"] for row in [*rows[after:], *rows[:after]]
-                      if row["status"] != "passed"), None)
-    console.print(f"\n{len(done)} of {len(rows)} passed." + (
-        f" Next: [bold]{COMMAND} check {following}[/]" if following else ""))
+    done = sum(row["status"] in progress.PASSED for row in rows)
+    console.print(f"\n{done} of {len(rows)} passed." + (
+        f" What to do now: [bold]{COMMAND} next[/]" if done < len(rows) else ""))
+
+
+def _dots(row: dict[str, Any]) -> str:
+    """One for each part, filled if the part holds."""
+    count = int(row["parts"])
+    held = count if row["status"] in progress.PASSED else (row["part"] or 1) - 1
+    return "●" * held + "○" * (count - held)
 
 
 def _location(part: int, parts: int) -> str:

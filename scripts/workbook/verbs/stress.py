@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from workbook.common.errors import UserError
-from workbook.common.paths import shown
+from workbook.common.errors import UsageError, UserError
+from workbook.common.paths import COMMAND, shown
+from workbook.common.suggestions import nearest_first, shortened
 from workbook.course.chapters import Chapter
 from workbook.figures import report
 from workbook.machine import facts
@@ -22,14 +23,16 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
         phases: Sequence[str] = (), preset: str = "release") -> int:
     """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the form's."""
     if form not in stress.FORMS:
-        raise UserError(f"there is no form {form}", "use one of: " + ", ".join(stress.FORMS))
+        raise UsageError(f"there is no form {shortened(form)}",
+                         "use one of: " + ", ".join(nearest_first(form, stress.FORMS)))
     every, pause_s = stress.FORMS[form].phases(), stress.FORMS[form].pause_s
     names = [phase.name for phase in every]
     if unknown := set(phases) - set(names):
-        raise UserError(f"there is no phase {', '.join(sorted(unknown))}",
-                        "use one of: " + ", ".join(names))
+        raise UsageError(f"there is no phase {shortened(', '.join(sorted(unknown)))}",
+                         "use one of: " + ", ".join(names))
     if preset not in build.presets():
-        raise UserError(f"there is no preset {preset}", "use one of: " + ", ".join(build.presets()))
+        raise UsageError(f"there is no preset {shortened(preset)}",
+                         "use one of: " + ", ".join(nearest_first(preset, build.presets())))
     directory = chapter.directory(solution)
     binary = build.build_server(directory, preset)
     wanted = [phase for phase in every if not phases or phase.name in phases]
@@ -43,7 +46,13 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
     else:
         name = shown(directory) if preset == "release" else f"{shown(directory)} ({preset})"
         report.print_phases(name, fitted, results)
-    return 0
+    if any(result.requests_per_second is not None for result in results):
+        return 0
+    flag = " --solution" if solution else ""
+    raise UserError("no phase has a figure: the server did not answer every request as it must",
+                    f"{COMMAND} check {chapter.tag}{flag} shows where it fails"
+                    + ("" if solution else
+                       f"; ours under the same load: {COMMAND} stress {chapter.tag} --solution"))
 
 
 def _with_progress(server: Server, phases: Sequence[Phase], pause_s: float) -> list[PhaseResult]:

@@ -60,7 +60,7 @@ def run(arguments: Sequence[str], root: Path = ROOT, since: str = "", rest: bool
     that one parted, or with `rest` all others. UserError if there is no such commit.
     """
     chosen = _chosen(since, rest, root) if since else ()
-    if any(Path(argument.partition("::")[0]).exists() for argument in arguments):
+    if any(_is_file(argument.partition("::")[0]) for argument in arguments):
         first, second = _pytest(root, *chosen, *arguments), None
     else:
         first = _pytest(root, str(_tests(root)), *TOGETHER, *chosen, *arguments)
@@ -68,6 +68,14 @@ def run(arguments: Sequence[str], root: Path = ROOT, since: str = "", rest: bool
     _report(first, second)
     nothing_to_run = bool(since) and first.verdict == NO_TESTS
     return ALL_PASSED if nothing_to_run else _verdict(first, second)
+
+
+def _is_file(name: str) -> bool:
+    """Whether there is a file or folder called so; an expression may be longer than a name can be."""
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _chosen(since: str, rest: bool, root: Path) -> tuple[str, str]:

@@ -20,7 +20,8 @@ from workbook.course import chapters
 from workbook.course.chapters import Chapter, Part
 from workbook.servers import heads
 
-SHOWN_FAILURES = 3
+MAX_IN_FULL = 6  # cases that failed, each of another check
+MAX_NAMES = 40  # of one check
 MARKS: dict[Status, Text] = {
     "pass": Text("✓", style="green"), "fail": Text("✗", style="bold red"),
     "skip": Text("–", style="yellow"), "info": Text("·", style="cyan"),
@@ -44,6 +45,11 @@ class Telling:
         self._found.append(verdict)
         if verdict.name not in self._of_parts and registry.named(verdict.name).decides:
             self._report(verdict)
+
+    def fails(self, verdict: Verdict) -> bool:
+        """Whether it fails here: a part may have another budget than the end of the chapter."""
+        judged = stages.stages(self._chapter, [verdict], self._until)
+        return bool(stages.unmet(judged))
 
     def stages(self) -> list[Stage]:
         """Tell the rest; returns all that was told."""
@@ -72,6 +78,16 @@ def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: l
                   Text(f"({seconds:.0f} s)", style="dim"))
     if whole and not stages.unmet(judged) and not stages.undecided(judged) and not solution:
         console.print(Text(_next(chapter) if until is None else _next_part(chapter, until)))
+
+
+def show_left(console: Console, chapter: Chapter, solution: bool, until: int | None,
+              count: int) -> None:
+    """Say that a check stopped early, and how to go on."""
+    others = "1 other check" if count == 1 else f"{count} other checks"
+    console.print(Text(
+        f"Stopped here, without the {others} that must hold at the end of part {until} too. "
+        f"To run everything: {COMMAND} check {chapter.tag}{_flag(solution)} "
+        f"--part {until} --all"))
 
 
 def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | None) -> None:
@@ -125,7 +141,7 @@ def _next_part(chapter: Chapter, until: int) -> str:
     if until == len(chapter.parts):
         return f"Next: {COMMAND} check {chapter.tag}"
     following = chapter.parts[until]
-    return (f"Next: part {following.number}, {following.title}: {_page(chapter, following.anchor)}"
+    return (f"Next: part {following.number}, {following.title}: {page(chapter, following.anchor)}"
             f"; then {COMMAND} check {chapter.tag} --part {following.number}")
 
 
@@ -163,17 +179,27 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
 
 def _show_cases(console: Console, chapter: Chapter, solution: bool,
                 failures: list[suite.Failure]) -> None:
-    for failure in failures[:SHOWN_FAILURES]:
+    """One case of each check in full, as far as a reader reads on; the others by name."""
+    first = {failure.case.check: failure for failure in reversed(failures)}
+    in_full = [failure for failure in failures if first[failure.case.check] is failure]
+    in_full = in_full[:MAX_IN_FULL]
+    for failure in in_full:
         _show_heading(console, failure.case.name, failure.case.reference)
         rows = _explain(chapter, solution, failure)
         if anchor := _section(chapter, failure.case):
-            rows["read"] = _page(chapter, anchor)
+            rows["read"] = page(chapter, anchor)
         _show_rows(console, rows)
-    if remainder := failures[SHOWN_FAILURES:]:
-        counts = Counter(failure.case.check for failure in remainder)
-        reported = ", ".join(f"{name} {count}" for name, count in counts.items())
+    remainder = [failure for failure in failures if failure not in in_full]
+    names: dict[str, list[str]] = {}
+    for failure in remainder:
+        names.setdefault(failure.case.check, []).append(failure.case.name)
+    if remainder:
         console.print()
-        console.print(Text(f"also failing: {reported}"))
+        console.print(Text("also failing:"))
+    for check, cases in names.items():
+        more = f" and {len(cases) - MAX_NAMES} more" if cases[MAX_NAMES:] else ""
+        console.print(Text(f"  {check} ({len(cases)}): {', '.join(cases[:MAX_NAMES])}{more}"))
+    if remainder:
         console.print(Text(f"one in full: {_repeated(chapter, solution, remainder[0].case)}"))
 
 
@@ -239,9 +265,9 @@ def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
     where its part is explained, if one turns it green.
     """
     usual = stage.part.anchor if stage.part else chapter.sections.get(verdict.name, "")
-    return [_page(chapter, anchor) for anchor in dict.fromkeys(
+    return [page(chapter, anchor) for anchor in dict.fromkeys(
         _section(chapter, failure.case) or usual for failure in verdict.failures)
-        ] or [_page(chapter, usual)]
+        ] or [page(chapter, usual)]
 
 
 def _section(chapter: Chapter, case: Case) -> str:
@@ -250,7 +276,7 @@ def _section(chapter: Chapter, case: Case) -> str:
                  if fnmatchcase(case.name, pattern)), "")
 
 
-def _page(chapter: Chapter, anchor: str) -> str:
+def page(chapter: Chapter, anchor: str) -> str:
     """The chapter's page: in the built book, or else as a file."""
     page = SITE / chapter.page.replace(".md", ".html")
     if page.exists():

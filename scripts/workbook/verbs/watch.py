@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -52,18 +53,31 @@ def _judge(chapter: Chapter, console: Console) -> None:
         console.print(Text(f"\n{time.strftime('%H:%M:%S')}  check {chapter.tag} {' '.join(what)}",
                            style="bold"))
         code = _check(chapter, what)
+        if code is None:
+            console.print("A file was saved meanwhile: judging the new version instead.")
+            return
         failed = progress.unmet(chapter)
         if code != 0 or not what:
             return
 
 
-def _check(chapter: Chapter, only: list[str]) -> int:
-    """In a process of its own, which leaves nothing behind however it ends."""
+def _check(chapter: Chapter, only: list[str]) -> int | None:
+    """In a process of its own, which leaves nothing behind however it ends. None if a file was saved
+    meanwhile: a build could have one version of some files and another of others.
+    """
     command = [sys.executable, "-m", "workbook", "check", chapter.name,
                *(word for name in only for word in ("--only", name))]
+    began = stamps(chapter.starter_dir)
     child = children.start(command)
     try:
-        return child.wait()
+        while child.poll() is None:
+            if stamps(chapter.starter_dir) != began:
+                child.terminate()
+                child.wait(END_S)
+                return None
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(LOOK_S)
+        return child.returncode
     except KeyboardInterrupt:  # the terminal has told it too
         child.terminate()
         child.wait(END_S)

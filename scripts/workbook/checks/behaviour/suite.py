@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
@@ -10,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,8 @@ from typing import Any
 from workbook.checks.behaviour import schemes, site
 from workbook.checks.behaviour.rows import Case, Talk, Unable, Unmet, Wrong
 from workbook.common import children
-from workbook.common.errors import UserError
+from workbook.common.errors import UsageError, UserError
+from workbook.common.suggestions import nearest_first, shortened, similar
 from workbook.machine import network
 from workbook.measure.stress import raise_descriptor_limit
 from workbook.servers import heads, tls
@@ -34,6 +35,7 @@ NEIGHBOUR_S = 0.01  # additional time for each of them
 MAX_HANGS = 8
 END_S = 5.0  # for a process that is ending, on a busy machine
 MAX_DEATHS = 3
+MAX_SUGGESTED = 12
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
 DATED_LEVEL = 9  # the first level whose answers have the form that heads.plain expects
 CACHE_LEVEL = 11  # the first level that caches files
@@ -95,14 +97,25 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
     found = [case for case in holding if fnmatchcase(case.name, whole)
              and (pattern == "*" or ("@" in case.name) == ("@" in pattern))]
     if not found and pattern != "*":
-        names = [case.name for case in holding]
-        asked = pattern.strip("*")
-        last = asked.split("/")[-1]
-        near = ([name for name in names if last and last in name]
-                or get_close_matches(asked, names, n=12, cutoff=0.3) or names)
-        raise UserError(f"no case is called “{pattern}”",
-                        "use one of: " + ", ".join(near[:12]) + (" …" if near[12:] else ""))
+        near = _nearest(pattern, [case.name for case in holding
+                                  if ("@" in case.name) == ("@" in pattern)])
+        raise UsageError(f"no case is called “{shortened(pattern)}”",
+                         "use one of: " + ", ".join(near))
     return found
+
+
+def _nearest(pattern: str, names: Sequence[str]) -> list[str]:
+    """What may have been meant: cases of the group that was named, those called similarly in all
+    groups, or else all groups.
+    """
+    group, slash, last = pattern.replace("*", "").rpartition("/")
+    groups = list(dict.fromkeys(name.partition("/")[0] for name in names))
+    within = [name for name in names if not slash or name.startswith(f"{group}/")]
+    cases = {name.partition("/")[2]: name for name in within}
+    near = [cases[short] for short in similar(last, cases)] or (within if slash else [])
+    if not near:
+        return [f"{name}/*" for name in nearest_first(group or last, groups)]
+    return [*near[:MAX_SUGGESTED], *(["…"] if near[MAX_SUGGESTED:] else [])]
 
 
 def run(binary: Path, cases: Sequence[Case], level: int, arguments: Sequence[str] = ()) -> Result:
@@ -409,7 +422,7 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
         return _judge_heads(case, answers) if level >= DATED_LEVEL else None
     problem = _problem(case, wrong[0])
     whole = wrong[0].end == "closed" and wrong[0].data
-    if whole and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
+    if whole and not _wrong_status(case, wrong[0].data) and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
         problem = lack.problem  # what makes it differ, if that says more than the position
     if case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
@@ -453,6 +466,30 @@ def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
 
 
 def _problem(case: Case, received: Received) -> str:
+    """What is wrong, a wrong status first: what follows from it says less."""
+    status, end = _wrong_status(case, received.data), _wrong_end(case, received)
+    return ", and ".join(filter(None, (status, end))) or _difference(case, received)
+
+
+def _wrong_status(case: Case, data: bytes) -> str:
+    """The first status that is not as in the nearest right answer, in words; empty if the two
+    differ by something else.
+    """
+    expected = nearest(case, data)
+    at = first_difference(expected, data)
+    start = max(at - len(b"HTTP/1.1 200"), 0)
+    begins = expected.find(b"HTTP/1.1 ", start, at + 1)
+    if begins < 0 or not begins + 9 <= at < begins + 12:
+        return ""
+    got = data[begins + 9:begins + 12]
+    wanted = dict.fromkeys(answer[begins + 9:begins + 12].decode() for answer in case.expect
+                           if answer[:begins] == data[:begins] and len(answer) > begins)
+    return (f"status {got.decode()} where {' or '.join(wanted)} is expected"
+            if re.fullmatch(rb"\d{3}", got) else "")
+
+
+def _wrong_end(case: Case, received: Received) -> str:
+    """How the connection ended, if not after an answer."""
     size = len(received.data)
     if received.end == "refused":
         return "the server did not accept the connection"
@@ -466,6 +503,10 @@ def _problem(case: Case, received: Received) -> str:
         return "the connection was closed without an answer"
     if case.expect == (b"",):
         return "an answer came where the connection should just have been closed"
+    return ""
+
+
+def _difference(case: Case, received: Received) -> str:
     at = first_difference(nearest(case, received.data), received.data)
     return f"the answer differs from byte {at} on" + (", told so" if is_reported(received) else "")
 

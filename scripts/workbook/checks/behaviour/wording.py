@@ -9,6 +9,7 @@ from workbook.checks.behaviour.suite import first_difference
 from workbook.servers.client import Await, HalfClose, Pause, Sip, Step, Vanish
 
 MAX_ONE_LINER = 800
+LARGE = 240  # bytes; more are abbreviated, so their number is given
 
 
 def sent_text(case: Case) -> str:
@@ -16,6 +17,9 @@ def sent_text(case: Case) -> str:
     lines = [f"first, another client: {_steps_text(steps)}" for steps in dict.fromkeys(
         case.neighbours)]
     lines.append(_steps_text(case.steps))
+    size = sum(len(step) for step in case.steps if isinstance(step, bytes))
+    if size > LARGE:
+        lines.append(f"({size:,} bytes in all)")
     if case.copies > 1:
         lines.append(f"({case.copies} clients at once)")
     if case.narrow:
@@ -48,7 +52,7 @@ def _step_text(step: Step) -> str:
             return "‹vanishes›"
 
 
-def escaped(data: bytes, maximum: int = 240) -> str:
+def escaped(data: bytes, maximum: int = LARGE) -> str:
     """Bytes as they would stand in a C string, the middle left out when there are many."""
     start = _escaped_until(data, maximum)
     if len(start) == len(data):
