@@ -13,16 +13,9 @@ from pathlib import Path
 
 from workbook.common import packages
 from workbook.common.errors import UserError
-from workbook.common.paths import COMMAND, TEST_REQUIREMENTS, VENV
+from workbook.common.paths import TEST_REQUIREMENTS, VENV
 from workbook.machine import probes
-from workbook.machine.needs import (
-    FOR_AUTHORS,
-    FOR_READERS,
-    NEEDS,
-    Need,
-    is_debian,
-    path_command,
-)
+from workbook.machine.needs import NEEDS, Need, is_debian, path_command
 
 
 @dataclass
@@ -132,7 +125,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
     """Show the commands, ask where that is due, run them; UserError if one may not or fails."""
     shown = "\n".join("  " + " ".join(command) for command in commands)
     _print(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
-    _ask(missing, shown)
+    _ask(shown)
     for command in commands:
         try:
             code = subprocess.run(command, stdout=sys.stderr).returncode
@@ -143,7 +136,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
                             "see its messages above, mend that, then run the same command again")
 
 
-def _ask(missing: Iterable[Need], shown: str) -> None:
+def _ask(shown: str) -> None:
     """Return if installing is allowed: by --yes, by an answer, or by CI=true, where none can come."""
     if consent.given or os.environ.get("CI", "").lower() in ("true", "1"):
         return
@@ -153,15 +146,7 @@ def _ask(missing: Iterable[Need], shown: str) -> None:
             return
         raise UserError("nothing was installed", f"run this yourself:\n{shown}")
     raise UserError("nothing was installed, because there is no terminal to ask on",
-                    f"run {_setup_command(missing)}this yourself, then the same command again:\n{shown}")
-
-
-def _setup_command(missing: Iterable[Need]) -> str:
-    """The command that installs them without asking, with an "or"; empty if it leaves one out."""
-    for names, flags in ((FOR_READERS, "--yes"), (FOR_AUTHORS, "--yes --for-authors")):
-        if all(any(need is NEEDS[name] for name in (*names, "venv")) for need in missing):
-            return f"{COMMAND} setup {flags}, or "
-    return ""
+                    f"run the same command again with --yes, or this yourself:\n{shown}")
 
 
 def _print(text: str) -> None:

@@ -43,7 +43,16 @@ def main() -> None:
         signal.signal(number, _leave)
     for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 is shown as \\udc80
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    app(sys.argv[1:] or ["--help"], prog_name=NAME)
+    app(_without_consent(sys.argv[1:]) or ["--help"], prog_name=NAME)
+
+
+def _without_consent(arguments: list[str]) -> list[str]:
+    """What remains without --yes, which every verb takes: it may then install what it needs."""
+    from workbook.machine.setup import consent
+
+    ours = arguments[:arguments.index("--")] if "--" in arguments else arguments
+    consent.given = "--yes" in ours
+    return [each for each in ours if each != "--yes"] + arguments[len(ours):]
 
 
 def verb(panel: str, example: str, **settings: Any) -> Callable[..., Any]:
@@ -91,6 +100,7 @@ def hotpath(version: Annotated[bool, typer.Option(
     """Hot Path: from an HTTP server that is correct and slow to one that is correct and fast.
 
     Begin with [bold]./scripts/hotpath doctor[/bold], then [bold]book --open[/bold].
+    With --yes, any verb installs what it lacks without asking.
     """
 
 
@@ -445,7 +455,7 @@ def setup(yes: Annotated[bool, flag("--yes", "Do not ask. A script must say so, 
     from workbook.machine import needs
     from workbook.machine import setup as module
 
-    module.consent.given = yes
+    module.consent.given = module.consent.given or yes
     module.ensure(needs.FOR_AUTHORS if for_authors else needs.FOR_READERS)
     if for_authors:
         module.ensure_test_packages()
