@@ -13,7 +13,7 @@ from conftest import Hotpath
 from scratch import git
 
 from workbook.common import inherited
-from workbook.common.paths import SCRIPTS
+from workbook.common.paths import ROOT, SCRIPTS
 from workbook.machine import doctor, facts, needs, probes
 from workbook.machine import git as machine_git
 
@@ -177,3 +177,16 @@ def test_thread_sanitizer_is_tried_outside_tmp(
     monkeypatch.setattr(needs, "compiler", lambda: compiler)
     assert not needs.finds_races.__wrapped__()
     assert (tmp_path / "place").read_text().startswith(str(probes.BUILD))
+
+
+def test_clone_with_autocrlf_has_lf(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    shutil.copy(ROOT / ".gitattributes", tmp_path / "from")
+    for name in ("hotpath", "a.patch", "chapter.toml"):
+        (tmp_path / "from" / name).write_bytes(b"#!/bin/sh\none\n")
+    git(tmp_path / "from", "init", "-q")
+    git(tmp_path / "from", "add", "-A")
+    git(tmp_path / "from", "commit", "-qm", "state")
+    git(tmp_path, "-c", "core.autocrlf=true", "clone", "-q", "from", "to")
+    for name in ("hotpath", "a.patch", "chapter.toml"):
+        assert (tmp_path / "to" / name).read_bytes() == b"#!/bin/sh\none\n"

@@ -18,9 +18,8 @@ MACOS_CHROMES = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
                  "/Applications/Chromium.app/Contents/MacOS/Chromium")
 LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
 PLACES = tuple(map(Path, ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/bin", "/usr/sbin",
-                          "/sbin", "/opt/homebrew/bin", "/home/linuxbrew/.linuxbrew/bin",
-                          "/snap/bin")))
-BREW_PREFIXES = ("/opt/homebrew", "/usr/local", "/home/linuxbrew/.linuxbrew")
+                          "/sbin", "/opt/homebrew/bin", "/snap/bin")))
+BREW_PREFIXES = ("/opt/homebrew", "/usr/local")
 APPLE_COMPILER = "clang++"  # also Homebrew's, which keeps it out of PATH
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
 FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
