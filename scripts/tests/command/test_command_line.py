@@ -21,7 +21,7 @@ from workbook.common.paths import ROOT, SCRIPTS
 from workbook.common.suggestions import nearest_first
 from workbook.course import editions
 from workbook.course.chapters import find
-from workbook.verbs import cli, command, completion
+from workbook.verbs import cli, command, completion, listing
 
 COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:3[0-7]|9[0-7]|38|48)[;m]")
 
@@ -41,6 +41,18 @@ def test_misused_command_line_ends_with_2(hotpath: Hotpath, words: list[str]) ->
     reported = hotpath(*words)
     assert_refused(reported)
     assert reported.returncode == command.MISUSED
+
+
+def test_end_of_the_input_is_no_traceback(monkeypatch: pytest.MonkeyPatch,
+                                          capsys: pytest.CaptureFixture[str]) -> None:
+    def ask(_: bool) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(listing, "run", ask)
+    with pytest.raises(SystemExit) as ended:
+        cli.app(["list"])
+    assert ended.value.code == command.FAILED
+    assert "error: the input ended" in capsys.readouterr().err
 
 
 def test_help_and_the_book_list_the_exit_codes(hotpath: Hotpath) -> None:

@@ -61,6 +61,10 @@ class Verbs(PlainHelp, TyperGroup):
         except Misuse as error:
             complain(_misuse(error, list(self.commands)))
             code = MISUSED
+        except typer.Abort:  # the end of the input, where a verb asks
+            complain(UserError("the input ended before an answer came",
+                               "run the same command again in a terminal"))
+            code = FAILED
         raise SystemExit(code or 0)
 
     def invoke(self, ctx: Any) -> Any:
