@@ -30,12 +30,14 @@ PARSED_ONLY = {"setup", "doctor", "format", "test", "fleet", "watch"}
 DRIVER = """
 import contextlib, io, json, sys, traceback
 
+from workbook.common import inherited
 from workbook.verbs import cli
 
 def outcome(words):
     sys.argv = ["hotpath", *words]
     texts = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in "oe"]
     with contextlib.redirect_stdout(texts[0]), contextlib.redirect_stderr(texts[1]):
+        inherited.never_refuse_a_character()
         try:
             cli.main()
             code = 0
@@ -104,7 +106,7 @@ def outcomes(root: Path, lines: list[list[str]], folder: Path) -> list[tuple[int
     ["book", "--port", "99999"], ["book", "--port", "-1"], ["compare", "1", "2", "--seconds", "nan"],
     ["compare", "1", "2", "--seconds", "inf"], ["compare", "1", "2", "--goal", "nan"],
     ["compare", "1", "2", "--goal", "-1"], ["profile", "1", "--seconds", "1e999"],
-    ["bench", "--rounds", "9" * 30], ["record", "--rounds", "0"], ["check", "1", "--part", "-1"],
+    ["bench", "--minutes", "9" * 30], ["bench", "--minutes", "nan"], ["record", "--rounds", "0"], ["check", "1", "--part", "-1"],
     ["check", "1", "--part", "9" * 30], ["new-chapter", "-1", "x"], ["run"],
 ])
 def test_number_out_of_range_is_misuse(parted: Path, tmp_path: Path, words: list[str]) -> None:

@@ -41,8 +41,6 @@ def main() -> None:
     """Run one verb."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
-    for stream in (sys.stdout, sys.stderr):  # a name that is no UTF-8 is shown as \\udc80
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     app(_without_consent(sys.argv[1:]) or ["--help"], prog_name=NAME)
 
 
