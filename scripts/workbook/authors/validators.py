@@ -126,7 +126,7 @@ def rivals_validators() -> Finding:
                 _ask_all(server, file, rows, key)
             columns[key] = other.label.format(other_servers.version_of(other))
     return Finding("The status that each answers with when a file is asked for with these fields. "
-                   "Settings as in <em>An answer may be a file</em>.", columns, rows)
+                   "Settings as in <em>Serving files</em>.", columns, rows)
 
 
 def _ask_all(server: Server, file: Path, rows: Rows, key: str) -> None:

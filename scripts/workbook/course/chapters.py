@@ -102,7 +102,7 @@ class Chapter:
 
     @property
     def heading(self) -> str:
-        """Its title behind its number, as the book numbers chapters: `5. An event loop`."""
+        """Its title behind its number, as the book numbers chapters: `5. An event loop: …`."""
         return f"{self.number}. {self.title}" if self.number is not None else self.title
 
     @property

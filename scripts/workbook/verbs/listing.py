@@ -13,6 +13,8 @@ from workbook.common.paths import COMMAND
 from workbook.course import progress
 from workbook.course.chapters import all_chapters
 
+WIDE = 100  # columns, from which on whole titles fit
+
 
 def run(as_json: bool = False) -> None:
     rows = [{"chapter": chapter.name, "title": chapter.title, "minutes": chapter.minutes,
@@ -27,7 +29,8 @@ def run(as_json: bool = False) -> None:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print the table of `hotpath list`."""
+    """Print the table of `hotpath list`; on a narrow terminal, of each title only the subject."""
+    console = Console()
     colours = {"passed": "green", "to do": "dim"}
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("chapter", no_wrap=True)
@@ -41,9 +44,9 @@ def show(rows: list[dict[str, Any]]) -> None:
         when = f" {row['passed']}" if row["status"] == "passed" else ""
         when += f", {row['medal']}" if when and row["medal"] else ""
         status = _location(row["part"], row["parts"]) if row["part"] else row["status"]
-        table.add_row(row["chapter"], row["title"], str(row["minutes"]), _dots(row),
+        title = row["title"] if console.width >= WIDE else row["title"].partition(":")[0]
+        table.add_row(row["chapter"], title, str(row["minutes"]), _dots(row),
                       f"[{colours.get(row['status'], 'yellow')}]{status}{when}[/]")
-    console = Console()
     console.print(table)
     done = sum(row["status"] in progress.PASSED for row in rows)
     console.print(f"\n{done} of {len(rows)} passed." + (
