@@ -23,11 +23,17 @@ class Cores:
 def cores() -> Cores:
     """Half of what we may use for the server, half for wrk; all for both where we cannot choose."""
     if not hasattr(os, "sched_setaffinity"):
-        everything = frozenset(range(os.cpu_count() or 1))
-        return Cores(everything, everything)
+        return all_cores()
     usable = sorted(os.sched_getaffinity(0))
     half = (len(usable) + 1) // 2
     return Cores(frozenset(usable[:half]), frozenset(usable[half:] or usable))
+
+
+def all_cores() -> Cores:
+    """All of them for both."""
+    everything = frozenset(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity")
+                           else range(os.cpu_count() or 1))
+    return Cores(everything, everything)
 
 
 def available_cpus() -> int:

@@ -23,7 +23,7 @@ from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.machine import network, setup
-from workbook.machine.cores import Cores, cores
+from workbook.machine.cores import Cores, all_cores, cores
 from workbook.measure import received
 from workbook.measure.received import Received
 from workbook.servers.process import Server, running
@@ -80,6 +80,18 @@ class PhaseResult:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Remote:
+    """A server that was started elsewhere, usually on another machine. Only its address is known,
+    so its processor time and memory aren't.
+    """
+
+    name: str
+    address: str  # with a scheme, without a path
+    host: str
+    port: int
+
+
 def serving(binary: Path, *args: str, on: Cores | None = None) -> AbstractContextManager[Server]:
     """A running server on its own processors and network; ends as `process.running` does."""
     return placed(partial(running, binary, *args), on)
@@ -95,22 +107,29 @@ def placed(start: Callable[..., AbstractContextManager[Server]],
         yield server
 
 
-def run_phase(server: Server, phase: Phase, on: Cores | None = None) -> PhaseResult:
+def run_phase(server: Server | Remote, phase: Phase, on: Cores | None = None) -> PhaseResult:
     """Load a server that is otherwise idle. UserError if wrk is missing, fails or hangs."""
     setup.ensure(["wrk"])
+    if isinstance(server, Remote):
+        return _result(phase, *_wrk(server, phase, on or all_cores(), ()))
     process = psutil.Process(server.pid)
     _wait_for_space()
     drops = _listen_drops(server.pid)
     with _PeakMemory(process) as memory:
         before = _cpu_s(process)
-        report, connections = _wrk(server, phase, on or cores())
+        report, connections = _wrk(server, phase, on or cores(), network.prefix())
         used = tuple(after - then for after, then in zip(_cpu_s(process), before, strict=True))
     dropped = _listen_drops(server.pid) - drops
     return _result(phase, report, connections, used, memory.peak_mib, _drop_note(dropped))
 
 
-def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> bool:
-    """Let the server finish what wrk has left behind; False if it is still at it after that."""
+def settle(server: Server | Remote, pause_s: float = 0.2, timeout_s: float = 10.0) -> bool:
+    """Let the server finish what wrk has left behind; False if it is still at it after that. Of a
+    remote one that is unknown: it has the pause.
+    """
+    if isinstance(server, Remote):
+        time.sleep(pause_s)
+        return True
     process = psutil.Process(server.pid)
     deadline = time.monotonic() + timeout_s
     time.sleep(pause_s)
@@ -124,7 +143,9 @@ def settle(server: Server, pause_s: float = 0.2, timeout_s: float = 10.0) -> boo
 
 
 def _result(phase: Phase, report: dict[str, Any], connections: Sequence[Received],
-            cpu_s: Sequence[float], peak_mib: float, note: str | None) -> PhaseResult:
+            cpu_s: Sequence[float] = (), peak_mib: float | None = None, note: str | None = None
+            ) -> PhaseResult:
+    """`cpu_s` is the processor time of the server and of the kernel for it; empty if unknown."""
     requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
     errors = {kind: int(report["errors"][kind]) for kind in WRK_ERRORS}
     turn_s = seconds * phase.connections / requests if requests else phase.seconds
@@ -137,8 +158,9 @@ def _result(phase: Phase, report: dict[str, Any], connections: Sequence[Received
         return PhaseResult(phase.name, requests, seconds, errors=errors, reason=reason, note=note)
     latency = {f"{name}_ms": us / 1e3 for name, us in report["latency_us"].items()}
     return PhaseResult(phase.name, requests, seconds, requests / seconds, **latency,
-                       cpu_us_per_request=sum(cpu_s) * 1e6 / requests,
-                       kernel_us_per_request=cpu_s[1] * 1e6 / requests, peak_rss_mib=peak_mib,
+                       cpu_us_per_request=sum(cpu_s) * 1e6 / requests if cpu_s else None,
+                       kernel_us_per_request=cpu_s[1] * 1e6 / requests if cpu_s else None,
+                       peak_rss_mib=peak_mib,
                        errors=errors, note=note,
                        slowest_share=_slowest_share(connections, report["bytes"] / requests))
 
@@ -172,11 +194,12 @@ def _drop_note(dropped: int) -> str | None:
     return None
 
 
-def _wrk(server: Server, phase: Phase, on: Cores) -> tuple[dict[str, Any], list[Received]]:
-    """Run wrk; returns the line of JSON that our scripts print, and what its connections had
+def _wrk(server: Server | Remote, phase: Phase, on: Cores, prefix: Sequence[str]
+         ) -> tuple[dict[str, Any], list[Received]]:
+    """Run wrk after `prefix`, a command that runs another; returns the line of JSON that our scripts print, and what its connections had
     received shortly before its end.
     """
-    command = [*network.prefix(), "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
+    command = [*prefix, "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
                "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}{phase.path}"]
     with _on(on.client):
@@ -188,7 +211,7 @@ def _wrk(server: Server, phase: Phase, on: Cores) -> tuple[dict[str, Any], list[
                             "install wrk, or put it in the PATH") from None
     connections: list[Received] = []
     look = threading.Timer(LOOKED_AT * phase.seconds,
-                           lambda: connections.extend(received.by_connection(server.port)))
+                           lambda: connections.extend(received.by_connection(server.port, prefix)))
     look.start()
     try:
         output, complaint = _wait_for(process, phase.seconds)

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from workbook.machine import network
-
 TIMEOUT_S = 10.0
 
 
@@ -27,11 +25,11 @@ class Received:
     silent_ms: int
 
 
-def by_connection(port: int) -> list[Received]:
-    """Of every established connection to this port on the load generator's network; empty if ss(8)
-    is missing or fails.
+def by_connection(port: int, prefix: Sequence[str]) -> list[Received]:
+    """Of every established connection to this port; empty if ss(8) is missing or fails. `prefix` is
+    a command that runs another on the load generator's network.
     """
-    command = [*network.prefix(), "ss", "-tinH", "state", "established", f"( dport = :{port} )"]
+    command = [*prefix, "ss", "-tinH", "state", "established", f"( dport = :{port} )"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace",
                               timeout=TIMEOUT_S)

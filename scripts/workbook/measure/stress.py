@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from workbook.common.errors import UserError
 from workbook.machine.cores import cores
 from workbook.measure import load
-from workbook.measure.load import Phase, PhaseResult
+from workbook.measure.load import Phase, PhaseResult, Remote
 from workbook.servers.process import Server
 
 NAMES = ("warm-up", "baseline", "headers", "heavy")
@@ -49,7 +49,7 @@ class Form:
 FORMS = {"short": Form(short_form, 0.2), "full": Form(full_form), "older": Form(older_form)}
 
 
-def measure(server: Server, phases: Sequence[Phase], pause_s: float = 0.2,
+def measure(server: Server | Remote, phases: Sequence[Phase], pause_s: float = 0.2,
             on_phase: Callable[[Phase], None] = lambda _: None) -> Iterator[PhaseResult]:
     """Each phase in turn, with `rest_s` seconds or more between them for sockets to clear."""
     fresh = True

@@ -326,15 +326,21 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
            = None,
            preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
                                                "event loops on that.")] = "release",
+           at: Annotated[str | None, typer.Option(
+               "--at", metavar="ADDRESS", show_default=False,
+               help="Of a server that runs already, on another machine.")] = None,
            system: InOption = None, as_json: JsonOption = False) -> None:
     """Put the server under phases of load."""
+    if at is not None and (system or preset != "release"):
+        raise UsageError("--at is for a server that runs already: it is neither built nor put into "
+                         "a container", f"{COMMAND} stress {chapter} --at {at}")
     if system:
         raise _in_container(system)
     from workbook.course.chapters import find_server
     from workbook.verbs import stress as module
 
     raise typer.Exit(module.run(find_server(chapter), solution=solution, form=form, as_json=as_json,
-                                phases=phase or (), preset=preset))
+                                phases=phase or (), preset=preset, at=at))
 
 
 @verb(MEASURE, "fleet 8 --solution --while update")
