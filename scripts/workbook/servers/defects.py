@@ -28,7 +28,9 @@ def find(name: str) -> Mutant:
 def of_chapter(chapter: Chapter, name: str) -> Path:
     """The chapter's server with this defect; UserError if the chapter has none."""
     if not mutants.published(chapter):
-        having = [f"{COMMAND} run {defect.chapter.tag} --wrong NAME" for defect in known().values()]
+        typed = name if name in known() else "NAME"
+        having = [f"{COMMAND} run {defect.chapter.tag} --wrong {typed}"
+                  for defect in known().values()]
         raise UsageError(f"{chapter.name} has no server with a defect",
                          having[0] if having else "leave --wrong out")
     return built(name)
