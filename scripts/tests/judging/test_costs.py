@@ -16,6 +16,7 @@ import pytest
 from workbook.checks.behaviour.rows import PAGE_ANSWER
 from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS
+from workbook.machine import needs
 from workbook.measure import costs
 
 pytestmark = [
@@ -71,6 +72,7 @@ def test_kept_connection_and_pipelined_calls_are_counted(
 
 
 def test_missing_tool_is_skipped_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "PLACES", ())  # it is not there either, outside PATH
     monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/apt-get" if "apt" in name else None)
     counted = costs.count(Path("server"))
     assert counted[costs.SYSCALLS] is None and counted[costs.INSTRUCTIONS] is None
