@@ -200,9 +200,11 @@ def test_the_output_of_ss_is_understood() -> None:
 send 65536Mbps lastsnd:12 lastrcv:812 lastack:812 pacing_rate 131072Mbps delivered:2
 0      0      127.0.0.1:38350 127.0.0.1:34111
 \t cubic wscale:7,7 rto:204 bytes_sent:800 bytes_acked:801 bytes_received:4000 lastsnd:1 lastack:1
+0      41     127.0.0.1:38352 127.0.0.1:34111
+\t cubic wscale:7,7 rto:204 bytes_sent:900 bytes_acked:859 bytes_received:4300 delivered:21
 """
     connections = received.parsed(output)
-    assert connections == [Received(0, 812), Received(4000, 0)]
+    assert connections == [Received(0, 812), Received(4000, 0), Received(4300, 0)]
     assert received.slowest_share(connections) == 0
     assert received.slowest_share([]) is None
 

@@ -39,12 +39,11 @@ def by_connection(port: int, prefix: Sequence[str]) -> list[Received]:
 
 
 def parsed(output: str) -> list[Received]:
-    """From ss's lines of details. It prints no `bytes_received` while that is 0, and no `lastrcv`
-    for data of this very millisecond.
+    """From ss's lines of details, which are indented. It prints no `bytes_received` while that is 0,
+    and no `lastrcv` for data of this very millisecond.
     """
-    details = [line for line in output.splitlines() if "lastack:" in line or "lastsnd:" in line]
     return [Received(_number("bytes_received", line), _number("lastrcv", line))
-            for line in details]
+            for line in output.splitlines() if line[:1].isspace() and line.strip()]
 
 
 def _number(name: str, line: str) -> int:
