@@ -136,7 +136,7 @@ def test_compile_error_names_file_and_line(hotpath: Hotpath, copy: Path, verb: s
     reported = hotpath(verb, "2", root=copy)
     file.write_text(kept)
     assert_refused(reported, "building chapters/02-fewer-syscalls failed", "unknown",
-                   f"mend chapters/02-fewer-syscalls/app.cpp, line {line}")
+                   f"fix chapters/02-fewer-syscalls/app.cpp, line {line}")
 
 
 def test_compile_error_in_a_library_header_names_our_file(hotpath: Hotpath, copy: Path) -> None:
@@ -147,7 +147,7 @@ def test_compile_error_in_a_library_header_names_our_file(hotpath: Hotpath, copy
     edit(file, '#include "app.h"\n', '#include "app.h"\n#include <memory>\n')
     reported = hotpath("run", "2", root=copy)
     file.write_text(kept)
-    assert_refused(reported, "incomplete type", "mend chapters/02-fewer-syscalls/app.cpp, line")
+    assert_refused(reported, "incomplete type", "fix chapters/02-fewer-syscalls/app.cpp, line")
 
 
 def test_program_missing_from_cmake_is_reported(hotpath: Hotpath, copy: Path) -> None:

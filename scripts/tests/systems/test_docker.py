@@ -107,7 +107,7 @@ def test_missing_docker_is_reported(hotpath: Hotpath, tmp_path: Path) -> None:
      "the container engine is not running", "systemctl start docker"),
     ("Got permission denied while trying to connect to the Docker daemon socket at unix:///x",
      "you may not use the container engine", "usermod -aG docker"),
-    ("something else altogether", "something else altogether", "mend that"),
+    ("something else altogether", "something else altogether", "fix that"),
 ], ids=["not running", "no permission", "unknown"])
 def test_unresponsive_engine_is_reported(hotpath: Hotpath, fake: Fake, output: str, meaning: str,
                                          remedy: str) -> None:

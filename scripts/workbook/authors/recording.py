@@ -43,7 +43,7 @@ def complain_unless_whole(results: dict[str, Any]) -> None:
         for phase, figures in measured["phases"].items():
             if figures["reason"]:
                 raise UserError(f"{server} has no figure for {phase}: {figures['reason']}",
-                                f"mend it (see {COMMAND} stress), then record again")
+                                f"fix it (see {COMMAND} stress), then record again")
         for cost, reason in measured["costs"]["skipped"].items():
             raise UserError(f"{cost} of {server} were not counted: {reason}",
                             "record where they can be")

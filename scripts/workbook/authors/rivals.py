@@ -174,7 +174,7 @@ def _run(command: Sequence[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
-                        "mend what is said above, then run this again")
+                        "fix what the lines above report, then run this again")
 
 
 def _answer_bytes(start: Start) -> int:
@@ -183,5 +183,5 @@ def _answer_bytes(start: Start) -> int:
         [received] = answers(client, 1)
         server.kill()  # h2o may hang on a signal so soon after its start
     if not received.endswith(b"\r\n\r\n" + PAGE):
-        raise UserError(f"{server.name} sends another page than ours", "mend its configuration")
+        raise UserError(f"{server.name} sends another page than ours", "fix its configuration")
     return len(received)

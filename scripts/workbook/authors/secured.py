@@ -243,7 +243,7 @@ def must_speak(start: Start, version: str) -> None:
                 received = _answer(client, path)
             if spoken != (version, CIPHERS[version]) or not received.endswith(b"\r\n\r\n" + body):
                 raise UserError(f"{server.name} speaks {' '.join(map(str, spoken))} and answers "
-                                f"{received[:20]!r} to {path}", "mend its configuration")
+                                f"{received[:20]!r} to {path}", "fix its configuration")
         server.kill()  # h2o may hang on a signal so soon after its start
 
 

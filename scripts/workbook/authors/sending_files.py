@@ -168,7 +168,7 @@ def copying() -> Iterator[Path]:
     """09 without sendfile: pread into a buffer, one writev of head and body."""
     text = trees.source(SOLUTIONS / FILES, "sendfile_linux.cpp").read_text(encoding="utf-8")
     if ONE_CALL + SENDS_FILE not in text:
-        raise UserError("09's sendfile_linux.cpp is not what an experiment expects", "mend it")
+        raise UserError("09's sendfile_linux.cpp is not what an experiment expects", "fix it")
     changed = text.replace(ONE_CALL + SENDS_FILE, COPIES_IN_ONE_CALL, 1)
     start, end = changed.index("// MSG_MORE"), changed.index("}  // namespace\n")
     changed = changed[:start] + changed[end:]

@@ -247,7 +247,7 @@ def _pausing_client(server: Server, connection: ConnectionKind) -> Callable[[], 
         resumed, _ = _connection(server, how, session)
         if resumed != connection.resumes:
             raise UserError(f"{server.name} {'did not resume' if connection.resumes else 'resumed'} a "
-                            "session", "mend its configuration")
+                            "session", "fix its configuration")
 
     return use_server
 

@@ -108,7 +108,7 @@ def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str =
         text = (copy / file).read_text(encoding="utf-8")
         if old is not None and text.count(old) != 1:
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
-                            f"expects: it should have once\n{old}", "mend the experiment")
+                            f"expects: it should have once\n{old}", "fix the experiment")
         (copy / file).write_text(new if old is None else text.replace(old, new), encoding="utf-8")
         yield build.isolated(copy, preset, Path(scratch, "build"), settings)
 
@@ -124,7 +124,7 @@ def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
         file = trees.find(tree, name)
         if tree[file].count(old.encode()) != 1:
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
-                            f"expects: it should have once\n{old}", "mend the experiment")
+                            f"expects: it should have once\n{old}", "fix the experiment")
         tree[file] = tree[file].replace(old.encode(), new.encode())
     tree |= {added: file.read_bytes() for added, file in (more or {}).items()}
     directory = BUILD / "experiments" / name
@@ -148,7 +148,7 @@ def output_of(command: Sequence[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
-                        "mend what is said above, then run this again")
+                        "fix what the lines above report, then run this again")
     return done.stdout
 
 

@@ -255,7 +255,7 @@ class Sync:
             return parts.chain(base, patches)[-1] if all(patches) else {}
         except ValueError as error:
             raise UserError(f"the parts of {location.chapter.name}, as they were committed, do not "
-                            f"fit:\n{error}", "mend and commit them first") from None
+                            f"fit:\n{error}", "fix and commit them first") from None
 
     def _patch_at_head(self, location: Node) -> bytes:
         """A part's patch as last committed; empty if it was not."""

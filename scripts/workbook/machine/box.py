@@ -238,7 +238,7 @@ def build(system: str, service: str, what: str, settings: Mapping[str, str] | No
         words = "\n".join(f"  {line}" for line in output[-8:])
         raise explained("\n".join(output[-30:]), f"the image is half built; this step failed:\n"
                         f"  {step}\n{words}",
-                        f"mend what is said there, {RETRY}: what is done is kept")
+                        f"fix what it reports, {RETRY}: what is done is kept")
 
 
 def attached(command: Sequence[str], settings: Mapping[str, str],
@@ -270,7 +270,7 @@ def explained(output: str, otherwise: str, remedy: str = "") -> UserError:
     """What the engine's error means; if that is unknown, `otherwise` with its last words."""
     return _known(output) or UserError(
         otherwise + ("" if remedy else "\n" + "\n".join(output.strip().splitlines()[-3:])),
-        remedy or f"mend that, {RETRY}")
+        remedy or f"fix that, {RETRY}")
 
 
 def _known(output: str) -> UserError | None:

@@ -81,7 +81,7 @@ def install_packages(requirements: Path, what: str, *options: str) -> None:
     if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr,
                       env=packages.environment(sys.executable)).returncode != 0:
         raise UserError(f"Python could not install {what}",
-                        "mend what is said above (the network?), then run this again")
+                        "fix what the lines above report (the network?), then run this again")
     packages.require_installed(sys.executable, requirements)
 
 
@@ -133,7 +133,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
             raise UserError(f"there is no {command[0]} here", f"as root, run:\n{shown}") from None
         if code != 0:
             raise UserError(f"this failed with exit code {code}: {' '.join(command)}",
-                            "see its messages above, mend that, then run the same command again")
+                            "see its messages above, fix that, then run the same command again")
 
 
 def _ask(shown: str) -> None:

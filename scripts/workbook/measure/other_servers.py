@@ -216,4 +216,4 @@ def must_serve(rival: Rival) -> None:
         [received] = answers(client, 1)
         server.kill()  # h2o may hang if it is asked to end so soon after its start
     if not received.endswith((site() / name_of(size)).read_bytes()):
-        raise UserError(f"{rival.label} does not send the file", "mend its configuration")
+        raise UserError(f"{rival.label} does not send the file", "fix its configuration")

@@ -229,13 +229,13 @@ def _failure(doing: str, lines: list[str]) -> UserError:
             errors[line] = [line, *shown]
     if not errors:
         return UserError(f"{doing} failed:\n" + "\n".join(output[-15:]),
-                         "mend what is named above, then run the same command again")
+                         "fix what is named above, then run the same command again")
     first = [text for error in islice(errors.values(), 3) for text in error]
     if len(errors) > 3:
         first.append(f"… and {len(errors) - 3} more")
     file, line = _ours(output[output.index(first[0]):]) or _named(location, first[0]) or ("", "")
     return UserError(f"{doing} failed:\n" + "\n".join(first),
-                     f"mend {file}, line {line}, then run the same command again")
+                     f"fix {file}, line {line}, then run the same command again")
 
 
 def _ours(output: list[str]) -> tuple[str, str] | None:

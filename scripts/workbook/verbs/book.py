@@ -36,7 +36,7 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
     with _sources(book) as settings:
         log = _run("mdbook", "build", str(book), "--dest-dir", str(site), **settings)
     if faults := _warnings(log):  # mdBook only logs some, and exits with 0
-        raise UserError(f"the book has faults:\n{faults}", "mend them and build again")
+        raise UserError(f"the book has faults:\n{faults}", "fix them and build again")
     if searched:
         _index(book, site)
     if _path("lychee").exists():
@@ -111,7 +111,7 @@ def _run(program: str, *arguments: str, **environment: str) -> str:
                               stderr=subprocess.STDOUT)
     if done.returncode != 0:
         raise UserError(f"the book does not build:\n{_located(done.stdout) or done.stdout.strip()}",
-                        "mend what is named above and build again")
+                        "fix what is named above and build again")
     return done.stdout
 
 

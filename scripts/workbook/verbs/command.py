@@ -19,7 +19,7 @@ NAME = "hotpath"
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 EXIT_CODES = ("Exit codes: 0 all went well, 1 not passed or failed, 2 the command line makes no "
               "sense, 130 ended by Ctrl-C.")
-ANY_REMEDY = f"mend that, then run the same command again; {COMMAND} doctor may tell more"
+ANY_REMEDY = f"fix that, then run the same command again; {COMMAND} doctor may tell more"
 REMEDIES = {
     errno.EMFILE: "raise the limit, then run the same command again: ulimit -n 4096",
     errno.ENFILE: "close other programs, then run the same command again",
