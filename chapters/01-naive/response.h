@@ -33,8 +33,9 @@ public:
     /// Uses the body of the request that is being answered.
     void request_body(std::string_view bytes);
 
-    /// Makes this the answer to a refused request, with the status as its text.
-    void error(Status status);
+    /// Makes this the answer to a refused request, with the status as its text, and optionally an
+    /// additional field line with its CRLF.
+    void error(Status status, std::string field = "");
 
     /// The whole answer as sent to the client. An answer to HEAD has no body (RFC 9110 §9.3.2).
     std::string text(bool with_body) const;
@@ -42,6 +43,7 @@ public:
 private:
     Status status_ = Status::ok;
     std::string content_type_;
+    std::string field_;
     std::string body_;
 };
 

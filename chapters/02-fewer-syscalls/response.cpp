@@ -15,8 +15,9 @@ void Response::request_body(std::string_view bytes) {
     body_ = std::string(bytes);
 }
 
-void Response::error(Status status) {
+void Response::error(Status status, std::string field) {
     status_ = status;
+    field_ = field;
     content_type_ = "text/plain; charset=utf-8";
     body_ = std::string(status_text(status)) + "\n";
 }
@@ -26,6 +27,7 @@ std::string Response::text(bool with_body) const {
     answer += "HTTP/1.1 " + std::string(status_text(status_)) + "\r\n";
     answer += "Content-Type: " + content_type_ + "\r\n";
     answer += "Content-Length: " + std::to_string(body_.size()) + "\r\n";
+    answer += field_;
     answer += "Connection: close\r\n";
     answer += "\r\n";
     if (with_body) answer += body_;

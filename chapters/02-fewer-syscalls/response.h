@@ -33,8 +33,9 @@ public:
     /// Uses the body of the request that is being answered.
     void request_body(std::string_view bytes);
 
-    /// Makes this the answer to a refused request, with the status as its text.
-    void error(Status status);
+    /// Makes this the answer to a refused request, with the status as its text, and optionally an
+    /// additional field line with its CRLF.
+    void error(Status status, std::string field = "");
 
     // TODO(2): a function that formats status line and fields into a buffer of the caller's
     // (std::format_to_n, 256 bytes are enough), and one that gives the body as a view.
@@ -44,6 +45,7 @@ public:
 private:
     Status status_ = Status::ok;
     std::string content_type_;
+    std::string field_;
     std::string body_;
 };
 

@@ -43,8 +43,9 @@ public:
     /// Uses the body of the request that is being answered.
     void request_body(std::string_view bytes) { body_ = bytes; }
 
-    /// Makes this the answer to a refused request, with the status as its text.
-    void error(Status status);
+    /// Makes this the answer to a refused request, with the status as its text, and optionally an
+    /// additional field line with its CRLF.
+    void error(Status status, std::string field = "");
 
     /// Writes the status line and the fields into `buffer`, which needs max_head bytes, and returns
     /// a view of them.
@@ -55,7 +56,8 @@ public:
 private:
     std::string_view content_type_;
     std::string_view body_;
-    std::string kept_;
+    std::string kept_;            // optionally a field line, then the body
+    std::size_t field_size_ = 0;  // length of the field line in kept_
     Status status_ = Status::ok;
 };
 

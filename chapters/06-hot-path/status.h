@@ -11,6 +11,7 @@ enum class Status : std::uint16_t {
     ok = 200,
     bad_request = 400,
     not_found = 404,
+    method_not_allowed = 405,
     length_required = 411,
     content_too_large = 413,
     uri_too_long = 414,
@@ -26,6 +27,7 @@ constexpr std::string_view status_text(Status status) {
         case Status::ok: return "200 OK";
         case Status::bad_request: return "400 Bad Request";
         case Status::not_found: return "404 Not Found";
+        case Status::method_not_allowed: return "405 Method Not Allowed";
         case Status::length_required: return "411 Length Required";
         case Status::content_too_large: return "413 Content Too Large";
         case Status::uri_too_long: return "414 URI Too Long";

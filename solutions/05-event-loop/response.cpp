@@ -11,10 +11,12 @@ void Response::body(std::string text) {
     body_ = kept_;
 }
 
-void Response::error(Status status) {
+void Response::error(Status status, std::string field) {
     status_ = status;
     content_type_ = "text/plain; charset=utf-8";
-    body(std::string(status_text(status)) + "\n");
+    field_size_ = field.size();
+    kept_ = std::move(field) + std::string(status_text(status)) + "\n";
+    body_ = std::string_view(kept_).substr(field_size_);
 }
 
 std::string_view Response::format_head(std::span<char> buffer, std::string_view connection) const {
@@ -24,9 +26,10 @@ std::string_view Response::format_head(std::span<char> buffer, std::string_view 
                          "HTTP/1.1 {}\r\n"
                          "Content-Type: {}\r\n"
                          "Content-Length: {}\r\n"
-                         "{}"
+                         "{}{}"
                          "\r\n",
-                         status_text(status_), content_type_, body_.size(), connection);
+                         status_text(status_), content_type_, body_.size(),
+                         std::string_view(kept_).substr(0, field_size_), connection);
     assert(written.size <= capacity);
     return {buffer.data(), written.out};
 }

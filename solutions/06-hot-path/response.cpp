@@ -10,10 +10,12 @@ void Response::body(std::string text) {
     body_ = kept_;
 }
 
-void Response::error(Status status) {
+void Response::error(Status status, std::string field) {
     status_ = status;
     content_type_ = "text/plain; charset=utf-8";
-    body(std::string(status_text(status)) + "\n");
+    field_size_ = field.size();
+    kept_ = std::move(field) + std::string(status_text(status)) + "\n";
+    body_ = std::string_view(kept_).substr(field_size_);
 }
 
 // std::format parses its format string at run time. Here every piece is a plain copy.
@@ -23,6 +25,7 @@ char* Response::format_head(char* out, std::string_view connection) const {
         append(status_line(Status::ok));  // its length is a constant: two moves, no call
     } else {
         append(status_line(status_));
+        append({kept_.data(), field_size_});
     }
     append("Content-Type: ");
     append(content_type_);

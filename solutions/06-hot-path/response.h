@@ -46,8 +46,9 @@ public:
         has_request_body_ = true;
     }
 
-    /// Makes this the answer to a refused request, with the status as its text.
-    void error(Status status);
+    /// Makes this the answer to a refused request, with the status as its text, and optionally an
+    /// additional field line with its CRLF.
+    void error(Status status, std::string field = "");
 
     /// Writes the status line and the fields, at most max_head bytes, to `out` and returns their
     /// end. `connection` is a field line with its CRLF, or empty.
@@ -60,7 +61,8 @@ public:
 private:
     std::string_view content_type_;
     std::string_view body_;
-    std::string kept_;
+    std::string kept_;            // optionally a field line, then the body
+    std::size_t field_size_ = 0;  // length of the field line in kept_
     Status status_ = Status::ok;
     bool has_request_body_ = false;
 };

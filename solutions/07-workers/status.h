@@ -11,6 +11,7 @@ enum class Status : std::uint16_t {
     ok = 200,
     bad_request = 400,
     not_found = 404,
+    method_not_allowed = 405,
     length_required = 411,
     content_too_large = 413,
     uri_too_long = 414,
@@ -26,6 +27,7 @@ constexpr std::string_view status_line(Status status) {
         case Status::ok: return "HTTP/1.1 200 OK\r\n";
         case Status::bad_request: return "HTTP/1.1 400 Bad Request\r\n";
         case Status::not_found: return "HTTP/1.1 404 Not Found\r\n";
+        case Status::method_not_allowed: return "HTTP/1.1 405 Method Not Allowed\r\n";
         case Status::length_required: return "HTTP/1.1 411 Length Required\r\n";
         case Status::content_too_large: return "HTTP/1.1 413 Content Too Large\r\n";
         case Status::uri_too_long: return "HTTP/1.1 414 URI Too Long\r\n";

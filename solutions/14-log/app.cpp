@@ -57,6 +57,10 @@ public:
             return BodySinkPtr(&count_);
         } else if (request.method == Method::options && request.path == "*") {
             response.content_type("text/plain; charset=utf-8");  // RFC 9110 §9.3.7: just an answer
+        } else if (request.path == "/") {
+            response.error(Status::method_not_allowed, "Allow: GET, HEAD\r\n");
+        } else if (request.path == "/echo" || request.path == "/sink") {
+            response.error(Status::method_not_allowed, "Allow: POST\r\n");
         } else {
             response.error(Status::not_found);
         }

@@ -55,9 +55,9 @@ public:
 
     // TODO(9.1): send a small HTML page now: text/html; charset=utf-8, from <!doctype html> on, at
     // most 1 KiB, with code and reason in it.
-    // TODO(9.4): 301 and 405 need an additional field line.
-    /// Makes this the answer to a refused request, with the status as its text.
-    void error(Status status);
+    /// Makes this the answer to a refused request, with the status as its text, and optionally an
+    /// additional field line with its CRLF.
+    void error(Status status, std::string field = "");
 
     /// Writes the status line and the fields, at most max_head bytes, to `out` and returns their
     /// end. `connection` is a field line with its CRLF, or empty.
@@ -70,7 +70,8 @@ public:
 private:
     std::string_view content_type_;
     std::string_view body_;
-    std::string kept_;
+    std::string kept_;            // optionally a field line, then the body
+    std::size_t field_size_ = 0;  // length of the field line in kept_
     Status status_ = Status::ok;
     bool has_request_body_ = false;
 };

@@ -34,6 +34,7 @@ from workbook.checks.behaviour.rows import (
     echoed,
     get,
     noise,
+    not_allowed,
     post,
     refusal,
     sunk,
@@ -67,12 +68,6 @@ def asked(size: int, method: bytes = b"HEAD") -> Exchange:
     name = site.sized(size)
     return (method + b" /" + name.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\n",
             file(name, STAYS, send_body=False))
-
-
-def not_allowed(connection: str = CLOSES) -> bytes:
-    """A 405 answer with the allowed methods (RFC 9110 §10.2.1)."""
-    head, _, body = refusal("405 Method Not Allowed").partition(CLOSES.encode())
-    return head + b"Allow: GET, HEAD\r\n" + connection.encode() + body
 
 
 SMALL: Exchange = (get(b"/a.txt", HOST), answer("200 OK", TEXT, A_TEXT, connection=STAYS))
@@ -148,8 +143,8 @@ def methods() -> Iterator[Case]:
         yield row(f"{what}-to-a-file", method + b" /a.txt HTTP/1.1\r\n" + USUAL + b"\r\n",
                   (not_allowed(), refusal("501 Not Implemented")) if method == b"PATCH"
                   else not_allowed(), "RFC 9110 §9.1 (SHOULD), §15.5.6 (MUST)")
-    refused = post(b"hello", b"/a.txt", HOST), not_allowed(STAYS)
-    yield kept("body-is-not-a-request", (post(NEXT, b"/a.txt", HOST), not_allowed(STAYS)),
+    refused = post(b"hello", b"/a.txt", HOST), not_allowed(connection=STAYS)
+    yield kept("body-is-not-a-request", (post(NEXT, b"/a.txt", HOST), not_allowed(connection=STAYS)),
                reference="RFC 9112 §9.3 (MUST)")
     yield kept("refused-then-served", refused, SMALL, refused, LOST,
                reference="RFC 9112 §9.3 (SHOULD), RFC 9110 §15.5.6 (MUST)")
@@ -181,7 +176,7 @@ def connections() -> Iterator[Case]:
     yield at_once("pipelined-empty-files", *[got(0)] * 5)
     yield at_once("pipelined-with-other-routes", SMALL, (post(b"hello", fields=HOST),
                   echoed(b"hello", STAYS)), LOST, got(16_384), (post(b"hey", b"/sink", HOST),
-                  sunk(3, STAYS)), (post(b"x", b"/a.txt", HOST), not_allowed(STAYS)), INDEX)
+                  sunk(3, STAYS)), (post(b"x", b"/a.txt", HOST), not_allowed(connection=STAYS)), INDEX)
     large, small = got(MIB + 1), SMALL
     yield row("next-request-during-a-large-file",
               (large[0], Pause(0.02), small[0] + LAST[0]), large[1] + small[1] + LAST[1],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from workbook.checks.behaviour.files import not_allowed
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.paths import text
 from workbook.checks.behaviour.rows import (
@@ -20,6 +19,7 @@ from workbook.checks.behaviour.rows import (
     USUAL,
     Case,
     get,
+    not_allowed,
     post,
     refusal,
 )

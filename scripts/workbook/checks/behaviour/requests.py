@@ -20,6 +20,7 @@ from workbook.checks.behaviour.rows import (
     echoed,
     get,
     noise,
+    not_allowed,
     post,
     row,
     sunk,
@@ -78,7 +79,7 @@ def cases() -> Iterator[Case]:
 
 
 def unknown_paths() -> Iterator[Case]:
-    """Targets that no route has, or not for this method."""
+    """Targets that no route has."""
     not_found = "RFC 9110 §15.5.5 (ours)"
     for what, sent, expect, reference in [
         ("unknown-path", get(b"/nowhere"), NOT_FOUND, not_found),
@@ -88,8 +89,6 @@ def unknown_paths() -> Iterator[Case]:
         ("path-double-slash", get(b"//"), NOT_FOUND, not_found),
         ("path-of-a-method-name", get(b"/GET"), NOT_FOUND, not_found),
         ("path-of-a-version", get(b"/HTTP/1.1"), NOT_FOUND, not_found),
-        ("get-echo", get(b"/echo"), NOT_FOUND, not_found),
-        ("post-page", post(b"hello", b"/"), NOT_FOUND, not_found),
         ("not-found-reads-its-body", post(noise(100_000), b"/nowhere"), NOT_FOUND,
          "RFC 9112 §9.3 (MUST)"),
         ("head-unknown-path", b"HEAD /nowhere HTTP/1.1\r\n" + USUAL + b"\r\n",
@@ -115,10 +114,7 @@ def versions() -> Iterator[Case]:
 
 
 def methods() -> Iterator[Case]:
-    for method in (b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
-        sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
-        yield row(f"known-method-{method.decode().lower()}", sent, NOT_FOUND,
-                  "RFC 9110 §15.5.5 (ours)")
+    yield from not_allowed_methods()
     for what, target in (("name", b"example.com:443"), ("v6", b"[::1]:443")):
         yield row(f"connect-{what}", b"CONNECT " + target + b" HTTP/1.1\r\n" + USUAL + b"\r\n",
                   NOT_IMPLEMENTED, "RFC 9110 §9.1 (SHOULD)")
@@ -127,6 +123,29 @@ def methods() -> Iterator[Case]:
         sent = method + b" / HTTP/1.1\r\n" + USUAL + b"\r\n"
         yield row(f"unknown-method-{method.decode()}", sent, NOT_IMPLEMENTED,
                   "RFC 9110 §9.1 (SHOULD)")
+
+
+def not_allowed_methods() -> Iterator[Case]:
+    """Known methods that a route doesn't have. OPTIONS is one of them, except for "*": the answer
+    names the methods, which is all that a client could learn from it.
+    """
+    reference = "RFC 9110 §9.1 (SHOULD), §15.5.6 (MUST)"
+    for method in (b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
+        what = method.decode().lower()
+        for name, target, allow in (("", b"/", "GET, HEAD"), ("-to-echo", b"/echo", "POST")):
+            yield row(f"known-method-{what}{name}",
+                      method + b" " + target + b" HTTP/1.1\r\n" + USUAL + b"\r\n",
+                      not_allowed(allow), reference)
+    for what, sent, allow in [
+        ("get-echo", get(b"/echo"), "POST"),
+        ("get-echo-with-query", get(b"/echo?x=1"), "POST"),
+        ("get-sink", get(b"/sink"), "POST"),
+        ("post-page", post(b"hello", b"/"), "GET, HEAD"),
+        ("not-allowed-reads-its-body", post(noise(100_000), b"/"), "GET, HEAD"),
+    ]:
+        yield row(what, sent, not_allowed(allow), reference)
+    yield row("head-echo", b"HEAD /echo HTTP/1.1\r\n" + USUAL + b"\r\n",
+              not_allowed("POST", send_body=False), reference)
 
 
 def nearly_known() -> Iterator[bytes]:

@@ -57,6 +57,13 @@ def refusal(status: str) -> bytes:
     return answer(status, TEXT, status.encode() + b"\n")
 
 
+def not_allowed(allow: str = "GET, HEAD", connection: str = CLOSES, send_body: bool = True
+                ) -> bytes:
+    """A 405 answer, which names the methods that the resource has (RFC 9110 §15.5.6)."""
+    status = "405 Method Not Allowed"
+    return answer(status, TEXT, status.encode() + b"\n", send_body, f"Allow: {allow}\r\n{connection}")
+
+
 PAGE_ANSWER = answer("200 OK", HTML, PAGE)
 PAGE_HEAD = answer("200 OK", HTML, PAGE, send_body=False)
 NO_ANSWER = b""
