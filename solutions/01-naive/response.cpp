@@ -24,9 +24,9 @@ void Response::error(Status status, std::string field) {
 std::string Response::text(bool with_body) const {
     std::string answer;
     answer += "HTTP/1.1 " + std::string(status_text(status_)) + "\r\n";
+    answer += field_;
     answer += "Content-Type: " + content_type_ + "\r\n";
     answer += "Content-Length: " + std::to_string(body_.size()) + "\r\n";
-    answer += field_;
     answer += "Connection: close\r\n";
     answer += "\r\n";
     if (with_body) answer += body_;
