@@ -22,17 +22,17 @@ void Response::error(Status status, std::string field) {
 // TODO(6.1): std::format parses its format string for every answer. Status lines are constants; the
 // rest is a copy of known size and one std::to_chars.
 std::string_view Response::format_head(std::span<char> buffer, std::string_view connection) const {
+    const auto field = std::string_view(kept_).substr(0, field_size_);
     const auto capacity = static_cast<std::ptrdiff_t>(buffer.size());
-    const auto written = std::format_to_n(
-        buffer.data(), capacity,
-        "HTTP/1.1 {}\r\n"
-        "{}"
-        "Content-Type: {}\r\n"
-        "Content-Length: {}\r\n"
-        "{}"
-        "\r\n",
-        status_text(status_), std::string_view(kept_).substr(0, field_size_), content_type_,
-        body_.size(), connection);
+    const auto written =
+        std::format_to_n(buffer.data(), capacity,
+                         "HTTP/1.1 {}\r\n"
+                         "{}"
+                         "Content-Type: {}\r\n"
+                         "Content-Length: {}\r\n"
+                         "{}"
+                         "\r\n",
+                         status_text(status_), field, content_type_, body_.size(), connection);
     assert(written.size <= capacity);
     return {buffer.data(), written.out};
 }

@@ -20,6 +20,7 @@ void Response::error(Status status, std::string field) {
 }
 
 std::string_view Response::format_head(std::span<char> buffer) const {
+    const auto field = std::string_view(kept_).substr(0, field_size_);
     const auto capacity = static_cast<std::ptrdiff_t>(buffer.size());
     const auto written = std::format_to_n(buffer.data(), capacity,
                                           "HTTP/1.1 {}\r\n"
@@ -28,9 +29,7 @@ std::string_view Response::format_head(std::span<char> buffer) const {
                                           "Content-Length: {}\r\n"
                                           "Connection: close\r\n"
                                           "\r\n",
-                                          status_text(status_),
-                                          std::string_view(kept_).substr(0, field_size_),
-                                          content_type_, body_.size());
+                                          status_text(status_), field, content_type_, body_.size());
     assert(written.size <= capacity);
     return {buffer.data(), written.out};
 }

@@ -61,7 +61,9 @@ def not_allowed(allow: str = "GET, HEAD", connection: str = CLOSES, send_body: b
                 ) -> bytes:
     """A 405 answer, which names the methods that the resource has (RFC 9110 §15.5.6)."""
     status = "405 Method Not Allowed"
-    return answer(status, TEXT, status.encode() + b"\n", send_body, f"Allow: {allow}\r\n{connection}")
+    without = answer(status, TEXT, status.encode() + b"\n", send_body, connection)
+    line = f"HTTP/1.1 {status}\r\n".encode()
+    return line + f"Allow: {allow}\r\n".encode() + without.removeprefix(line)
 
 
 PAGE_ANSWER = answer("200 OK", HTML, PAGE)
