@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "told.h"
+#include "reported.h"
 
 namespace web {
 namespace {

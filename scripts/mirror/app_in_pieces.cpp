@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "told.h"
+#include "reported.h"
 
 namespace web {
 namespace {

@@ -124,7 +124,7 @@ def test_received_answer_is_shown_raw_and_normalised(
     output = capsys.readouterr().out
     for part in (f", then the end; {heads.WORDING}",
                  "got       HTTP/1.1 404 Not Found\\r\\nDate: ",
-                 "told so   HTTP/1.1 404 Not Found\\r\\nContent-Type: text/plain"):
+                 "compared  HTTP/1.1 404 Not Found\\r\\nContent-Type: text/plain"):
         assert part in output, output
 
 

@@ -1,8 +1,8 @@
-"""What every answer carries from chapter 9 on, and how the answers would stand without it.
+"""Compares answers from chapter 9 on with those of the earlier chapters.
 
-The table of cases says byte by byte what must come. `Date` differs each second, and from chapter 9
-on an error is a small page and fields may stand in any order: `plain` takes that away, so that the
-same row is true of every chapter, and `lacking` tells what was not there to be taken away.
+The table of cases lists every answer byte by byte. From chapter 9 on, `Date` differs each second,
+an error is a small page, and fields may appear in any order. `plain` normalises an answer, so that
+one row is valid for all chapters, and `lacking` reports what was missing before.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import NamedTuple
 
-WORDING = "told without Date and X-Content-Type-Options, an error as text"
+WORDING = "compared without Date and X-Content-Type-Options, an error as text"
 START = b"HTTP/1.1 "
 HEAD = re.compile(rb"HTTP/1\.1 (\d{3}) ([^\r\n]*)\r\n((?:[^\r\n]+\r\n)*)\r\n")
 DATE = re.compile(rb"^Date: (\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT)\r\n", re.M)
 NOSNIFF = b"X-Content-Type-Options: nosniff\r\n"
 IMF_FIXDATE = "%a, %d %b %Y %H:%M:%S GMT"  # RFC 9110 §5.6.7
-USUAL_ORDER = (b"content-type", b"content-length", b"location", b"allow", b"connection")
+USUAL_ORDER = (b"allow", b"content-type", b"content-length", b"location", b"connection")
 PAGE_TYPE, TEXT_TYPE = b"text/html; charset=utf-8", b"text/plain; charset=utf-8"
 MAX_PAGE = 1024
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
 SIZE = re.compile(rb"([0-9a-f]+)\r\n", re.I)
-# What an answer may say of the file that it is of, from chapter 10 on.
+# The fields that may describe the file in an answer, from chapter 10 on.
 OF_A_FILE = re.compile(rb"^(?:Last-Modified|ETag|Accept-Ranges|Vary): [^\r\n]*\r\n", re.M)
-CLOCK_S = 3.0  # by which a date may be off: it is made once a second, perhaps on a busy machine
+CLOCK_S = 3.0  # how far a date may be off: it is formatted once a second, on a busy machine later
 
 
 class Head(NamedTuple):
-    """One answer's, as it came, and where it stands in the stream."""
+    """The head of one answer as received, and its position in the stream."""
 
     start: int
     status: int
@@ -40,8 +40,9 @@ class Head(NamedTuple):
 
 
 def plain(data: bytes) -> bytes:
-    """These answers without Date, X-Content-Type-Options and what they say of a file, errors as
-    text, a chunked body as one chunk and what ends it. What is not as it should be stays as it is.
+    """Returns these answers without Date, X-Content-Type-Options and the fields that describe a
+    file, with errors as text and a chunked body as one chunk and its end. Anything unexpected stays
+    as it is.
     """
     if NOSNIFF not in data:
         return data
@@ -56,8 +57,9 @@ def plain(data: bytes) -> bytes:
 
 
 def lacking(data: bytes, since: float, until: float) -> str:
-    """What the first answer lacks that lacks something, in words; the answers came between these
-    times of time.time()."""
+    """Returns what the first incomplete answer lacks, or an empty string. The answers were received
+    between these times of time.time().
+    """
     done = 0
     for head in _heads(data):
         if head.status < 200 or head.start < done:  # within a body that looks like an answer

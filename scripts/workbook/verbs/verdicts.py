@@ -234,7 +234,7 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
         rows["expected"] += f"; {heads.WORDING}"
     if received and suite.is_reported(received):
         rows["got"] = wording.around(received.raw, b"")
-        rows["told so"] = wording.around(data, nearest)
+        rows["compared"] = wording.around(data, nearest)
     else:
         rows["got"] = wording.around(data, nearest)
     rows["so"] = failure.problem

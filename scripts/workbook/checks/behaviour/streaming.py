@@ -33,6 +33,7 @@ from workbook.checks.behaviour.rows import (
     echoed,
     get,
     noise,
+    not_allowed,
     post,
     row,
     sunk,
@@ -129,7 +130,7 @@ def unwanted() -> Iterator[Case]:
         ("body-of-a-head", post(small, b"/", HOST).replace(b"POST", b"HEAD", 1) + LAST[0],
          GET[1].partition(b"\r\n\r\n")[0] + b"\r\n\r\n" + PAGE_ANSWER),
         ("body-of-a-head-to-echo", post(small, fields=HOST).replace(b"POST", b"HEAD", 1)
-         + LAST[0], not_found(send_body=False) + PAGE_ANSWER),
+         + LAST[0], not_allowed("POST", STAYS, send_body=False) + PAGE_ANSWER),
     ]:
         yield row(what, (steps,) if isinstance(steps, bytes) else steps, expect, reference)  # type: ignore[arg-type]
 

@@ -508,7 +508,8 @@ def _wrong_end(case: Case, received: Received) -> str:
 
 def _difference(case: Case, received: Received) -> str:
     at = first_difference(nearest(case, received.data), received.data)
-    return f"the answer differs from byte {at} on" + (", told so" if is_reported(received) else "")
+    which = "compared " if is_reported(received) else ""
+    return f"the {which}answer differs from byte {at} on"
 
 
 def is_reported(received: Received) -> bool:
