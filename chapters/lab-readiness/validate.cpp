@@ -71,7 +71,7 @@ struct Pair {
         EXPECT_EQ(::send(far.number(), said.data(), bytes, 0), static_cast<ssize_t>(bytes));
     }
 
-    // Receives at most `most` bytes and returns their number: 0 at the end of the stream, -1 if
+    // Receives at most `limit` bytes and returns their number: 0 at the end of the stream, -1 if
     // there are none.
     ssize_t hear(std::size_t limit) const {
         std::vector<char> heard(limit);
@@ -183,7 +183,7 @@ TEST_P(Waits, OnlySocketsWithInputAreReported) {
     EXPECT_EQ(reported(*poller_), none);
 }
 
-TEST_P(Waits, WhatWasThereBeforeIsTold) {
+TEST_P(Waits, DataSentBeforeAddIsReported) {
     const Pair pair;
     pair.say(1);
     poller_->add(pair.fd());
@@ -191,7 +191,7 @@ TEST_P(Waits, WhatWasThereBeforeIsTold) {
 }
 
 // Level-triggered: the state is reported, not the change.
-TEST_P(Waits, WhatIsLeftIsToldAgain) {
+TEST_P(Waits, UnreadDataIsReportedAgain) {
     const Pair pair;
     poller_->add(pair.fd());
     pair.say(10);
@@ -203,7 +203,7 @@ TEST_P(Waits, WhatIsLeftIsToldAgain) {
     EXPECT_EQ(reported(*poller_), none);
 }
 
-TEST_P(Waits, WhoSpeaksAgainIsToldOnce) {
+TEST_P(Waits, TwoSendsAreReportedOnce) {
     const Pair pair;
     poller_->add(pair.fd());
     for (int turn = 0; turn < 10; ++turn) {
@@ -215,7 +215,7 @@ TEST_P(Waits, WhoSpeaksAgainIsToldOnce) {
     EXPECT_EQ(reported(*poller_), none);
 }
 
-TEST_P(Waits, WhoIsRemovedIsToldNoMore) {
+TEST_P(Waits, RemovedSocketIsNotReported) {
     const std::array<Pair, 5> pairs;
     for (const Pair& pair : pairs) {
         poller_->add(pair.fd());
@@ -250,7 +250,7 @@ TEST_P(Waits, ANumberMayBeUsedAgain) {
 }
 
 // recv(2) then returns 0: "when a stream socket peer has performed an orderly shutdown".
-TEST_P(Waits, AnEndIsTold) {
+TEST_P(Waits, EndOfStreamIsReported) {
     std::array<Pair, 3> pairs;
     for (const Pair& pair : pairs) {
         poller_->add(pair.fd());
@@ -278,7 +278,7 @@ TEST_P(Waits, WhatWasSaidBeforeTheEndIsNotLost) {
 
 // udp(7): "errors received from the network" are passed on; here, that no socket has the port.
 // There is nothing to read then.
-TEST_P(Waits, AFailureIsTold) {
+TEST_P(Waits, ErrorIsReported) {
     Fd closed(::socket(AF_INET, SOCK_DGRAM, 0));
     const Fd sender(::socket(AF_INET, SOCK_DGRAM, 0));
     sockaddr_in address{};
@@ -296,7 +296,7 @@ TEST_P(Waits, AFailureIsTold) {
 }
 
 // Each is reported once until its data is read, in as many waits as necessary.
-TEST_P(Waits, OfManyEachIsTold) {
+TEST_P(Waits, EachOfManyIsReported) {
     constexpr std::size_t count = 480;
     const std::vector<Pair> pairs(count);
     ReportedSockets expected, found;
@@ -319,7 +319,7 @@ TEST_P(Waits, OfManyEachIsTold) {
 }
 
 // The same if their data is never read.
-TEST_P(Waits, OfManyNobodyStarves) {
+TEST_P(Waits, EverySocketIsReportedAmongMany) {
     constexpr std::size_t count = 480;
     const std::vector<Pair> pairs(count);
     std::set<int> found;
@@ -335,7 +335,7 @@ TEST_P(Waits, OfManyNobodyStarves) {
     EXPECT_EQ(found.size(), count);
 }
 
-TEST_P(Waits, SilenceIsToldWhenTheTimeIsOver) {
+TEST_P(Waits, NothingIsReportedAfterTheTimeout) {
     const Pair pair;
     poller_->add(pair.fd());
     const auto begin = std::chrono::steady_clock::now();
@@ -343,7 +343,7 @@ TEST_P(Waits, SilenceIsToldWhenTheTimeIsOver) {
     EXPECT_GE(std::chrono::steady_clock::now() - begin, 29ms);
 }
 
-TEST_P(Waits, WhoSpeaksMeanwhileIsTold) {
+TEST_P(Waits, DataSentDuringTheWaitIsReported) {
     const Pair pair;
     poller_->add(pair.fd());
     const std::jthread speaker([&pair] {
@@ -376,7 +376,7 @@ Fd numbered(const Pair& pair, int number) {
 
 constexpr int first_too_high = FD_SETSIZE;
 
-TEST_P(HighNumbers, AreToldLikeOthers) {
+TEST_P(HighNumbers, AreReportedLikeOthers) {
     const Pair pair;
     for (const int number : {first_too_high - 1, first_too_high, first_too_high + 1, 3000}) {
         const Fd high = numbered(pair, number);

@@ -206,7 +206,7 @@ void time(const char* name, std::size_t clients) {
 }
 
 void with_each(auto&& call) {
-    call.template operator()<NoDeadlines>("nobody");
+    call.template operator()<NoDeadlines>("none");
     call.template operator()<Sweep>("sweep");
     call.template operator()<DenseSweep>("dense");
     call.template operator()<Lists>("lists");

@@ -232,7 +232,7 @@ public:
         apply(change(ident, EVFILT_USER, 0, NOTE_TRIGGER), where);
     }
 
-    /// Returns at most `room` events, and waits for the first.
+    /// Returns at most `max_events` events, and waits for the first.
     std::vector<Event> wait(std::chrono::milliseconds time = soon, int max_events = 16) {
         std::vector<Event> events(static_cast<std::size_t>(max_events));
         const timespec limit = timespec_of(time);
@@ -514,8 +514,8 @@ void write_end() {
 
 void write_refused() {
     Queue queue;
-    sockaddr_in nobody = address_of(tcp_listener());
-    const Fd client = tcp_client(nobody);
+    sockaddr_in closed_port = address_of(tcp_listener());
+    const Fd client = tcp_client(closed_port);
     both_say(
         "EVFILT_WRITE … For sockets, the low water mark and socket error handling is "
         "identical to the EVFILT_READ case. [EV_EOF … returns the socket error in fflags]");
@@ -1362,7 +1362,7 @@ void all_served_alike(const Counts& counts, std::size_t kevents, Where where = W
 }
 
 // All sockets are always ready for both filters. The timer must not be starved either.
-void nobody_starves() {
+void every_filter_is_served() {
     Queue queue;
     const auto all = many_sockets();
     for (const auto& [a, b] : all) {
@@ -1376,10 +1376,10 @@ void nobody_starves() {
         "given by nevents. [What did not fit stays pending.]");
     Counts counts;
     int expirations = 0;
-    constexpr int room = 256;
-    const std::size_t calls = 4 * 2 * all.size() / room;
+    constexpr int batch = 256;
+    const std::size_t calls = 4 * 2 * all.size() / batch;
     for (std::size_t i = 0; i < calls; ++i) {
-        for (const Event& event : queue.wait(soon, room)) {
+        for (const Event& event : queue.wait(soon, batch)) {
             if (event.filter == EVFILT_TIMER) {
                 ++expirations;
             } else {
@@ -1484,7 +1484,7 @@ constexpr Check checks[] = {
     {"wait/interrupted", wait_interrupted},
     {"wait/by-poll", wait_by_poll},
     {"wait/many-threads", many_threads},
-    {"full/nobody-starves", nobody_starves},
+    {"full/every-filter-is-served", every_filter_is_served},
     {"full/nothing-is-lost", nothing_is_lost},
 };
 

@@ -162,7 +162,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def loopback() -> Iterator[None]:
-    """A network that nobody changes meanwhile, where root is: Chromium gives up what it loads when
+    """A network that nothing changes meanwhile, where root is: Chromium gives up what it loads when
     an interface comes or goes, as Docker's do.
     """
     with network.own():
@@ -448,7 +448,7 @@ def test_prediction_is_stored_and_compared_with_the_answer(opened: Open) -> None
     slower.get_by_label("Times slower").fill("many")
     assert calls.locator("output").inner_text() == ""  # not before it is measured
     page.locator(".predict summary").click()
-    expect(calls.locator("output")).to_have_text(  # `toggle` is told a moment after the click
+    expect(calls.locator("output")).to_have_text(  # `toggle` fires a moment after the click
         re.compile(r"^It is \d{3}: that is 9\.\d times too few\.$"))
     expect(slower.locator("output")).to_have_text("Write a number.")
     kept = page.evaluate("Object.keys(localStorage).filter(key => key.includes('guess'))")
@@ -484,8 +484,8 @@ def test_light_and_dark_schemes_have_different_contrasts(page_loads: dict[str, P
 
 def test_search_finds_a_word_of_each_page(
         opened: Open, page_loads: dict[str, PageLoad]) -> None:
-    """For each page one of some words that stand on no other: another form of a word may be found
-    elsewhere, and be the first.
+    """Each page is found by one of its words that are on no other page. It tries several, because
+    another form of a word may be on another page and come first.
     """
     page = opened("index")
     page.click("#mdbook-search-toggle")
@@ -500,7 +500,7 @@ def test_search_finds_a_word_of_each_page(
 
 
 def found_by(page: Page, word: str) -> list[str]:
-    """Where a search leads. Every hit takes the word along, so that those of another are told."""
+    """Where a search leads. Each link contains the word, so hits of an earlier word are ignored."""
     page.locator("#mdbook-searchbar").fill("")
     page.locator("#mdbook-searchbar").press_sequentially(word)
     page.locator(f"#mdbook-searchresults a[href*='highlight={word}']").first.wait_for()

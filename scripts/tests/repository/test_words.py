@@ -1,20 +1,14 @@
-"""Words that readers stumbled over do not come back, in identifiers, messages and pages.
-
-The files in unclean_files.txt are not yet rewritten. The list may only shrink:
-`python scripts/tests/repository/test_words.py` writes it anew and refuses to add a file.
-"""
+"""Words that readers stumbled over do not come back, in identifiers, messages and pages."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[3]
-UNCLEAN = Path(__file__).with_name("unclean_files.txt")
 CODE = (".cpp", ".h", ".py", ".patch")
 PAGES = (".md", ".toml")
 
@@ -60,21 +54,9 @@ def sources() -> dict[str, set[str]]:
             and ROOT / name != Path(__file__).resolve()}
 
 
-def unclean() -> set[str]:
-    return set(UNCLEAN.read_text(encoding="utf-8").split())
-
-
 def test_no_file_has_a_banned_word() -> None:
-    allowed = unclean()
-    found = {file: sorted(words) for file, words in sources().items()
-             if words and file not in allowed}
+    found = {file: sorted(words) for file, words in sources().items() if words}
     assert not found, "see writing conventions in .github/CONTRIBUTING.md"
-
-
-def test_the_list_of_unclean_files_only_shrinks() -> None:
-    words = sources()
-    done = sorted(file for file in unclean() if not words.get(file))
-    assert not done, "clean now, or gone: take them out of unclean_files.txt"
 
 
 @pytest.mark.parametrize("file, text", [
@@ -93,10 +75,3 @@ def test_banned_word_is_found(file: str, text: str) -> None:
 ])
 def test_ordinary_word_is_accepted(file: str, text: str) -> None:
     assert not found_in(file, text)
-
-
-if __name__ == "__main__":
-    left = {file for file, words in sources().items() if words}
-    if UNCLEAN.exists() and (new := left - unclean()):
-        sys.exit(f"error: these were clean: {', '.join(sorted(new))}")
-    UNCLEAN.write_text("".join(f"{file}\n" for file in sorted(left)), encoding="utf-8")

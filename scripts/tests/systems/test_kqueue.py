@@ -93,7 +93,7 @@ FAULTS = (
         ("ready_.resize(events.size());", "ready_.resize(2 * events.size());"),
         ("static_cast<int>(events.size());", "static_cast<int>(2 * events.size());"),
         ("if (report(", "if (filled < events.size() && report("))),
-    fault("full/nobody-starves", "the first filter always comes first", "queue.cpp",
+    fault("full/every-filter-is-served", "the first filter always comes first", "queue.cpp",
           "first_ = (index + 1) % filter_count;", "first_ = 0;"),
     fault("both/in-an-array-of-one", "the first filter always comes first", "queue.cpp",
           "first_ = (index + 1) % filter_count;", "first_ = 0;"),

@@ -25,7 +25,7 @@ from workbook.servers.process import Server, running
 STREAMING, BOUNDED = "12-streaming", "13-overload"
 WAYS = {"sweep": "Sweep: every client", "dense": "Dense sweep: deadlines side by side",
         "lists": "A list for each limit", "wheel": "Wheel of 64 seconds", "heap": "Heap"}
-NO_DEADLINES = "nobody"
+NO_DEADLINES = "none"
 CROWDS, BUSY_SHARE = (1000, 10_000, 100_000), 10
 MAXIMUM = CROWDS[-1]
 QUIET_S, ATTACKED_S, ATTACKS = 5.0, 40.0, 3
@@ -36,7 +36,7 @@ REFRESHES, ITERATIONS, SEEDS = 10_000, 5, range(1, 4)
 
 
 def deadlines() -> Finding:
-    """What does it cost to know who is late?"""
+    """What does it cost to find the clients whose deadline has passed?"""
     with ways_of_deadlines() as program:
         for seed in SEEDS:
             output_of([str(program), "check", str(seed)])
@@ -103,8 +103,8 @@ def _timed(program: Path, clients: int) -> dict[str, Timed]:
 
 @dataclass(frozen=True)
 class Attacked:
-    """How a polite client fared without rude ones and with them, how many of those the server had
-    at the end, the most that it held, and whether it lived.
+    """How a polite client was served without hostile clients and with them, how many of those were
+    connected at the end, the server's peak memory, and whether it survived.
     """
 
     quiet: Polite
@@ -115,7 +115,7 @@ class Attacked:
 
 
 def attack() -> Finding:
-    """Who is served when ten thousand rude clients are there, and what do they cost?"""
+    """Is a polite client served among ten thousand hostile ones, and what do those cost?"""
     rows: Rows = {}
     for key, label, checkpoint, space in [("12", "12", STREAMING, ()),
                                           ("13", "13", BOUNDED, attacks.CAPACITY)]:
@@ -134,15 +134,16 @@ def attack() -> Finding:
             "lived": f"{sum(each.lived for each in found)} of {ATTACKS}"}
         rows[key]["ratio"] = (round(rows[key]["p99"] / rows[key]["quiet_p99"], 1)
                               if rows[key]["p99"] is not None else None)
-        rows[key]["reason"] = "the server ended, or answered nobody"
+        rows[key]["reason"] = "the server ended, or answered no client"
     return Finding(
-        f"Two threads, an address space of {MEMORY // MIB} MiB (RLIMIT_AS), {HOSTILE:,} rude clients: "
-        "a third announce a body and do not send it, a third send a head a byte a second, a third "
-        "post to <code>/echo</code> and do not read; who is let go comes again. A polite client "
-        "asks for the page again and again, ten times a connection, "
-        f"{QUIET_S:g} s before and {ATTACKED_S:g} s beside them. Of {ATTACKS} runs the medians, "
-        "all answers and errors, and the greatest peak. The clients share the server’s processors.",
-        {"quiet_p99": "Alone: 99 %, ms", "p50": "Beside them: median, ms", "p99": "99 %, ms",
+        f"Two threads, an address space of {MEMORY // MIB} MiB (RLIMIT_AS), {HOSTILE:,} hostile "
+        "clients: a third announce a body and do not send it, a third send a head at a byte per "
+        "second, a third post to <code>/echo</code> and do not read. A client that is disconnected "
+        "connects again. A polite client requests the page repeatedly, ten times per connection, "
+        f"for {QUIET_S:g} s before the attack and {ATTACKED_S:g} s during it. Medians of {ATTACKS} "
+        "runs, all answers and errors, and the highest peak. The clients share the server’s "
+        "processors.",
+        {"quiet_p99": "Alone: 99 %, ms", "p50": "Attacked: median, ms", "p99": "99 %, ms",
          "ratio": "÷ alone", "answered": "Answered", "failed": "Not answered",
          "there": "Connections at the end", "peak_mib": "Resident at the peak, MiB",
          "lived": "The server lived"}, rows)
@@ -168,7 +169,7 @@ def _ms(polite: list[Polite], percentile: float) -> float | None:
 
 
 def refusal() -> Finding:
-    """What does it cost to say no, beside saying yes?"""
+    """What does a refusal cost, compared with an answer?"""
     ways = {"refused": ("Refused: 503", ("--max-clients", "1"), b"", b"HTTP/1.1 503 "),
             "served": ("Served and closed", (), CLOSING, b"HTTP/1.1 200 ")}
     us: dict[str, list[float]] = {key: [] for key in ways}

@@ -298,7 +298,7 @@ def _idle_kib(binary: Path, *arguments: str) -> float:
 def neighbours() -> Finding:
     """How long does a client wait who has his handshake behind him, while others have theirs?"""
     pair = certificates.localhost()
-    ways = {"alone": ("nobody else", form(""), False),
+    ways = {"alone": ("no other client", form(""), False),
             "bounded": ("a flood; 8 steps a turn (15)", form(""), True),
             "unbounded": ("a flood; as many as come", form("unbounded"), True)}
     found: dict[str, list[tuple[PhaseResult, float]]] = {key: [] for key in ways}

@@ -82,7 +82,7 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server that was started elsewhere, usually on another machine. Only its address is known,
+    """A server that another command started, usually on another machine. Only its address is known,
     so its processor time and memory aren't.
     """
 
@@ -279,7 +279,7 @@ def _must_live() -> Iterator[None]:
 class _PeakMemory:
     """The largest resident size within a block, in MiB.
 
-    Linux keeps it (VmHWM, reset by writing 5 to clear_refs: proc(5)); elsewhere it is sampled.
+    Linux keeps it (VmHWM, reset by writing 5 to clear_refs: proc(5)); on other systems it is sampled.
     """
 
     def __init__(self, process: psutil.Process) -> None:

@@ -21,7 +21,7 @@ MODIFIED_S = 784_111_777  # Sun, 06 Nov 1994 08:49:37 GMT, of dated.txt and date
 AGED_S = 1_000_000_000  # Sun, 09 Sep 2001, of files that do not have another time
 YOUNG_S = 60  # the time of a file that was written so lately says nothing
 MODIFIED_NS = MODIFIED_S * 10**9 + 123_456_789
-SECRET = b"nobody may have this\n"
+SECRET = b"this must not be served\n"
 
 TYPES = {  # by extension; we choose the charset of text (RFC 9110 §8.3.2)
     "html": HTML,
