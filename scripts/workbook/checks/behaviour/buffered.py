@@ -70,6 +70,7 @@ ENOUGH_EACH = 8 * KIB
 FLOOD = 1000
 LAST_FEW = 5
 RUSH = 60
+AT_ONCE = 10  # clients in one iteration of the loop: more than there are buffers to spare
 IDLE = 50
 MANY_THREADS = 130  # more than fit into 64 MiB
 HAS_SEEN_IT = Pause(0.01)
@@ -229,6 +230,10 @@ def evictions() -> Iterator[Case]:
                 "then one after another the remainder",
                 "each is served, or closed without a word, or has 503, with Retry-After; some are "
                 "served", rush_of_long_heads, arguments=limited(BUDGET))
+    yield alone("several-clients-at-once", EVICTING,
+                f"{sixteen}; {FEW} clients send {unread}; {AT_ONCE} others send two thirds of a "
+                "long head while it cannot look, and then the remainder",
+                "each of the others is served", several_at_once, arguments=limited(MORE_BUDGET))
     yield alone("slot-released-after-eviction", EVICTING,
                 f"{eight}, and accepts {FEW} clients, which send {unread}; when some were cut "
                 "off, another comes", "it is served", slot_released,
@@ -394,13 +399,9 @@ def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
 
 def rush_of_long_heads(server: Server) -> None:
     sent = long_head(3 * SMALL)
-    process = psutil.Process(server.pid)
     with connected(server, RUSH) as clients:
         have_the_page(clients)
-        process.suspend()
-        for client in clients:
-            client.perform((sent[:2 * SMALL],))
-        process.resume()
+        send_at_once(server, clients, sent[:2 * SMALL])
         asks_and_reads(server)
         served = 0
         for client in clients:
@@ -408,6 +409,31 @@ def rush_of_long_heads(server: Server) -> None:
             served += was_served(client, GET[1])
         if not served:
             raise Unmet("none of them was served")
+
+
+def send_at_once(server: Server, clients: Sequence[Client], sent: bytes) -> None:
+    """All clients send this while the server is suspended, so that one wait reports them all."""
+    process = psutil.Process(server.pid)
+    process.suspend()
+    for client in clients:
+        client.perform((sent,))
+    process.resume()
+
+
+def several_at_once(server: Server) -> None:
+    sent = long_head(3 * SMALL)
+    with connected(server, AT_ONCE, timeout_s=LONG_S) as others, \
+            connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
+        have_the_page(others)
+        press(clients, UNREAD)
+        server.sleeps(TIMEOUT_S)
+        send_at_once(server, others, sent[:2 * SMALL])
+        served = 0
+        for other in others:
+            other.perform((sent[2 * SMALL:], Await(2 * GET[1])))
+            served += was_served(other, GET[1])
+    if served < AT_ONCE:
+        raise Unmet(f"{AT_ONCE - served} of {AT_ONCE} were not served")
 
 
 def was_served(client: Client, before: bytes) -> bool:
