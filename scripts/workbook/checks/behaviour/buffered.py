@@ -20,7 +20,7 @@ from workbook.checks.behaviour.alone import (
     must_be_plain,
     must_end,
 )
-from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by
+from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by, no_more_memory
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     FIELDS_TOO_LARGE,
@@ -63,6 +63,9 @@ STALE, MAX_NEW = 6, 24
 LOOK_S = 0.05
 READS = 2 * MIB  # enough that the server's socket accepts more
 MORE_BUDGET = 16 * BUFFER
+LARGE_BUDGET = 128 * BUFFER
+TAKE_ALL = 80  # clients: more than the memory suffices for that a server had before
+NEED_MOST = 100  # clients: seven eighths of the buffers are lent without eviction
 LONG_HEADS = 240
 HALVES = 400
 HALF = 1000
@@ -92,6 +95,13 @@ def bounds() -> Iterator[Case]:
                 f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
                 "the end; after they disconnected, another is served", no_memory_for_heads,
                 environment=NO_STOCK)
+    yield alone("no-memory-to-enlarge-buffers", BOUNDED,
+                f"the server may lend {LARGE_BUDGET // BUFFER} buffers; {FLOOD} clients send {HALF} "
+                f"bytes of a head; from then on it may take no more memory than it has; "
+                f"{TAKE_ALL} others send {2 * SMALL} bytes of a head, and so do the first; when "
+                f"all have disconnected, and it may take memory again, {NEED_MOST} send two thirds "
+                "of a long head, and then the remainder", "each of the last is served",
+                no_memory_to_enlarge, arguments=limited(LARGE_BUDGET), environment=NO_STOCK)
     yield alone("default-buffers-with-many-threads", "the chapter's page",
                 f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
                 "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
@@ -375,6 +385,39 @@ def beyond_the_bound(server: Server) -> None:
         must_not_grow(server, had, MORE_BUDGET)
     server.sleeps(TIMEOUT_S)
     asks_and_reads(server)
+
+
+def no_memory_to_enlarge(server: Server) -> None:
+    """A failed allocation must not change how much may be lent later."""
+    sent = long_head(3 * SMALL)
+    with connected(server, FLOOD, timeout_s=LONG_S) as clients, \
+            connected(server, TAKE_ALL, timeout_s=LONG_S) as others:
+        have_the_page([*clients[:1], *others])
+        for client in clients[1:]:
+            client.perform((sent[:HALF],))
+        server.sleeps(TIMEOUT_S)
+        with no_more_memory(server):
+            for other in others:
+                other.perform((sent[:2 * SMALL],))
+            server.sleeps(TIMEOUT_S)
+            for client in clients[1:]:
+                client.perform((sent[HALF:2 * SMALL],))
+            server.sleeps(TIMEOUT_S)
+    server.sleeps(TIMEOUT_S)
+    with connected(server, NEED_MOST, timeout_s=LONG_S) as clients:
+        are_served_in_two_steps(clients, sent)
+
+
+def are_served_in_two_steps(clients: Sequence[Client], sent: bytes) -> None:
+    """All clients send two thirds of a long head, and then each the remainder."""
+    for client in clients:
+        client.perform((sent[:2 * SMALL],))
+    served = 0
+    for client in clients:
+        client.perform((sent[2 * SMALL:], Await(GET[1])))
+        served += was_served(client, b"")
+    if served < len(clients):
+        raise Unmet(f"{len(clients) - served} of {len(clients)} were not served")
 
 
 def very_many_threads(server: Server) -> None:
