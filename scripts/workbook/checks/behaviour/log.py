@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page
+from workbook.checks.behaviour.buffered import send_at_once
 from workbook.checks.behaviour.chunked import post as post_chunks
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.log_lines import READERS, Line, lost, read, whole
@@ -36,7 +37,8 @@ from workbook.checks.behaviour.rows import (
     get,
     post,
 )
-from workbook.checks.behaviour.start import repeated, reported, started_in_vain
+from workbook.checks.behaviour.start import repeated, reported, started_in_vain, traced
+from workbook.checks.behaviour.unchanged import GET
 from workbook.common import children
 from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exchange
 from workbook.servers.process import READY, Server
@@ -47,6 +49,7 @@ MANY = 4000  # requests: their lines are more than a worker buffers before it wr
 CLIENTS = 8
 MAX_LOGGED_LINE, MAX_LOGGED_FIELD = 2048, 1024
 ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
+AT_ONCE, MAX_WRITES = 50, 12  # one write for each wait, and some for requests that arrive later
 LIMIT = 60_000  # maximum size of the file in bytes
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
 FORMS = tuple(READERS)
@@ -144,6 +147,10 @@ def no_space() -> Iterator[Case]:
     yield alone("disk-full", "full(4)", "the log is /dev/full; many requests",
                 "all are answered; the error "
                 "log reports how many lines were lost", full)
+    yield alone("disk-full-when-many-ask-at-once", "write(2), ENOSPC",
+                f"the log is /dev/full; {MANY} requests, and then one of each of {AT_ONCE} clients, "
+                "which one wait reports", f"for these {AT_ONCE} the server writes in vain at most "
+                f"{MAX_WRITES} times", pauses_while_full)
     yield alone("disk-full-for-a-while", "write(2), EFBIG",
                 "the file may not grow, in the middle of a line; later it may",
                 "lines that are whole, and the number of those that are not there",
@@ -581,6 +588,25 @@ def full(server: Server) -> None:
         at_once(other, MANY)
         output = stop(other)
     must_count([], lost(output), CLIENTS * MANY)
+
+
+def pauses_while_full(server: Server) -> None:
+    must_have_full()
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "calls")
+        with traced(server, "write,writev", "--access-log", "/dev/full", "--threads", "1",
+                    log=str(log), options=("-P", "/dev/full")) as other:
+            ask(other, numbered(0, MANY), MANY)
+            with connected(other, AT_ONCE) as clients:
+                have_the_page(clients)
+                before = log.read_text().count("ENOSPC")
+                send_at_once(other, clients, GET[0])
+                for client in clients:
+                    client.perform((Await(2 * GET[1]),))
+                writes = log.read_text().count("ENOSPC") - before
+            stop(other)
+    if writes > MAX_WRITES:
+        raise Unmet(f"it wrote {writes} times")
 
 
 def may_write(server: Server, size: int) -> None:
