@@ -19,16 +19,18 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page, must_be_plain
 from workbook.checks.behaviour.buffered import send_at_once
 from workbook.checks.behaviour.chunked import post as post_chunks
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.log_lines import READERS, Line, lost, read, whole
 from workbook.checks.behaviour.rows import (
+    CONTINUE,
     HOST,
     MAX_BODY,
     MAX_LINE,
     PAGE,
+    STAYS,
     USUAL,
     Case,
     Unable,
@@ -36,9 +38,10 @@ from workbook.checks.behaviour.rows import (
     chunks,
     get,
     post,
+    sunk,
 )
 from workbook.checks.behaviour.start import repeated, reported, started_in_vain, traced
-from workbook.checks.behaviour.unchanged import GET
+from workbook.checks.behaviour.unchanged import ASKS, GET
 from workbook.common import children
 from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exchange
 from workbook.servers.process import READY, Server
@@ -50,6 +53,7 @@ CLIENTS = 8
 MAX_LOGGED_LINE, MAX_LOGGED_FIELD = 2048, 1024
 ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
 AT_ONCE, MAX_WRITES = 50, 12  # one write for each wait, and some for requests that arrive later
+MANY_CLIENTS, ENOUGH_EACH = 400, 2048
 LIMIT = 60_000  # maximum size of the file in bytes
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
 FORMS = tuple(READERS)
@@ -107,6 +111,11 @@ def order_and_amount() -> Iterator[Case]:
     yield alone("body-while-others-are-served", "the chapter's page",
                 "while the body of one request comes, others are asked on other connections",
                 "its line shows its own head, when it has its answer", bodies_among_others)
+    yield alone("long-heads-are-not-kept", "malloc(3), free",
+                f"{MANY_CLIENTS} clients stay that each had an answer to a body whose head is as "
+                "long as its line may be",
+                f"each holds less than {ENOUGH_EACH} bytes in the server's memory",
+                long_heads_given_back)
     yield alone("lines-are-complete", "write(2)",
                 f"{CLIENTS} clients ask {MANY} times in all, with lines "
                 "of very different length", "each line whole, those of each client in their order",
@@ -460,6 +469,26 @@ def must_be_all(lines: list[Line], each: int) -> None:
             raise Unmet(f"client {number} asked {each} times, and {len(came)} lines tell of it"
                         + (", in another order" if len(came) == each else ""))
     must_count(lines, 0, CLIENTS * each)
+
+
+def long_heads_given_back(server: Server) -> None:
+    """The first clients pay for what the server has once, such as its buffers."""
+    must_be_plain(server)
+    target = b"/sink?" + b"q" * (MAX_LOGGED_LINE - 100)
+    field = b"v" * MAX_LOGGED_FIELD
+    head = post(b"", target, ASKS + b"Referer: " + field + b"\r\nUser-Agent: " + field + b"\r\n",
+                length=b"2")
+    with repeated(server, "--access-log", os.devnull, "--threads", "1") as other, \
+            connected(other, MANY_CLIENTS // 10) as first, connected(other, MANY_CLIENTS) as clients:
+        for client in (*first, *clients):
+            if client is clients[0]:
+                before = other.own_bytes()
+            client.perform((head, Await(CONTINUE), b"xx", Await(sunk(2, STAYS))))
+            if client.ended:
+                raise Unmet("one of them was not answered")
+        each = (other.own_bytes() - before) / MANY_CLIENTS
+    if each >= ENOUGH_EACH:
+        raise Unmet(f"each holds {each:,.0f} bytes")
 
 
 def never_torn(server: Server) -> None:
