@@ -20,7 +20,7 @@ from workbook.checks.behaviour.alone import (
     must_be_plain,
     must_end,
 )
-from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by
+from workbook.checks.behaviour.exhaustion import LITTLE, NO_STOCK, may_grow_by, no_more_memory
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     FIELDS_TOO_LARGE,
@@ -63,6 +63,9 @@ STALE, MAX_NEW = 6, 24
 LOOK_S = 0.05
 READS = 2 * MIB  # enough that the server's socket accepts more
 MORE_BUDGET = 16 * BUFFER
+LARGE_BUDGET = 128 * BUFFER
+TAKE_ALL = 80  # clients: more than the memory suffices for that a server had before
+NEED_MOST = 100  # clients: seven eighths of the buffers are lent without eviction
 LONG_HEADS = 240
 HALVES = 400
 HALF = 1000
@@ -70,6 +73,7 @@ ENOUGH_EACH = 8 * KIB
 FLOOD = 1000
 LAST_FEW = 5
 RUSH = 60
+AT_ONCE = 10  # clients in one iteration of the loop: more than there are buffers to spare
 IDLE = 50
 MANY_THREADS = 130  # more than fit into 64 MiB
 HAS_SEEN_IT = Pause(0.01)
@@ -91,6 +95,13 @@ def bounds() -> Iterator[Case]:
                 f"send {HOLD_MORE // KIB} KiB of a head", "some have 503, with Retry-After, and "
                 "the end; after they disconnected, another is served", no_memory_for_heads,
                 environment=NO_STOCK)
+    yield alone("no-memory-to-enlarge-buffers", BOUNDED,
+                f"the server may lend {LARGE_BUDGET // BUFFER} buffers; {FLOOD} clients send {HALF} "
+                f"bytes of a head; from then on it may take no more memory than it has; "
+                f"{TAKE_ALL} others send {2 * SMALL} bytes of a head, and so do the first; when "
+                f"all have disconnected, and it may take memory again, {NEED_MOST} send two thirds "
+                "of a long head, and then the remainder", "each of the last is served",
+                no_memory_to_enlarge, arguments=limited(LARGE_BUDGET), environment=NO_STOCK)
     yield alone("default-buffers-with-many-threads", "the chapter's page",
                 f"the server is started with --threads {MANY_THREADS}, and nothing about buffers",
                 "the page", very_many_threads, arguments=("--threads", str(MANY_THREADS)))
@@ -229,6 +240,10 @@ def evictions() -> Iterator[Case]:
                 "then one after another the remainder",
                 "each is served, or closed without a word, or has 503, with Retry-After; some are "
                 "served", rush_of_long_heads, arguments=limited(BUDGET))
+    yield alone("several-clients-at-once", EVICTING,
+                f"{sixteen}; {FEW} clients send {unread}; {AT_ONCE} others send two thirds of a "
+                "long head while it cannot look, and then the remainder",
+                "each of the others is served", several_at_once, arguments=limited(MORE_BUDGET))
     yield alone("slot-released-after-eviction", EVICTING,
                 f"{eight}, and accepts {FEW} clients, which send {unread}; when some were cut "
                 "off, another comes", "it is served", slot_released,
@@ -372,6 +387,39 @@ def beyond_the_bound(server: Server) -> None:
     asks_and_reads(server)
 
 
+def no_memory_to_enlarge(server: Server) -> None:
+    """A failed allocation must not change how much may be lent later."""
+    sent = long_head(3 * SMALL)
+    with connected(server, FLOOD, timeout_s=LONG_S) as clients, \
+            connected(server, TAKE_ALL, timeout_s=LONG_S) as others:
+        have_the_page([*clients[:1], *others])
+        for client in clients[1:]:
+            client.perform((sent[:HALF],))
+        server.sleeps(TIMEOUT_S)
+        with no_more_memory(server):
+            for other in others:
+                other.perform((sent[:2 * SMALL],))
+            server.sleeps(TIMEOUT_S)
+            for client in clients[1:]:
+                client.perform((sent[HALF:2 * SMALL],))
+            server.sleeps(TIMEOUT_S)
+    server.sleeps(TIMEOUT_S)
+    with connected(server, NEED_MOST, timeout_s=LONG_S) as clients:
+        are_served_in_two_steps(clients, sent)
+
+
+def are_served_in_two_steps(clients: Sequence[Client], sent: bytes) -> None:
+    """All clients send two thirds of a long head, and then each the remainder."""
+    for client in clients:
+        client.perform((sent[:2 * SMALL],))
+    served = 0
+    for client in clients:
+        client.perform((sent[2 * SMALL:], Await(GET[1])))
+        served += was_served(client, b"")
+    if served < len(clients):
+        raise Unmet(f"{len(clients) - served} of {len(clients)} were not served")
+
+
 def very_many_threads(server: Server) -> None:
     with connected(server, 1) as clients:
         have_the_page(clients)
@@ -394,13 +442,9 @@ def heads_in_bounded_memory(server: Server, number: int, size: int) -> None:
 
 def rush_of_long_heads(server: Server) -> None:
     sent = long_head(3 * SMALL)
-    process = psutil.Process(server.pid)
     with connected(server, RUSH) as clients:
         have_the_page(clients)
-        process.suspend()
-        for client in clients:
-            client.perform((sent[:2 * SMALL],))
-        process.resume()
+        send_at_once(server, clients, sent[:2 * SMALL])
         asks_and_reads(server)
         served = 0
         for client in clients:
@@ -408,6 +452,31 @@ def rush_of_long_heads(server: Server) -> None:
             served += was_served(client, GET[1])
         if not served:
             raise Unmet("none of them was served")
+
+
+def send_at_once(server: Server, clients: Sequence[Client], sent: bytes) -> None:
+    """All clients send this while the server is suspended, so that one wait reports them all."""
+    process = psutil.Process(server.pid)
+    process.suspend()
+    for client in clients:
+        client.perform((sent,))
+    process.resume()
+
+
+def several_at_once(server: Server) -> None:
+    sent = long_head(3 * SMALL)
+    with connected(server, AT_ONCE, timeout_s=LONG_S) as others, \
+            connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
+        have_the_page(others)
+        press(clients, UNREAD)
+        server.sleeps(TIMEOUT_S)
+        send_at_once(server, others, sent[:2 * SMALL])
+        served = 0
+        for other in others:
+            other.perform((sent[2 * SMALL:], Await(2 * GET[1])))
+            served += was_served(other, GET[1])
+    if served < AT_ONCE:
+        raise Unmet(f"{AT_ONCE - served} of {AT_ONCE} were not served")
 
 
 def was_served(client: Client, before: bytes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from workbook.checks.behaviour.alone import (
     TIMEOUT_S,
@@ -73,14 +74,29 @@ def cases() -> Iterator[Case]:
                 level=HELD + 1, environment=NO_STOCK)
 
 
-def may_grow_by(server: Server, size: int) -> None:
-    """Limit the server's address space to its current size plus `size` bytes."""
+def may_grow_by(server: Server, size: int, hard: int | None = None) -> None:
+    """Limit the server's address space to its current size plus `size` bytes, for good unless the
+    `hard` limit is another.
+    """
     if not hasattr(resource, "prlimit"):
         raise Unable("only Linux limits the memory of a program that runs")
     limit = server.address_space() + size
     if limit > SANITIZED:
         raise Unable("a sanitizer takes more address space than can be limited")
-    resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, limit))
+    resource.prlimit(server.pid, resource.RLIMIT_AS, (limit, limit if hard is None else hard))
+
+
+@contextmanager
+def no_more_memory(server: Server) -> Iterator[None]:
+    """The server's address space cannot grow within the block."""
+    if not hasattr(resource, "prlimit"):
+        raise Unable("only Linux limits the memory of a program that runs")
+    usual = resource.prlimit(server.pid, resource.RLIMIT_AS)
+    may_grow_by(server, 0, hard=usual[1])
+    try:
+        yield
+    finally:
+        resource.prlimit(server.pid, resource.RLIMIT_AS, usual)
 
 
 def one_body_too_large(server: Server) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from email.utils import formatdate
+from email.utils import formatdate, parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from workbook.checks.behaviour import (
     site,
     start,
     suite,
+    time_of_day,
     validators,
 )
 from workbook.checks.behaviour.alone import (
@@ -66,6 +67,8 @@ AT_ONCE_S = 3.0  # shorter than the time until an unused file is forgotten
 COLD_S = 15.0  # by then a file that is no longer requested is closed
 BODIES, BODY = 24, 512 * 1024  # together more than is cached
 NAMES = 20_000
+DAY_S = 86_400.0  # so far ahead of the clock of its folder, a server caches every file there
+BACK_S, AGAIN_S = 2.0, 2.3  # the second in which a file was asked for comes again, and has begun
 MARGIN = 4 * MIB  # of memory, in addition to what is cached
 
 Change = Callable[[Path], None]
@@ -156,6 +159,11 @@ def changes() -> Iterator[Case]:
                   "of the same size and time", lambda file: _link(file.parent), 200)
     yield _change("root-replaced", "/it.bin", "another folder takes the root's place",
                   _replace_root, 200, stale_s=ROOT_STALE_S)
+    yield alone("clock-set-back", "clock_gettime(2), CLOCK_MONOTONIC",
+                f"GET /it.bin; another is renamed over it, and the time of day is set {BACK_S:g} s "
+                f"back; {AGAIN_S:g} s later it is the same second again, and the file is asked for",
+                "200, and what is there now",
+                seen_with_clock_set_back, arguments=ALONE, site=make)
     yield _change("coded-form-created", "/page.html", "a form in gzip is created next to it",
                   lambda file: _write(file.with_name("page.html.gz"), NEW * 100), 200,
                   "Accept-Encoding: gzip\r\n")
@@ -203,6 +211,24 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str,
                     f"{now.body[:20]!r} and so on, {len(now.body):,}")
     if "etag" in now.fields and before.fields.get("etag") == now.tag and "now" not in target:
         raise Unmet(f"the ETag is still {now.tag}")
+
+
+def seen_with_clock_set_back(server: Server) -> None:
+    """The server's clock is a day ahead, so that it shows whether it can be set at all."""
+    file = root_of(server) / "it.bin"
+    with time_of_day.settable() as clock:
+        clock.set_ahead(DAY_S)
+        with start.repeated(server, wrapper=clock.wrapper) as other:
+            time.sleep(1.0 - time.time() % 1.0)  # at the beginning of a second
+            first_s = time.time()
+            date = _ask(other, "/it.bin").field("Date")
+            if parsedate_to_datetime(date).timestamp() < first_s + DAY_S / 2:
+                raise Unable("this server's time of day cannot be set")
+            _replace(file)
+            clock.set_ahead(DAY_S - BACK_S)
+            time.sleep(AGAIN_S)
+            if _ask(other, "/it.bin").body != file.read_bytes():
+                raise Unmet("the old bytes came")
 
 
 def _request_repeatedly(server: Server, target: str, fields: str) -> None:

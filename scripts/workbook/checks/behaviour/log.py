@@ -19,15 +19,18 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page, must_be_plain
+from workbook.checks.behaviour.buffered import send_at_once
 from workbook.checks.behaviour.chunked import post as post_chunks
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.log_lines import READERS, Line, lost, read, whole
 from workbook.checks.behaviour.rows import (
+    CONTINUE,
     HOST,
     MAX_BODY,
     MAX_LINE,
     PAGE,
+    STAYS,
     USUAL,
     Case,
     Unable,
@@ -35,8 +38,10 @@ from workbook.checks.behaviour.rows import (
     chunks,
     get,
     post,
+    sunk,
 )
-from workbook.checks.behaviour.start import repeated, reported, started_in_vain
+from workbook.checks.behaviour.start import repeated, reported, started_in_vain, traced
+from workbook.checks.behaviour.unchanged import ASKS, GET
 from workbook.common import children
 from workbook.servers.client import Await, Client, HalfClose, Pause, Vanish, exchange
 from workbook.servers.process import READY, Server
@@ -47,6 +52,8 @@ MANY = 4000  # requests: their lines are more than a worker buffers before it wr
 CLIENTS = 8
 MAX_LOGGED_LINE, MAX_LOGGED_FIELD = 2048, 1024
 ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
+AT_ONCE, MAX_WRITES = 50, 12  # one write for each wait, and some for requests that arrive later
+MANY_CLIENTS, ENOUGH_EACH = 400, 2048
 LIMIT = 60_000  # maximum size of the file in bytes
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
 FORMS = tuple(READERS)
@@ -104,6 +111,11 @@ def order_and_amount() -> Iterator[Case]:
     yield alone("body-while-others-are-served", "the chapter's page",
                 "while the body of one request comes, others are asked on other connections",
                 "its line shows its own head, when it has its answer", bodies_among_others)
+    yield alone("long-heads-are-not-kept", "malloc(3), free",
+                f"{MANY_CLIENTS} clients stay that each had an answer to a body whose head is as "
+                "long as its line may be",
+                f"each holds less than {ENOUGH_EACH} bytes in the server's memory",
+                long_heads_given_back)
     yield alone("lines-are-complete", "write(2)",
                 f"{CLIENTS} clients ask {MANY} times in all, with lines "
                 "of very different length", "each line whole, those of each client in their order",
@@ -144,6 +156,10 @@ def no_space() -> Iterator[Case]:
     yield alone("disk-full", "full(4)", "the log is /dev/full; many requests",
                 "all are answered; the error "
                 "log reports how many lines were lost", full)
+    yield alone("disk-full-when-many-ask-at-once", "write(2), ENOSPC",
+                f"the log is /dev/full; {MANY} requests, and then one of each of {AT_ONCE} clients, "
+                "which one wait reports", f"for these {AT_ONCE} the server writes in vain at most "
+                f"{MAX_WRITES} times", pauses_while_full)
     yield alone("disk-full-for-a-while", "write(2), EFBIG",
                 "the file may not grow, in the middle of a line; later it may",
                 "lines that are whole, and the number of those that are not there",
@@ -455,6 +471,26 @@ def must_be_all(lines: list[Line], each: int) -> None:
     must_count(lines, 0, CLIENTS * each)
 
 
+def long_heads_given_back(server: Server) -> None:
+    """The first clients pay for what the server has once, such as its buffers."""
+    must_be_plain(server)
+    target = b"/sink?" + b"q" * (MAX_LOGGED_LINE - 100)
+    field = b"v" * MAX_LOGGED_FIELD
+    head = post(b"", target, ASKS + b"Referer: " + field + b"\r\nUser-Agent: " + field + b"\r\n",
+                length=b"2")
+    with repeated(server, "--access-log", os.devnull, "--threads", "1") as other, \
+            connected(other, MANY_CLIENTS // 10) as first, connected(other, MANY_CLIENTS) as clients:
+        for client in (*first, *clients):
+            if client is clients[0]:
+                before = other.own_bytes()
+            client.perform((head, Await(CONTINUE), b"xx", Await(sunk(2, STAYS))))
+            if client.ended:
+                raise Unmet("one of them was not answered")
+        each = (other.own_bytes() - before) / MANY_CLIENTS
+    if each >= ENOUGH_EACH:
+        raise Unmet(f"each holds {each:,.0f} bytes")
+
+
 def never_torn(server: Server) -> None:
     with logging(server) as (other, file):
         at_once(other, MANY // CLIENTS, agents=True)
@@ -581,6 +617,25 @@ def full(server: Server) -> None:
         at_once(other, MANY)
         output = stop(other)
     must_count([], lost(output), CLIENTS * MANY)
+
+
+def pauses_while_full(server: Server) -> None:
+    must_have_full()
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "calls")
+        with traced(server, "write,writev", "--access-log", "/dev/full", "--threads", "1",
+                    log=str(log), options=("-P", "/dev/full")) as other:
+            ask(other, numbered(0, MANY), MANY)
+            with connected(other, AT_ONCE) as clients:
+                have_the_page(clients)
+                before = log.read_text().count("ENOSPC")
+                send_at_once(other, clients, GET[0])
+                for client in clients:
+                    client.perform((Await(2 * GET[1]),))
+                writes = log.read_text().count("ENOSPC") - before
+            stop(other)
+    if writes > MAX_WRITES:
+        raise Unmet(f"it wrote {writes} times")
 
 
 def may_write(server: Server, size: int) -> None:

@@ -32,6 +32,7 @@ OTHERWISE = {
     "eviction/small-heads-in-bounded-memory": UNCOUNTED,
     "incomplete-heads/incomplete-heads-in-small-buffers": "a session is larger than that",
     "log/ipv6": "its clients speak no TLS",
+    "log/long-heads-are-not-kept": "a session is larger than that",
     "log/one-client-too-many": "no answer can be sent before the handshake",
     "log-full/unread-standard-output": "its clients speak no TLS",
     "overload/rejected-clients-leave-nothing": "no answer can be sent before the handshake",

@@ -61,7 +61,8 @@ REPORTED = ((NO_SLOT, "closed"),)
 WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
 TURNED_AWAY = PausingClient("is turned away", (), NO_SLOT)
 CLIENT_1, CLIENT_2, CLIENT_3, CLIENT_4 = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
-NETWORK, NEXT_NETWORK = "fd00:0:0:1::", "fd00:0:0:2::"
+NETWORK = ("fd00:0:0:2::1", "fd00:0:0:2:8000::1", "fd00:0:0:2:ffff:ffff:ffff:ffff")  # one /64
+NEXT_NETWORK = "fd00:0:0:3::1"  # differs only in the last bit of the network
 
 
 def cases() -> Iterator[Case]:
@@ -331,14 +332,15 @@ def loopback(number: int) -> str:
 
 
 def of_one_network(server: Server) -> None:
-    if not network.add_addresses(*(f"{NETWORK}{i}" for i in (1, 2, 3)), f"{NEXT_NETWORK}1"):
+    first, second, third = NETWORK
+    if not network.add_addresses(*NETWORK, NEXT_NETWORK):
         raise Unable("it takes a loopback network of our own, with IPv6")
     with repeated(server, "--host", "::1", *each(EACH)) as other, \
-            connected(other, 1, source=f"{NETWORK}1") as one, \
-            connected(other, 1, source=f"{NETWORK}2") as two:
+            connected(other, 1, source=first) as one, \
+            connected(other, 1, source=second) as two:
         have_the_page([*one, *two])
-        must_be_turned_away(other, 1, f"{NETWORK}3")
-        with has_slots(other, EACH, f"{NEXT_NETWORK}1"), has_slots(other, EACH, "::1"):
+        must_be_turned_away(other, 1, third)
+        with has_slots(other, EACH, NEXT_NETWORK), has_slots(other, EACH, "::1"):
             pass
 
 

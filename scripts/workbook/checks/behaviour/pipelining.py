@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from workbook.checks.behaviour.alone import alone, connected, must_be_plain
+from workbook.checks.behaviour.alone import alone, connected, have_the_page, must_be_plain
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
@@ -20,6 +23,7 @@ from workbook.checks.behaviour.rows import (
     TOO_LARGE,
     Case,
     Unmet,
+    Wrong,
     bytewise,
     echoed,
     get,
@@ -27,6 +31,7 @@ from workbook.checks.behaviour.rows import (
     post,
     row,
 )
+from workbook.checks.behaviour.start import traced
 from workbook.checks.behaviour.unchanged import (
     ASKS,
     GET,
@@ -51,6 +56,7 @@ HALF_CLOSED = "RFC 9112 §9.6 (ours)"
 CLOSED = "RFC 9112 §9.5 (SHOULD)"
 ENDLESS = 10 * MIB
 LONG_HEAD = 10_000  # bytes: some of these heads and a part of another fill any buffer
+CALL = re.compile(r"^\d+ +(\w+)\((\d+)(.*)\) += (\d+)", re.M)  # as strace writes it
 
 
 def cases() -> Iterator[Case]:
@@ -58,6 +64,10 @@ def cases() -> Iterator[Case]:
                 f"a client sends {ENDLESS // MIB} MiB of requests of {LONG_HEAD:,} bytes without "
                 "waiting, the last of them not whole, and reads the answers",
                 "the server's memory grows by less than 1 MiB", without_a_pause)
+    yield alone("nagle-is-off", "tcp(7), TCP_NODELAY",
+                "the server is started under strace, and a client asks for the page",
+                "TCP_NODELAY is set on the client's socket, or inherited from the listener, so an "
+                "answer never waits until the previous one is acknowledged", nagle_is_off)
     for what, *exchanges in [
         ("two-pages", GET, LAST),
         ("sixteen-pages", *[GET] * 15, LAST),
@@ -180,6 +190,32 @@ def without_a_pause(server: Server) -> None:
         held = server.own_bytes() - before
     if held >= MIB:
         raise Unmet(f"it held {held / 1024:,.0f} KiB")
+
+
+def nagle_is_off(server: Server) -> None:
+    with TemporaryDirectory() as folder:
+        log = Path(folder, "calls")
+        with traced(server, "accept,accept4,setsockopt", "--threads", "1", log=str(log)) as other:
+            with connected(other, 1) as clients:
+                have_the_page(clients)
+            other.stop()
+        calls = log.read_text()
+    if not _accepts_without_nagle(calls):
+        raise Wrong("TCP_NODELAY was not set: an answer that follows another waits for the "
+                    "client's acknowledgement, which takes 40 ms or more")
+
+
+def _accepts_without_nagle(calls: str) -> bool:
+    """Whether TCP_NODELAY is on for the client that was accepted last."""
+    without_nagle: set[str] = set()
+    client = ""
+    for name, socket, arguments, result in CALL.findall(calls):
+        if name == "setsockopt" and "TCP_NODELAY, [1]" in arguments:
+            without_nagle.add(socket)
+        elif name.startswith("accept"):
+            client = result
+            (without_nagle.add if socket in without_nagle else without_nagle.discard)(client)
+    return client in without_nagle
 
 
 CHECKS = (group("pipelining", "pipelined requests", cases, level=5),)

@@ -191,10 +191,20 @@ def failing(server: Server, call: str, error: str, *arguments: str,
     """Start another such server, all of whose calls of this name fail with `error`. They are
     written to `log`.
     """
+    with traced(server, call, *arguments, log=log,
+                options=("-e", f"inject={call}:error={error}")) as other:
+        yield other
+
+
+@contextmanager
+def traced(server: Server, calls: str, *arguments: str, log: str,
+           options: Sequence[str] = ()) -> Iterator[Server]:
+    """Start another such server under strace. Its calls of these names, which are separated by
+    commas, are written to `log`.
+    """
     if lacking := needs.lacking("strace"):
         raise Unable(lacking)
-    wrapper = ("strace", "-f", "-qq", "-o", log, "-e", f"trace={call}",
-               "-e", f"inject={call}:error={error}")
+    wrapper = ("strace", "-f", "-qq", "-o", log, "-e", f"trace={calls}", *options)
     try:
         with repeated(server, *arguments, wrapper=wrapper) as other:
             yield other
