@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from workbook.common.paths import BOOK
 from workbook.machine import needs, network
@@ -428,6 +428,90 @@ def test_stepped_figure_prints_all_steps(opened: Open) -> None:
     frames = page.locator(".film .frame")
     assert frames.count() > 12 and all(frame.is_visible() for frame in frames.all())
     assert not page.locator(".film .keys").first.is_visible()
+
+
+SLOW_CLIENT = "[data-play=slow-client]"
+CLIENTS = [("busy", 0), ("silent", 0), ("busy", 0), ("silent", 1), ("busy", 1), ("busy", 1)]
+
+# After so many steps, client numbers: on two threads, in their queue, answered; then on the loop's
+# thread, ready, watched by the kernel, answered.
+SLOW_CLIENT_STATES = {
+    0: ([None, None], [1, 2, 3], [], [None], [1, 3], [2], []),
+    1: ([1, 2], [3, 4, 5, 6], [], [1], [3, 5, 6], [2, 4], []),
+    2: ([3, 2], [4, 5, 6], [1], [3], [5, 6], [2, 4], [1]),
+    3: ([4, 2], [5, 6], [1, 3], [5], [6], [2, 4], [1, 3]),
+    4: ([4, 2], [5, 6], [1, 3], [6], [], [2, 4], [1, 3, 5]),
+    9: ([4, 2], [5, 6], [1, 3], [None], [], [2, 4], [1, 3, 5, 6]),
+}
+
+
+@pytest.mark.parametrize("steps", SLOW_CLIENT_STATES)
+def test_silent_clients_block_threads_but_not_the_loop(opened: Open, steps: int) -> None:
+    inputs = {"threads": 2, "clients": [{"id": number, "kind": kind, "at": at}
+                                        for number, (kind, at) in enumerate(CLIENTS, 1)]}
+    found = opened(FILM).evaluate("""([inputs, steps]) => {
+        const {pool, loop} = slowClient.stateAt(inputs, steps);
+        const ids = clients => clients.map(client => client?.id ?? null);
+        return [pool.threads, pool.waiting, pool.answered,
+                loop.threads, loop.waiting, loop.watched, loop.answered].map(ids);
+    }""", [inputs, steps])
+    assert tuple(found) == SLOW_CLIENT_STATES[steps]
+
+
+def test_reader_steers_a_simulation_by_keyboard(opened: Open) -> None:
+    page = opened(FILM)
+    simulation = page.locator(SLOW_CLIENT)
+    press(simulation, "+ Silent client", "Step", "Step", "Step")
+    assert simulation.locator(".panel").first.locator(".blocked .client").all_inner_texts() == [
+        "4", "2"]
+    assert "Every thread is blocked" in simulation.locator("output").inner_text()
+    simulation.get_by_role("slider", name="Threads").focus()
+    page.keyboard.press("ArrowRight")  # which anywhere else turns the page
+    assert simulation.locator(".value").inner_text() == "3"
+    assert simulation.locator("output").inner_text().startswith("2 of 3 threads blocked")
+    assert page.url.endswith(f"{FILM}.html")
+    press(simulation, "Start again")
+    assert simulation.locator(".location").inner_text() == "Step 0"
+    assert simulation.locator(".value").inner_text() == "2"
+
+
+def press(simulation: Locator, *names: str) -> None:
+    for name in names:
+        simulation.get_by_role("button", name=name, exact=True).press("Enter")
+
+
+def test_simulation_plays_only_when_asked_and_pauses(opened: Open) -> None:
+    simulation = opened(FILM).locator(SLOW_CLIENT)
+    location = simulation.locator(".location")
+    expect(location).to_have_text("Step 0")
+    press(simulation, "Play")
+    expect(location).to_have_text("Step 2")
+    press(simulation, "Pause")
+    assert simulation.get_by_role("button", name="Play").is_visible()
+
+
+def test_simulation_moves_only_by_step_where_motion_is_reduced(opened: Open) -> None:
+    page = opened(FILM)
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    simulation = page.locator(SLOW_CLIENT)
+    assert simulation.get_by_role("button", name="Play").count() == 0
+    press(simulation, "Step")
+    assert simulation.locator(".location").inner_text() == "Step 1"
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_simulation_is_a_drawing_in_print_and_without_scripts(
+        browser: Browser, address: str, opened: Open) -> None:
+    page = opened(FILM)
+    drawing = page.locator(f"{SLOW_CLIENT} > svg")
+    assert not drawing.is_visible() and page.locator(".simulation").first.is_visible()
+    page.emulate_media(media="print")
+    assert drawing.is_visible() and not page.locator(".simulation").first.is_visible()
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{address}/{FILM}.html")
+        assert page.locator(f"{SLOW_CLIENT} > svg").is_visible()
 
 
 def test_without_scripts_all_steps_are_shown_and_predictions_are_prose(
