@@ -4,7 +4,7 @@
 // nothing else, and `draw(state)`, which makes HTML of what the model returns. So another number of
 // threads, say, shows at once what would have happened until now. In print, and where no script
 // runs, a drawing takes its place.
-const simulations = {'slow-client': slowClient};
+const simulations = {'slow-client': slowClient, 'blind-spot': blindSpot};
 const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 
 function moving(stage) {
@@ -37,45 +37,47 @@ function button(label, onclick) {
     return make('button', {type: 'button', textContent: label, onclick});
 }
 
-function simulate(figure, {stateAt, draw, report, start, buttons, slider}) {
+function simulate(figure, simulation) {
+    const {stateAt, draw, report, place, start, buttons, slider, last, stride, interval} = simulation;
+    const {input, label, unit, ...range} = slider;
     const stage = make('div', {className: 'stage'});
     const location = make('span', {className: 'location'});
     const status = make('output');  // a live region: screen readers read out what it says
-    const {input, label, ...range} = slider;
     const knob = make('input', {type: 'range', ...range});
     const value = make('span', {className: 'value'});
     let inputs = start(), steps = 0, timer = 0;
 
-    function show() {
-        const state = stateAt(inputs, steps);
-        redraw(stage, draw(state));
-        location.textContent = `Step ${steps}`;
-        knob.value = value.textContent = inputs[input];
-        const reported = report(state);
-        if (status.textContent !== reported) status.textContent = reported;
-    }
-
     function change(newInputs, newSteps) {
         inputs = newInputs;
-        steps = newSteps;
-        show();
+        steps = Math.min(newSteps, last);
+        if (steps === last) pause();
+        const state = stateAt(inputs, steps);
+        redraw(stage, draw(state));
+        location.textContent = place(steps);
+        knob.value = inputs[input];
+        value.textContent = `${inputs[input].toLocaleString('en')} ${unit}`;
+        const reported = report(state);
+        if (status.textContent !== reported) status.textContent = reported;
     }
 
     function pause() {
         clearInterval(timer);
         timer = 0;
         play.textContent = 'Play';
+        status.ariaLive = 'polite';
     }
 
     function toggle() {
         if (timer) return pause();
-        timer = setInterval(() => change(inputs, steps + 1), 800);
+        if (steps === last) change(inputs, 0);
+        timer = setInterval(() => change(inputs, steps + 1), interval);
         play.textContent = 'Pause';
+        status.ariaLive = 'off';  // it changes too often to be read out
     }
 
     const play = button('Play', toggle);
     play.hidden = reducedMotion.matches;
-    const step = button('Step', () => change(inputs, steps + 1));
+    const step = button('Step', () => change(inputs, steps + stride));
     const again = button('Start again', () => { pause(); change(start(), 0); });
     knob.addEventListener('input', () => change({...inputs, [input]: Number(knob.value)}, steps));
     // Elsewhere, the arrow keys turn the page.
@@ -88,7 +90,7 @@ function simulate(figure, {stateAt, draw, report, start, buttons, slider}) {
         make('div', {className: 'keys'}, step, play, again, location),
         stage, status));
     figure.classList.add('live');
-    show();
+    change(inputs, 0);
 }
 
 document.querySelectorAll('.play').forEach(

@@ -102,6 +102,8 @@ const slowClient = (() => {
             '+ Busy client': (inputs, step) => add(inputs, 'busy', step),
             '+ Silent client': (inputs, step) => add(inputs, 'silent', step),
         },
-        slider: {input: 'threads', label: 'Threads', min: 1, max: 4, step: 1},
+        place: steps => `Step ${steps}`,
+        slider: {input: 'threads', label: 'Threads', unit: '', min: 1, max: 4, step: 1},
+        last: Infinity, stride: 1, interval: 800,  // a press of Step makes `stride` steps
     };
 })();

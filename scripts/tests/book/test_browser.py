@@ -458,6 +458,34 @@ def test_silent_clients_block_threads_but_not_the_loop(opened: Open, steps: int)
     assert tuple(found) == SLOW_CLIENT_STATES[steps]
 
 
+@pytest.mark.parametrize("sleep_ms, steps, closed, open_loop", [
+    (0, 60, (150, 0, 5, 5), (150, 0, 5, 5)),
+    (1000, 10, (25, 0, 5, 5), (25, 0, 5, 5)),  # it falls asleep
+    (1000, 20, (26, 24, 5, 5), (50, 0, 5, 5)),
+    (1000, 60, (100, 50, 5, 1005), (150, 0, 780, 1005)),
+    (1500, 60, (75, 75, 5, 1505), (150, 0, 1280, 1505)),
+])
+def test_open_loop_reports_the_sleep_that_a_closed_loop_omits(
+        opened: Open, sleep_ms: int, steps: int, closed: tuple[int, ...],
+        open_loop: tuple[int, ...]) -> None:
+    state = opened("measuring").evaluate("([sleep, steps]) => blindSpot.stateAt({sleep}, steps)",
+                                         [sleep_ms, steps])
+    for found, expected in ((state["closed"], closed), (state["open"], open_loop)):
+        assert tuple(found[key] for key in ("sent", "omitted", "p90", "slowest")) == expected
+
+
+def test_simulation_ends_as_its_drawing_shows(opened: Open) -> None:
+    page = opened("measuring")
+    simulation = page.locator("[data-play=blind-spot]")
+    press(simulation, *["Step"] * 12)
+    ended, drawn = (page.locator(f"[data-play=blind-spot] {svg}").evaluate("""svg =>
+        [...svg.querySelectorAll('text, path')].map(e => e.getAttribute('d') ?? e.textContent)""")
+        for svg in (".stage svg", "> svg"))
+    assert ended == drawn
+    press(simulation, "Step")
+    assert simulation.locator(".location").inner_text() == "3.00 s"
+
+
 def test_reader_steers_a_simulation_by_keyboard(opened: Open) -> None:
     page = opened(FILM)
     simulation = page.locator(SLOW_CLIENT)
