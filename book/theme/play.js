@@ -64,7 +64,7 @@ function simulate(figure, simulation) {
         clearInterval(timer);
         timer = 0;
         play.textContent = 'Play';
-        status.ariaLive = 'polite';
+        status.setAttribute('aria-live', 'polite');
     }
 
     function toggle() {
@@ -72,7 +72,7 @@ function simulate(figure, simulation) {
         if (steps === last) change(inputs, 0);
         timer = setInterval(() => change(inputs, steps + 1), interval);
         play.textContent = 'Pause';
-        status.ariaLive = 'off';  // it changes too often to be read out
+        status.setAttribute('aria-live', 'off');  // it changes too often to be read out
     }
 
     const play = button('Play', toggle);
@@ -80,15 +80,18 @@ function simulate(figure, simulation) {
     const step = button('Step', () => change(inputs, steps + stride));
     const again = button('Start again', () => { pause(); change(start(), 0); });
     knob.addEventListener('input', () => change({...inputs, [input]: Number(knob.value)}, steps));
-    // Elsewhere, the arrow keys turn the page.
-    knob.addEventListener('keydown', event => event.stopPropagation());
     const adding = Object.entries(buttons).map(
         ([name, added]) => button(name, () => change(added(inputs, steps), steps)));
-    figure.append(make('div', {className: 'simulation'},
+    const box = make('div', {className: 'simulation'},
         make('div', {className: 'keys'}, ...adding,
             make('span', {className: 'setting'}, make('label', {}, `${label} `, knob), value)),
         make('div', {className: 'keys'}, step, play, again, location),
-        stage, status));
+        stage, status);
+    // Elsewhere, the arrow keys turn the page.
+    box.addEventListener('keydown', event => {
+        if (event.key.startsWith('Arrow')) event.stopPropagation();
+    });
+    figure.append(box);
     figure.classList.add('live');
     change(inputs, 0);
 }

@@ -458,6 +458,13 @@ def test_silent_clients_block_threads_but_not_the_loop(opened: Open, steps: int)
     assert tuple(found) == SLOW_CLIENT_STATES[steps]
 
 
+def test_drawing_of_silent_clients_shows_the_fourth_step() -> None:
+    drawing = (BOOK / "src" / "diagrams" / "slow-client.svg").read_text(encoding="utf-8")
+    threads, waiting, answered, loop, ready, watched, answered_by_loop = SLOW_CLIENT_STATES[4]
+    assert [int(number) for number in re.findall(r">(\d+)</text>", drawing)] == [
+        *waiting, *threads, *answered[::-1], *ready, *watched, *loop, *answered_by_loop[::-1]]
+
+
 @pytest.mark.parametrize("sleep_ms, steps, closed, open_loop", [
     (0, 60, (150, 0, 5, 5), (150, 0, 5, 5)),
     (1000, 10, (25, 0, 5, 5), (25, 0, 5, 5)),  # it falls asleep
@@ -497,6 +504,9 @@ def test_reader_steers_a_simulation_by_keyboard(opened: Open) -> None:
     page.keyboard.press("ArrowRight")  # which anywhere else turns the page
     assert simulation.locator(".value").inner_text() == "3"
     assert simulation.locator("output").inner_text().startswith("2 of 3 threads blocked")
+    press(simulation, "Step")
+    page.keyboard.press("ArrowRight")
+    assert simulation.locator(".value").inner_text() == "3"
     assert page.url.endswith(f"{FILM}.html")
     press(simulation, "Start again")
     assert simulation.locator(".location").inner_text() == "Step 0"
@@ -509,13 +519,16 @@ def press(simulation: Locator, *names: str) -> None:
 
 
 def test_simulation_plays_only_when_asked_and_pauses(opened: Open) -> None:
-    simulation = opened(FILM).locator(SLOW_CLIENT)
-    location = simulation.locator(".location")
-    expect(location).to_have_text("Step 0")
-    press(simulation, "Play")
-    expect(location).to_have_text("Step 2")
-    press(simulation, "Pause")
-    assert simulation.get_by_role("button", name="Play").is_visible()
+    page = opened(FILM)
+    page.clock.install()
+    page.reload()
+    simulation = page.locator(SLOW_CLIENT)
+    seen = []
+    for pressed in ("", "Play", "Pause"):
+        press(simulation, *filter(None, [pressed]))
+        page.clock.run_for(1_700)  # two steps, and part of a third
+        seen.append(simulation.locator(".location").inner_text())
+    assert seen == ["Step 0", "Step 2", "Step 2"]
 
 
 def test_simulation_moves_only_by_step_where_motion_is_reduced(opened: Open) -> None:
