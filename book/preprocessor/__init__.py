@@ -31,6 +31,8 @@ A block directive stands alone on its line:
         two, `bars parts alone -05 | Its title` without that row, `ratios floor least ratio most`,
         `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
     {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
+    {{#play slow-client}}           a simulation, book/theme/slow-client.js; in print, and where no
+        script runs, the drawing diagrams/slow-client.svg
 
 Blocks with Markdown inside:
 

@@ -156,7 +156,7 @@ class Page:
             "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#film": self._film, "#frame": self._frame, "/film": self._close_film,
-            "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal,
+            "#play": self._play, "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal,
             "/predict": self._close_predict,
         }
         if mark + name not in blocks:
@@ -311,6 +311,13 @@ class Page:
 
     def _diagram(self, name: str) -> str:
         return f'<figure class="diagram">\n{_inline(self._diagram_source(name))}\n</figure>'
+
+    def _play(self, name: str) -> str:
+        """A drawing, whose place a simulation takes where a script runs."""
+        svg = self._diagram_source(name)
+        if not (self._site.root / "book" / "theme" / f"{name}.js").is_file():
+            raise DirectiveError(f"there is no book/theme/{name}.js")
+        return f'<figure class="diagram play" data-play="{name}">\n{_inline(svg)}\n</figure>'
 
     def _diagram_source(self, name: str) -> str:
         path = self._site.diagrams / f"{name}.svg"

@@ -144,6 +144,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (diagrams / "line.svg").write_text("<svg>\n\n<title>A line</title>\n<path d='M0 0'/></svg>")
     (diagrams / "moving.svg").write_text(MOVING)
     (diagrams / "mute.svg").write_text("<svg></svg>")
+    (diagrams / "slow-client.svg").write_text("<svg><title>Six clients</title></svg>")
     (root / "book" / "src" / "SUMMARY.md").write_text("- [One](page1.md)\n- [Two](page2.md)\n")
     (root / "book" / "src" / "page2.md").write_text(
         "{{#chapter 02-fewer-syscalls}}\n\n## A section\n")
@@ -555,6 +556,13 @@ def test_film_shows_the_drawing_at_each_step(build: Build) -> None:
     assert 'id="moving-1-head"' in first and "url(#moving-2-head)" in second
 
 
+def test_simulation_has_a_drawing_in_its_place(build: Build) -> None:
+    html = build("{{#play slow-client}}")
+    figure, = re.findall(r'<figure class="diagram play" data-play="slow-client">.*?</figure>', html,
+                         re.S)
+    assert "<title>Six clients</title>" in figure
+
+
 def test_guess_contains_the_measured_answer(build: Build) -> None:
     html = build("{{#predict}}\nHow many?\n{{#guess Beads & more: = beads:rows.red.old}}\n"
                  "{{#reveal}}\nSo.\n{{/predict}}\n")
@@ -604,6 +612,8 @@ FAULTS = [
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#diagram gone}}", "there is no book/src/diagrams/gone.svg"),
     ("{{#diagram mute}}", "diagrams/mute.svg has no <title>"),
+    ("{{#play gone}}", "there is no book/src/diagrams/gone.svg"),
+    ("{{#play line}}", "there is no book/theme/line.js"),
     ("{{#film gone visit}}", "no film “gone visit”"),
     ("{{#film line}}\n{{/film}}", "line has no steps"),
     ("{{#film moving}}\n{{#frame}}\n{{/film}}", "the drawing has further steps: 1"),

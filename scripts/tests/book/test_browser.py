@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from workbook.common.paths import BOOK
 from workbook.machine import needs, network
@@ -428,6 +428,131 @@ def test_stepped_figure_prints_all_steps(opened: Open) -> None:
     frames = page.locator(".film .frame")
     assert frames.count() > 12 and all(frame.is_visible() for frame in frames.all())
     assert not page.locator(".film .keys").first.is_visible()
+
+
+SLOW_CLIENT = "[data-play=slow-client]"
+CLIENTS = [("busy", 0), ("silent", 0), ("busy", 0), ("silent", 1), ("busy", 1), ("busy", 1)]
+
+# After so many steps, client numbers: on two threads, in their queue, answered; then on the loop's
+# thread, ready, watched by the kernel, answered.
+SLOW_CLIENT_STATES = {
+    0: ([None, None], [1, 2, 3], [], [None], [1, 3], [2], []),
+    1: ([1, 2], [3, 4, 5, 6], [], [1], [3, 5, 6], [2, 4], []),
+    2: ([3, 2], [4, 5, 6], [1], [3], [5, 6], [2, 4], [1]),
+    3: ([4, 2], [5, 6], [1, 3], [5], [6], [2, 4], [1, 3]),
+    4: ([4, 2], [5, 6], [1, 3], [6], [], [2, 4], [1, 3, 5]),
+    9: ([4, 2], [5, 6], [1, 3], [None], [], [2, 4], [1, 3, 5, 6]),
+}
+
+
+@pytest.mark.parametrize("steps", SLOW_CLIENT_STATES)
+def test_silent_clients_block_threads_but_not_the_loop(opened: Open, steps: int) -> None:
+    inputs = {"threads": 2, "clients": [{"id": number, "kind": kind, "at": at}
+                                        for number, (kind, at) in enumerate(CLIENTS, 1)]}
+    found = opened(FILM).evaluate("""([inputs, steps]) => {
+        const {pool, loop} = slowClient.stateAt(inputs, steps);
+        const ids = clients => clients.map(client => client?.id ?? null);
+        return [pool.threads, pool.waiting, pool.answered,
+                loop.threads, loop.waiting, loop.watched, loop.answered].map(ids);
+    }""", [inputs, steps])
+    assert tuple(found) == SLOW_CLIENT_STATES[steps]
+
+
+def test_drawing_of_silent_clients_shows_the_fourth_step() -> None:
+    drawing = (BOOK / "src" / "diagrams" / "slow-client.svg").read_text(encoding="utf-8")
+    threads, waiting, answered, loop, ready, watched, answered_by_loop = SLOW_CLIENT_STATES[4]
+    assert [int(number) for number in re.findall(r">(\d+)</text>", drawing)] == [
+        *waiting, *threads, *answered[::-1], *ready, *watched, *loop, *answered_by_loop[::-1]]
+
+
+@pytest.mark.parametrize("sleep_ms, steps, closed, open_loop", [
+    (0, 60, (150, 0, 5, 5), (150, 0, 5, 5)),
+    (1000, 10, (25, 0, 5, 5), (25, 0, 5, 5)),  # it falls asleep
+    (1000, 20, (26, 24, 5, 5), (50, 0, 5, 5)),
+    (1000, 60, (100, 50, 5, 1005), (150, 0, 780, 1005)),
+    (1500, 60, (75, 75, 5, 1505), (150, 0, 1280, 1505)),
+])
+def test_open_loop_reports_the_sleep_that_a_closed_loop_omits(
+        opened: Open, sleep_ms: int, steps: int, closed: tuple[int, ...],
+        open_loop: tuple[int, ...]) -> None:
+    state = opened("measuring").evaluate("([sleep, steps]) => blindSpot.stateAt({sleep}, steps)",
+                                         [sleep_ms, steps])
+    for found, expected in ((state["closed"], closed), (state["open"], open_loop)):
+        assert tuple(found[key] for key in ("sent", "omitted", "p90", "slowest")) == expected
+
+
+def test_simulation_ends_as_its_drawing_shows(opened: Open) -> None:
+    page = opened("measuring")
+    simulation = page.locator("[data-play=blind-spot]")
+    press(simulation, *["Step"] * 12)
+    ended, drawn = (page.locator(f"[data-play=blind-spot] {svg}").evaluate("""svg =>
+        [...svg.querySelectorAll('text, path')].map(e => e.getAttribute('d') ?? e.textContent)""")
+        for svg in (".stage svg", "> svg"))
+    assert ended == drawn
+    press(simulation, "Step")
+    assert simulation.locator(".location").inner_text() == "3.00 s"
+
+
+def test_reader_steers_a_simulation_by_keyboard(opened: Open) -> None:
+    page = opened(FILM)
+    simulation = page.locator(SLOW_CLIENT)
+    press(simulation, "+ Silent client", "Step", "Step", "Step")
+    assert simulation.locator(".panel").first.locator(".blocked .client").all_inner_texts() == [
+        "4", "2"]
+    assert "Every thread is blocked" in simulation.locator("output").inner_text()
+    simulation.get_by_role("slider", name="Threads").focus()
+    page.keyboard.press("ArrowRight")  # which anywhere else turns the page
+    assert simulation.locator(".value").inner_text() == "3"
+    assert simulation.locator("output").inner_text().startswith("2 of 3 threads blocked")
+    press(simulation, "Step")
+    page.keyboard.press("ArrowRight")
+    assert simulation.locator(".value").inner_text() == "3"
+    assert page.url.endswith(f"{FILM}.html")
+    press(simulation, "Start again")
+    assert simulation.locator(".location").inner_text() == "Step 0"
+    assert simulation.locator(".value").inner_text() == "2"
+
+
+def press(simulation: Locator, *names: str) -> None:
+    for name in names:
+        simulation.get_by_role("button", name=name, exact=True).press("Enter")
+
+
+def test_simulation_plays_only_when_asked_and_pauses(opened: Open) -> None:
+    page = opened(FILM)
+    page.clock.install()
+    page.reload()
+    simulation = page.locator(SLOW_CLIENT)
+    seen = []
+    for pressed in ("", "Play", "Pause"):
+        press(simulation, *filter(None, [pressed]))
+        page.clock.run_for(1_700)  # two steps, and part of a third
+        seen.append(simulation.locator(".location").inner_text())
+    assert seen == ["Step 0", "Step 2", "Step 2"]
+
+
+def test_simulation_moves_only_by_step_where_motion_is_reduced(opened: Open) -> None:
+    page = opened(FILM)
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    simulation = page.locator(SLOW_CLIENT)
+    assert simulation.get_by_role("button", name="Play").count() == 0
+    press(simulation, "Step")
+    assert simulation.locator(".location").inner_text() == "Step 1"
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+def test_simulation_is_a_drawing_in_print_and_without_scripts(
+        browser: Browser, address: str, opened: Open) -> None:
+    page = opened(FILM)
+    drawing = page.locator(f"{SLOW_CLIENT} > svg")
+    assert not drawing.is_visible() and page.locator(".simulation").first.is_visible()
+    page.emulate_media(media="print")
+    assert drawing.is_visible() and not page.locator(".simulation").first.is_visible()
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(f"{address}/{FILM}.html")
+        assert page.locator(f"{SLOW_CLIENT} > svg").is_visible()
 
 
 def test_without_scripts_all_steps_are_shown_and_predictions_are_prose(

@@ -37,27 +37,7 @@ from workbook.verbs import differences
 
 WITH_STEPS = [chapter for chapter in chapters.all_chapters()
               if "{{#step " in (BOOK / "src" / chapter.page).read_text(encoding="utf-8")]
-MAX_WORDS = 2300  # of a page, as the design has it
 WITH_PARTS = [chapter for chapter in chapters.all_chapters() if chapter.parts]
-
-
-@pytest.mark.parametrize("page", sorted((BOOK / "src").rglob("*.md")), ids=lambda page: page.stem)
-def test_page_stays_below_the_word_limit(page: Path) -> None:
-    assert running_words(page.read_text(encoding="utf-8")) <= MAX_WORDS
-
-
-def running_words(page: str) -> int:
-    """Those that everybody reads: no code, tables, figures in steps, nor answers to questions."""
-    for pattern in (r"^(`{3,}).*?^\1$", r"^\{\{#(film|question).*?^\{\{/\1\}\}$", r"^\|.*?$",
-                    r"^\{\{[^}]*\}\}$"):
-        page = re.sub(pattern, "", page, flags=re.M | re.S)
-    return len(re.sub(r"\{\{.*?\}\}", "1", page).split())
-
-
-def test_word_count_ignores_code_tables_and_folds() -> None:
-    assert running_words("One {{#figure a:b c}} [two](three).\n\n```text\nno\n```\n| no |\n"
-                         "{{#chart no no}}\n{{#film no}}\n{{#frame}}\nno\n{{/film}}\n"
-                         "{{#question No?}}\nno\n{{/question}}\nfour") == 4
 
 
 @pytest.mark.parametrize("name", authors.EXPERIMENTS)
