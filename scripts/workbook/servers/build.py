@@ -39,12 +39,12 @@ def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
     return build_program(checkpoint_dir, preset, "server")
 
 
-def build_program(checkpoint_dir: Path, preset: str, name: str) -> Path:
+def build_program(checkpoint_dir: Path, preset: str, name: str, show: Show | None = None) -> Path:
     """The same; returns what the checkpoint's hotpath_program(name …) makes."""
     relative = checkpoint_dir.resolve().relative_to(ROOT)
     if relative.name.startswith("lab-"):
         setup.ensure(NEEDED_BY_LABS)
-    build_target(f"{relative}/all", preset, about=str(relative))
+    build_target(f"{relative}/all", preset, about=str(relative), show=show)
     return BUILD / preset / relative / name
 
 
@@ -202,17 +202,15 @@ def _shown(doing: str, show: Show | None) -> Iterator[Show]:
 @contextmanager
 def _process(command: Sequence[str], cwd: Path,
              environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A child that does not outlive us, whatever happens."""
+    """A child that does not outlive us, whatever happens, nor do ninja and the compilers."""
     process = children.start(command, cwd=cwd, env=environment, text=True, errors="replace",
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT)
+                             stderr=subprocess.STDOUT, start_new_session=True)
     try:
         yield process
         process.wait()
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
+        children.end([process])
 
 
 def _failure(doing: str, lines: list[str]) -> UserError:
