@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from workbook.checks.behaviour import cases
 from workbook.checks.model import Subject
 from workbook.checks.stages import Stage
 from workbook.checks.watch import Watch
+from workbook.common import children
 from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import COMMAND
 from workbook.course import parts, progress
@@ -96,7 +98,8 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         times.building += time.monotonic() - before
         failed = False
         known: list[str] = []
-        with heartbeat(lambda: f"judging: {len(known)} checks are known"):  # noqa: B023
+        with (heartbeat(lambda: f"judging: {len(known)} checks are known"),  # noqa: B023
+              _stopping_if_unread()):
             for verdict in check.judge(subject, names):
                 telling.add(verdict)
                 failed |= telling.fails(verdict)
@@ -105,6 +108,16 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         if failed:
             return [name for names in rounds[at + 1:] for name in names]
     return []
+
+
+@contextmanager
+def _stopping_if_unread() -> Iterator[None]:
+    """If the output cannot be written, judging goes no further."""
+    try:
+        yield
+    except OSError:
+        children.stop()
+        raise
 
 
 def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
