@@ -96,8 +96,9 @@ class Check:
         """Whether it only compares answers: a figure, and most cases with a server of their own,
         depend on what else the processors do. What makes a build itself must wait, too.
         """
-        return bool(self.cases and self.builds) and not any(
-            case.alone or case.talk for case in self.cases())
+        if not (self.cases and self.builds):
+            return False
+        return not any(case.alone or case.talk for case in self.cases())
 
     def is_of(self, name: str) -> bool:
         """Whether a name means this check: its own, or its family's."""
