@@ -133,3 +133,11 @@ def test_build_error_in_the_first_build_is_raised_before_others_begin(
     with pytest.raises(UserError, match="building failed"):
         check.built(find("5"), True, registry.NAMES)
     assert asked == ["release"]
+
+
+def test_waiting_for_another_build_ends_when_all_is_stopped(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(children, "stopped", lambda: True)
+    with build.locked(tmp_path / ".lock"), pytest.raises(UserError, match="stopped"), \
+            build.locked(tmp_path / ".lock"):
+        pass

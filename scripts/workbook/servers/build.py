@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ SUPPORT = SCRIPTS / "cmake"
 PRECOMPILED = SUPPORT / "precompiled.sh"
 FLOOR = "floor"
 NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
+LOOK_S = 0.5  # while another build has the lock
 NEEDED_BY_LABS = ("googletest", "benchmark")
 Show = Callable[[str], None]  # what a build is doing, again and again while it does it
 
@@ -271,8 +272,17 @@ def locked(file: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         with Console(stderr=True).status("waiting for another build to end"):
-            lock.acquire()
+            _acquire(lock)
     try:
         yield
     finally:
         lock.release()
+
+
+def _acquire(lock: FileLock) -> None:
+    """Wait for the lock, which a thread must not do any more after Ctrl-C."""
+    while not children.stopped():
+        with suppress(Timeout):
+            lock.acquire(timeout=LOOK_S)
+            return
+    raise UserError("it was stopped", "start it again")

@@ -94,28 +94,33 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
     """Judge one round after another, until one has a check that fails; the checks left out."""
     for at, names in enumerate(rounds):
         before = time.monotonic()
-        subject = built(list(names))
-        times.building += time.monotonic() - before
         failed = False
         known: list[str] = []
-        with (heartbeat(lambda: f"judging: {len(known)} checks are known"),  # noqa: B023
-              _stopping_if_unread()):
-            for verdict in check.judge(subject, names):
-                telling.add(verdict)
-                failed |= telling.fails(verdict)
-                known.append(verdict.name)
+        with _ending_together():
+            subject = built(list(names))
+            times.building += time.monotonic() - before
+            with heartbeat(lambda: _doing(subject, known)):  # noqa: B023
+                for verdict in check.judge(subject, names):
+                    telling.add(verdict)
+                    failed |= telling.fails(verdict)
+                    known.append(verdict.name)
         times.building += subject.background.seconds if subject.background else 0.0
         if failed:
             return [name for names in rounds[at + 1:] for name in names]
     return []
 
 
+def _doing(subject: Subject, known: Sequence[str]) -> str:
+    building = "building and " if subject.background and subject.background.running else ""
+    return f"{building}judging: {len(known)} checks are known"
+
+
 @contextmanager
-def _stopping_if_unread() -> Iterator[None]:
-    """If the output cannot be written, judging goes no further."""
+def _ending_together() -> Iterator[None]:
+    """Ctrl-C, and output that cannot be written, end what builds and judges in other threads."""
     try:
         yield
-    except OSError:
+    except (KeyboardInterrupt, SystemExit, OSError):
         children.stop()
         raise
 
