@@ -238,6 +238,27 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"], ["list", "--json"],
+                                       ["check", "5", "--list"]], ids=" ".join)
+def test_output_to_a_full_disk_is_reported_and_to_a_closed_pipe_is_not(
+        arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "workbook", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    if Path("/dev/full").exists():
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE,
+                                  text=True)
+        assert done.returncode == 1
+        assert done.stderr.startswith("error: [Errno 28] No space left on device\nnext:  free some")
+        assert done.stderr.count("\n") == 2
+    unread, pipe = os.pipe()
+    os.close(unread)
+    with open(pipe, "w") as closed:
+        done = subprocess.run(command, env=environment, stdout=closed, stderr=subprocess.PIPE,
+                              text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
 def test_build_on_a_full_disk_is_reported() -> None:
     lines = ["CMake Error at CMakeTestCXXCompiler.cmake:60 (message):",
              "    fatal error: error writing to /a/b.o: No space left on device", "  CMake will fail"]

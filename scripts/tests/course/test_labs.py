@@ -69,7 +69,8 @@ def test_a_lab_is_judged_by_the_checks_for_labs(
     entry = Check("ratio", "how many times as fast", judge, kinds=(LAB,))
     monkeypatch.setattr(registry, "CHECKS", (entry,))
     monkeypatch.setattr(registry, "NAMES", (entry.name,))
-    monkeypatch.setattr(build, "build_program", lambda source, preset, name: Path(f"built {name}"))
+    monkeypatch.setattr(build, "build_program",
+                        lambda source, preset, name, show: Path(f"built {name}"))
     remembered: list[str] = []
     monkeypatch.setattr(progress, "record", lambda _, outcome: remembered.extend(
         {True: ["passed"], False: ["failing"], None: []}[outcome.passed]))

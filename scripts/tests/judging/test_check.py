@@ -19,7 +19,7 @@ from conftest import Hotpath, assert_refused
 
 from workbook.checks import check, clock, counted, registry
 from workbook.checks.behaviour import cases, rows, suite, wording
-from workbook.checks.model import BASE, MEASURE, RELEASE, Subject, Verdict
+from workbook.checks.model import BASE, MEASURE, RELEASE, Check, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course import chapters, progress
@@ -287,6 +287,54 @@ def test_costs_and_speed_are_skipped_after_wrong_answers(chapter: Chapter,
     found = {c.name: c.status for c in check.judge(subject(chapter))}
     assert found.pop("behaviour.requests") == "fail" and set(found.values()) == {"skip"}
     assert {"cost.syscalls", "cost.instructions", "behaviour.sanitizers", "speed"} <= found.keys()
+
+
+def groups(*names: str) -> list[Check]:
+    return [registry.named(f"behaviour.{name}") for name in names]
+
+
+def test_groups_that_failed_last_are_run_first(
+        chapter: Chapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    run: list[str] = []
+
+    def behaviour(_: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
+        run.extend(each.name for each in wanted)
+        yield from (Verdict(each.name, "fail", "0 of 3 cases") for each in wanted)
+
+    monkeypatch.setattr(registry, "CHECKS", tuple(
+        replace(each, judge=behaviour) for each in groups("requests", "framing", "limits", "cuts")))
+    last = frozenset({"behaviour.limits", "behaviour.cuts", "cost.syscalls"})
+    assert len(list(check.judge(replace(subject(chapter), first=last)))) == 4
+    assert run == ["behaviour.limits", "behaviour.cuts", "behaviour.requests", "behaviour.framing"]
+
+
+def test_verdict_of_what_failed_last_is_reported_without_waiting_for_others() -> None:
+    board = check._Board(groups("requests", "framing", "cuts"), {"behaviour.cuts"})
+    coming = board.coming()
+    board.add(Verdict("behaviour.framing", "pass", ""))
+    board.add(Verdict("behaviour.cuts", "fail", ""))
+    assert next(coming).name == "behaviour.cuts"
+    board.add(Verdict("behaviour.requests", "pass", ""))
+    assert [verdict.name for verdict in coming] == ["behaviour.requests", "behaviour.framing"]
+
+
+@pytest.mark.parametrize("settings, first", [
+    ({}, {"behaviour.cuts"}), ({"part": 1, "go_on": True}, {"behaviour.cuts"}),
+    ({"solution": True}, set()), ({"only": ["behaviour"]}, set()), ({"case": "page"}, set())])
+def test_only_a_whole_check_of_own_code_begins_with_what_failed_last(
+        monkeypatch: pytest.MonkeyPatch, settings: dict[str, object], first: set[str]) -> None:
+    asked: list[Subject] = []
+
+    def judge(subject: Subject, _: object) -> Iterator[Verdict]:
+        asked.append(subject)
+        yield Verdict("behaviour.requests", "pass", "68 of 68 cases")
+
+    monkeypatch.setattr(progress, "unmet", lambda _: ["behaviour.cuts"])
+    monkeypatch.setattr(progress, "record", lambda *_: None)
+    monkeypatch.setattr(check, "built", lambda chapter, *_: subject(chapter))
+    monkeypatch.setattr(check, "judge", judge)
+    verb.run(find("5"), **settings)  # type: ignore[arg-type]
+    assert [each.first for each in asked] == [first]
 
 
 def compared(low: float, verdict: str) -> compare.Comparison:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import groupby, takewhile
+from pathlib import Path
 
 from workbook.checks import registry
+from workbook.checks.builds import Builds
 from workbook.checks.model import BASE, RELEASE, Check, Subject, Verdict
 from workbook.checks.watch import Watch
 from workbook.common import children
@@ -43,22 +45,34 @@ def wanted(chapter: Chapter, only: Iterable[str], with_cases: bool = False) -> l
 
 def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str = "*",
           watch: Watch | None = None) -> Subject:
-    """The reader's source, or the solution, built in the ways that these checks need.
+    """The reader's source, or the solution, built in the ways that these checks need: the first
+    of them is there when it returns, and the others are built while that is judged.
 
-    UserError if a build fails, or if none of them is for the chapter: then nothing would be judged.
+    UserError if that build fails, or if no check is for the chapter: then nothing would be judged.
     """
-    source = chapter.directory(solution)
+    source, watch = chapter.directory(solution), watch or Watch()
     checks = registry.of(chapter, names)
     if not checks:
         raise _nothing_to_judge(chapter, names)
-    needed = dict.fromkeys(build for check in checks for build in check.builds)
+    make = partial(_make, chapter, source)
+    first, *others = [*dict.fromkeys(preset for check in checks for preset in check.builds
+                                     if preset != BASE or chapters.previous(chapter))] or [""]
+    builds = Builds({first: make(first)} if first else {},
+                    {preset: partial(_make_unseen, make, preset, watch) for preset in others})
+    return Subject(chapter, source, builds, pattern, watch, make, background=builds)
+
+
+def _make(chapter: Chapter, source: Path, preset: str, show: build.Show | None = None) -> Path:
     before = chapters.previous(chapter)
-    builds = {preset: build.build_program(source, preset, chapter.program)
-              for preset in needed if preset != BASE}
-    if before and BASE in needed:
-        builds[BASE] = build.build_server(before.solution_dir, RELEASE)
-    return Subject(chapter, source, builds, pattern, watch or Watch(),
-                   lambda preset: build.build_program(source, preset, chapter.program))
+    if preset == BASE and before:
+        return build.build_program(before.solution_dir, RELEASE, before.program, show)
+    return build.build_program(source, preset, chapter.program, show)
+
+
+def _make_unseen(make: Callable[..., Path], preset: str, watch: Watch) -> Path:
+    """With a line among those of the checks that run meanwhile."""
+    with watch.doing(f"building {'the starting point' if preset == BASE else preset}"):
+        return make(preset, lambda _: None)
 
 
 def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
@@ -72,29 +86,37 @@ def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
 
 def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[Verdict]:
     """Run these checks, as far as they are for the chapter, yielding each verdict, in the
-    registry's order, when it is known. They run side by side, but for what needs a quiet machine.
+    registry's order but for the subject's `first`, when it is known. They run side by side, but for what needs a quiet machine.
+
+    UserError if one of the builds that are made meanwhile fails. Then, as after Ctrl-C, what runs
+    is ended.
     """
     groups = [list(together) for _, together in groupby(
         registry.of(subject.chapter, names), lambda check: check.judge)]
-    board = _Board(check for together in groups for check in together)
+    board = _Board([check for together in groups for check in together], subject.first)
     with network.own(), subject.watch.on(), ThreadPoolExecutor(len(groups) or 1) as pool:
         try:
             for together in groups:
                 pool.submit(_fill, board, subject, together).add_done_callback(
                     partial(board.done, together))
-            for check in board.checks:
-                if verdict := board.known(check.name):
-                    yield verdict
-        except KeyboardInterrupt:
+            yield from board.coming()
+            if subject.background:
+                subject.background.wait()
+        except (KeyboardInterrupt, SystemExit):
             children.stop()
+            raise
+        except UserError:
+            if subject.background:  # one of its builds failed, so the command ends
+                children.stop()
             raise
 
 
 class _Board:
     """The verdicts so far, shared by those who judge. A check may be left without one."""
 
-    def __init__(self, checks: Iterable[Check]) -> None:
-        self.checks = list(checks)
+    def __init__(self, checks: Sequence[Check], first: Collection[str]) -> None:
+        self.checks = checks
+        self._first = first
         self._found: dict[str, Verdict | None] = {}
         self._broken: BaseException | None = None
         self._changed = threading.Condition()
@@ -109,6 +131,27 @@ class _Board:
             self._broken = self._broken or future.exception()
             self._found = {**{check.name: None for check in together}, **self._found}
             self._changed.notify_all()
+
+    def coming(self) -> Iterator[Verdict]:
+        """Each when it is known: in the order of the checks, but those that are to be first do not
+        wait for others.
+        """
+        left = list(self.checks)
+        while left:
+            following = self._next(left)
+            if verdict := self.known(following.name):
+                yield verdict
+            left.remove(following)
+
+    def _next(self, left: Sequence[Check]) -> Check:
+        """Waits for it, if nothing has ended a judge."""
+        def ready() -> list[Check]:
+            return [check for check in left if check.name in self._found
+                    and (check is left[0] or check.name in self._first)]
+
+        with self._changed:
+            self._changed.wait_for(lambda: self._broken or ready())
+            return next(iter(ready()), left[0])
 
     def known(self, name: str) -> Verdict | None:
         """Waits for it. What ended a judge ends all who wait."""
@@ -125,11 +168,36 @@ def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
     for check in together:
         if reason := reasons[check.name]:
             board.add(Verdict(check.name, "skip", reason))
-    if able := [check for check in together if not reasons[check.name]]:
+    able = [check for check in together if not reasons[check.name]]
+    for batch in _batches(subject, able):
         before = time.monotonic()
-        for verdict in able[0].judge(subject, able):
+        for verdict in batch[0].judge(subject, batch):
             verdict.seconds, before = time.monotonic() - before, time.monotonic()
             board.add(verdict)
+
+
+def _batches(subject: Subject, able: Sequence[Check]) -> Iterator[Sequence[Check]]:
+    """What is judged together: while builds are made, first what needs no quiet machine, as soon as
+    its own builds are there.
+    """
+    builds = subject.background
+    early: list[Check] = []
+    if builds and builds.running:
+        early = [check for check in able if check.may_run_during_a_build()]
+        for preset in {preset for check in early for preset in check.builds}:
+            builds[preset]
+    yield from _first_apart(subject, early)
+    late = [check for check in able if check not in early]
+    if late and builds:
+        builds.wait()
+    yield from _first_apart(subject, late)
+
+
+def _first_apart(subject: Subject, checks: Sequence[Check]) -> Iterator[Sequence[Check]]:
+    """Only cases are judged in two runs: a figure needs as long alone as with others."""
+    first = [check for check in checks if check.name in subject.first and check.cases]
+    others = [check for check in checks if check not in first]
+    yield from (half for half in (first, others) if half)
 
 
 def _reason(board: _Board, check: Check) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from workbook.checks.behaviour.rows import Case
 from workbook.checks.behaviour.suite import Failure
+from workbook.checks.builds import Builds
 from workbook.checks.watch import Watch
 from workbook.course.chapters import SERVER, Chapter
 from workbook.measure.costs import Measure
@@ -50,6 +51,8 @@ class Subject:
     watch: Watch = field(default_factory=Watch)
     make: Callable[[str], Path] | None = None  # builds it by another preset, for who asks for it
     brief: frozenset[str] = frozenset()  # the checks that stop at their first failed case
+    first: frozenset[str] = frozenset()  # the checks that are judged and reported before others
+    background: Builds | None = None  # the builds, if some of them are made meanwhile
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,14 @@ class Check:
         return (chapter.kind in self.kinds and chapter.level >= self.level
                 and (not self.listed or self.key in chapter.validated)
                 and (self.until is None or chapter.level <= self.until))
+
+    def may_run_during_a_build(self) -> bool:
+        """Whether it only compares answers: a figure, and most cases with a server of their own,
+        depend on what else the processors do. What makes a build itself must wait, too.
+        """
+        if not (self.cases and self.builds):
+            return False
+        return not any(case.alone or case.talk for case in self.cases())
 
     def is_of(self, name: str) -> bool:
         """Whether a name means this check: its own, or its family's."""

@@ -7,11 +7,14 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from workbook.common.errors import UserError
+
+GRACE_S = 1.0  # for a group to end by itself
 
 _started: list[subprocess.Popen[Any]] = []
 _starting = threading.Lock()
@@ -30,6 +33,8 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         child = subprocess.Popen(command, **options)
         with _starting:
             _started[:] = [other for other in _started if other.returncode is None] + [child]
+    if _no_more.is_set():  # it was asked for while the child began
+        end([child])
     return child
 
 
@@ -64,9 +69,31 @@ def stop() -> None:
 @atexit.register
 def kill_all() -> None:
     """Whatever we started and has not ended."""
-    for child in _started:
+    end(list(_started))
+
+
+def end(these: Sequence[subprocess.Popen[Any]]) -> None:
+    """End those of them that run. One that leads a group may end others first, as ninja does with
+    its compilers, which are in groups of their own; it is killed if it takes too long.
+    """
+    leaders = [child for child in these if child.poll() is None and _leads(child)]
+    for child in leaders:
+        _signal_group(child, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline and any(child.poll() is None for child in leaders):
+        time.sleep(0.01)
+    for child in these:
         if child.poll() is None:
-            leads = os.getpgid(child.pid) == child.pid
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL) if leads else child.kill()
+            _signal_group(child, signal.SIGKILL) if child in leaders else child.kill()
             child.wait()
+
+
+def _leads(child: subprocess.Popen[Any]) -> bool:
+    with suppress(ProcessLookupError):  # another thread has seen its end
+        return os.getpgid(child.pid) == child.pid
+    return False
+
+
+def _signal_group(leader: subprocess.Popen[Any], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(leader.pid, number)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ SUPPORT = SCRIPTS / "cmake"
 PRECOMPILED = SUPPORT / "precompiled.sh"
 FLOOR = "floor"
 NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
+LOOK_S = 0.5  # while another build has the lock
 NEEDED_BY_LABS = ("googletest", "benchmark")
 Show = Callable[[str], None]  # what a build is doing, again and again while it does it
 
@@ -39,12 +40,12 @@ def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
     return build_program(checkpoint_dir, preset, "server")
 
 
-def build_program(checkpoint_dir: Path, preset: str, name: str) -> Path:
+def build_program(checkpoint_dir: Path, preset: str, name: str, show: Show | None = None) -> Path:
     """The same; returns what the checkpoint's hotpath_program(name …) makes."""
     relative = checkpoint_dir.resolve().relative_to(ROOT)
     if relative.name.startswith("lab-"):
         setup.ensure(NEEDED_BY_LABS)
-    build_target(f"{relative}/all", preset, about=str(relative))
+    build_target(f"{relative}/all", preset, about=str(relative), show=show)
     return BUILD / preset / relative / name
 
 
@@ -202,17 +203,15 @@ def _shown(doing: str, show: Show | None) -> Iterator[Show]:
 @contextmanager
 def _process(command: Sequence[str], cwd: Path,
              environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A child that does not outlive us, whatever happens."""
+    """A child that does not outlive us, whatever happens, nor do ninja and the compilers."""
     process = children.start(command, cwd=cwd, env=environment, text=True, errors="replace",
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT)
+                             stderr=subprocess.STDOUT, start_new_session=True)
     try:
         yield process
         process.wait()
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
+        children.end([process])
 
 
 def _failure(doing: str, lines: list[str]) -> UserError:
@@ -273,8 +272,17 @@ def locked(file: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         with Console(stderr=True).status("waiting for another build to end"):
-            lock.acquire()
+            _acquire(lock)
     try:
         yield
     finally:
         lock.release()
+
+
+def _acquire(lock: FileLock) -> None:
+    """Wait for the lock, which a thread must not do any more after Ctrl-C."""
+    while not children.stopped():
+        with suppress(Timeout):
+            lock.acquire(timeout=LOOK_S)
+            return
+    raise UserError("it was stopped", "start it again")

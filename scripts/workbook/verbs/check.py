@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
@@ -14,6 +16,7 @@ from workbook.checks.behaviour import cases
 from workbook.checks.model import Subject
 from workbook.checks.stages import Stage
 from workbook.checks.watch import Watch
+from workbook.common import children
 from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import COMMAND
 from workbook.course import parts, progress
@@ -26,8 +29,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         go_on: bool = False, timing: bool = False) -> int:
     """Build, judge, print; the exit code. `case` picks cases of the behaviour table by name or
     pattern; `only` picks checks, `cost` standing for all that begin with `cost.`; `part` those
-    that must hold at the end of a part. Of a part, what it is about is judged first, and the rest
-    only if that passes, or to `go_on` anyway.
+    that must hold at the end of a part. What failed last is judged first. Of a part, so is what it
+    is about, and the rest only if that passes, or to `go_on` anyway.
     """
     started = time.monotonic()
     names = check.wanted(chapter, only, with_cases=case is not None)
@@ -37,15 +40,19 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         names = [*{found.check: None for found in cases.select(chapter.level, names, case)}]
     whole = case is None and not list(only)
     rounds = [names]
+    failed = progress.unmet(chapter) if whole and not solution else []
     if part is not None and whole and not go_on:
-        failed = () if solution else progress.unmet(chapter)
         rounds = stages.rounds(parts.find(chapter, part), names, failed)
     console = Console(highlight=False, soft_wrap=True)
     watch = Watch(None if as_json else console if console.is_terminal else Console(stderr=True))
     telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part)
     times = Times()
-    left = _judge(rounds, lambda these: check.built(chapter, solution, these, case or "*", watch),
-                  telling, times)
+
+    def built(these: list[str]) -> Subject:
+        subject = check.built(chapter, solution, these, case or "*", watch)
+        return replace(subject, first=frozenset(failed))
+
+    left = _judge(rounds, built, telling, times)
     judged = telling.stages()
     nothing = whole and stages.undecided(judged)
     passed = not nothing and not stages.unmet(judged) and not left
@@ -66,7 +73,9 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
 
 
 class Times:
-    """How long the builds took; the verdicts have the times of their checks."""
+    """How long the builds took, those in the background too; the verdicts have the times of their
+    checks.
+    """
 
     def __init__(self) -> None:
         self.building = 0.0
@@ -85,18 +94,35 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
     """Judge one round after another, until one has a check that fails; the checks left out."""
     for at, names in enumerate(rounds):
         before = time.monotonic()
-        subject = built(list(names))
-        times.building += time.monotonic() - before
         failed = False
         known: list[str] = []
-        with heartbeat(lambda: f"judging: {len(known)} checks are known"):  # noqa: B023
-            for verdict in check.judge(subject, names):
-                telling.add(verdict)
-                failed |= telling.fails(verdict)
-                known.append(verdict.name)
+        with _ending_together():
+            subject = built(list(names))
+            times.building += time.monotonic() - before
+            with heartbeat(lambda: _doing(subject, known)):  # noqa: B023
+                for verdict in check.judge(subject, names):
+                    telling.add(verdict)
+                    failed |= telling.fails(verdict)
+                    known.append(verdict.name)
+        times.building += subject.background.seconds if subject.background else 0.0
         if failed:
             return [name for names in rounds[at + 1:] for name in names]
     return []
+
+
+def _doing(subject: Subject, known: Sequence[str]) -> str:
+    building = "building and " if subject.background and subject.background.running else ""
+    return f"{building}judging: {len(known)} checks are known"
+
+
+@contextmanager
+def _ending_together() -> Iterator[None]:
+    """Ctrl-C, and output that cannot be written, end what builds and judges in other threads."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, OSError):
+        children.stop()
+        raise
 
 
 def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:

@@ -57,15 +57,24 @@ class Verbs(PlainHelp, TyperGroup):
     def main(self, *args: Any, **settings: Any) -> Any:
         """Never returns: it ends with an exit code."""
         try:
-            code = super().main(*args, **{**settings, "standalone_mode": False})
+            code = self._code(*args, **settings)
+            sys.stdout.flush()
+        except OSError as error:  # of the output: those of a verb are handled there
+            code = _failed_call(error)
+        raise SystemExit(code or 0)
+
+    def _code(self, *args: Any, **settings: Any) -> Any:
+        try:
+            return super().main(*args, **{**settings, "standalone_mode": False})
+        except SystemExit as ended:
+            return ended.code
         except Misuse as error:
             complain(_misuse(error, list(self.commands)))
-            code = MISUSED
+            return MISUSED
         except typer.Abort:  # the end of the input, where a verb asks
             complain(UserError("the input ended before an answer came",
                                "run the same command again in a terminal"))
-            code = FAILED
-        raise SystemExit(code or 0)
+            return FAILED
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -83,12 +92,21 @@ class Verbs(PlainHelp, TyperGroup):
             if left := LEFT.get(ctx.invoked_subcommand or ""):
                 print(f"\nStopped: {left}.", file=sys.stderr)
             raise
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(FAILED) from None
         except OSError as error:
-            complain(UserError(str(error), REMEDIES.get(error.errno or 0, ANY_REMEDY)))
-            raise SystemExit(FAILED) from None
+            raise SystemExit(_failed_call(error)) from None
+
+
+def _failed_call(error: OSError) -> int:
+    """Report it, unless it is a pipe whose reader has closed it; the exit code. Output that cannot
+    be written is dropped, because Python would try again at its end and print a traceback.
+    """
+    if not isinstance(error, BrokenPipeError):
+        complain(UserError(str(error), REMEDIES.get(error.errno or 0, ANY_REMEDY)))
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED
 
 
 def complain(error: UserError) -> None:

@@ -1,0 +1,54 @@
+"""The builds that checks need: the first is there, the others are made while it is judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+Make = Callable[[], Path]  # builds a program and returns it, or raises UserError
+
+
+class Builds(Mapping[str, Path]):
+    """Programs by preset. They are built one after another in a thread, and looking one up waits
+    for its build, or raises what went wrong with it.
+    """
+
+    def __init__(self, made: Mapping[str, Path], to_make: Mapping[str, Make]) -> None:
+        self.seconds = 0.0  # that the builds in the background have taken
+        self._made = dict(made)
+        self._coming: dict[str, Future[Path]] = {}
+        if to_make:
+            builder = ThreadPoolExecutor(1)
+            self._coming = {preset: builder.submit(self._timed, make)
+                            for preset, make in to_make.items()}
+            builder.shutdown(wait=False)
+
+    @property
+    def running(self) -> bool:
+        return not all(build.done() for build in self._coming.values())
+
+    def wait(self) -> None:
+        """Return once no build runs any more; raise what went wrong with the first that failed."""
+        for build in self._coming.values():
+            build.result()
+
+    def __getitem__(self, preset: str) -> Path:
+        return self._made[preset] if preset in self._made else self._coming[preset].result()
+
+    def __contains__(self, preset: object) -> bool:
+        return preset in self._made or preset in self._coming
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._made, *self._coming])
+
+    def __len__(self) -> int:
+        return len(self._made) + len(self._coming)
+
+    def _timed(self, make: Make) -> Path:
+        begun = time.monotonic()
+        try:
+            return make()
+        finally:
+            self.seconds += time.monotonic() - begun
