@@ -520,7 +520,8 @@ def press(simulation: Locator, *names: str) -> None:
 
 def test_simulation_plays_only_when_asked_and_pauses(opened: Open) -> None:
     page = opened(FILM)
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1_000)
     page.reload()
     simulation = page.locator(SLOW_CLIENT)
     seen = []
