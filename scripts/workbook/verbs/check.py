@@ -99,8 +99,9 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         with _ending_together():
             subject = built(list(names))
             times.building += time.monotonic() - before
+            judging = check.judge(subject, names)  # named, as its end waits for what runs
             with heartbeat(lambda: _doing(subject, known)):  # noqa: B023
-                for verdict in check.judge(subject, names):
+                for verdict in judging:
                     telling.add(verdict)
                     failed |= telling.fails(verdict)
                     known.append(verdict.name)
