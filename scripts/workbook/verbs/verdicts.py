@@ -31,8 +31,8 @@ MARKS: dict[Status, Text] = {
 
 class Telling:
     """Tells verdicts as they come: a check of no part at once, a part when all of it is known, and
-    what does not decide at the end. Cases of the checks in `first` are told at once, and with their
-    part again.
+    what does not decide at the end. Groups of cases that are in `first` are reported at once, and
+    with their part again.
     """
 
     def __init__(self, console: Console, chapter: Chapter, until: int | None = None,
