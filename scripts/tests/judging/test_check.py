@@ -20,6 +20,7 @@ from conftest import Hotpath, assert_refused
 from workbook.checks import check, clock, counted, registry
 from workbook.checks.behaviour import cases, rows, suite, wording
 from workbook.checks.model import BASE, MEASURE, RELEASE, Check, Subject, Verdict
+from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course import chapters, progress
@@ -329,12 +330,35 @@ def test_only_a_whole_check_of_own_code_begins_with_what_failed_last(
         asked.append(subject)
         yield Verdict("behaviour.requests", "pass", "68 of 68 cases")
 
-    monkeypatch.setattr(progress, "unmet", lambda _: ["behaviour.cuts"])
+    monkeypatch.setattr(progress, "unmet", lambda _: ["behaviour.cuts", "behaviour.keep-alive"])
+    monkeypatch.setattr(progress, "reached", lambda _: 1)  # keep-alive is of part 3
     monkeypatch.setattr(progress, "record", lambda *_: None)
     monkeypatch.setattr(check, "built", lambda chapter, *_: subject(chapter))
     monkeypatch.setattr(check, "judge", judge)
     verb.run(find("5"), **settings)  # type: ignore[arg-type]
     assert [each.first for each in asked] == [first]
+
+
+def test_unwritable_output_stops_what_runs_before_its_end_is_waited_for(
+        chapter: Chapter, verdicts: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    def judge(*_: object) -> Iterator[Verdict]:
+        try:
+            yield Verdict("behaviour.requests", "pass", "68 of 68 cases")
+        finally:
+            events.append("waited")
+
+    def fails(*_: object) -> None:
+        raise BrokenPipeError
+
+    verdicts()
+    monkeypatch.setattr(check, "judge", judge)
+    monkeypatch.setattr(printed.Telling, "add", fails)
+    monkeypatch.setattr(children, "stop", lambda: events.append("stopped"))
+    with pytest.raises(BrokenPipeError):
+        verb.run(chapter)
+    assert events[0] == "stopped"
 
 
 def compared(low: float, verdict: str) -> compare.Comparison:

@@ -267,3 +267,16 @@ def test_check_outside_a_part_is_refused() -> None:
 def test_check_can_apply_to_one_level_only() -> None:
     echo: Check = registry.named("behaviour.echo")
     assert [c.number for c in all_chapters() if echo.applies(c)] == [5]
+
+
+def test_group_that_failed_last_is_reported_at_once_and_again_with_its_part(
+        chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
+    console = verdicts.Console(highlight=False, soft_wrap=True)
+    telling = verdicts.Telling(console, chapter, first=["behaviour.cuts", "cost.instructions"])
+    for verdict in found(9500, cuts=True):
+        telling.add(verdict)
+    at_once = capsys.readouterr().out
+    assert "✗ behaviour.cuts" in at_once and "behaviour.bodies" not in at_once
+    assert "cost.instructions" not in at_once  # a part may have a budget of its own
+    telling.stages()
+    assert "behaviour.cuts" in capsys.readouterr().out

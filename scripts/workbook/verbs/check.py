@@ -41,16 +41,17 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     whole = case is None and not list(only)
     rounds = [names]
     failed = progress.unmet(chapter) if whole and not solution else []
+    first = _here(chapter, failed) if failed else []
     if part is not None and whole and not go_on:
         rounds = stages.rounds(parts.find(chapter, part), names, failed)
     console = Console(highlight=False, soft_wrap=True)
     watch = Watch(None if as_json else console if console.is_terminal else Console(stderr=True))
-    telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part)
+    telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part, first)
     times = Times()
 
     def built(these: list[str]) -> Subject:
         subject = check.built(chapter, solution, these, case or "*", watch)
-        return replace(subject, first=frozenset(failed))
+        return replace(subject, first=frozenset(first))
 
     left = _judge(rounds, built, telling, times)
     judged = telling.stages()
@@ -70,6 +71,14 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         if timing:
             times.show(console, judged, time.monotonic() - started)
     return 0 if passed else 1
+
+
+def _here(chapter: Chapter, failed: Iterable[str]) -> list[str]:
+    """Those that are not of a part after the one that the reader is in: these are only not there
+    yet.
+    """
+    later = {name for part in chapter.parts[progress.reached(chapter):] for name in part.judged}
+    return [name for name in failed if name not in later]
 
 
 class Times:
@@ -99,8 +108,9 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         with _ending_together():
             subject = built(list(names))
             times.building += time.monotonic() - before
+            judging = check.judge(subject, names)  # named, as its end waits for what runs
             with heartbeat(lambda: _doing(subject, known)):  # noqa: B023
-                for verdict in check.judge(subject, names):
+                for verdict in judging:
                     telling.add(verdict)
                     failed |= telling.fails(verdict)
                     known.append(verdict.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -30,20 +31,25 @@ MARKS: dict[Status, Text] = {
 
 class Telling:
     """Tells verdicts as they come: a check of no part at once, a part when all of it is known, and
-    what does not decide at the end.
+    what does not decide at the end. Groups of cases that are in `first` are reported at once, and
+    with their part again.
     """
 
-    def __init__(self, console: Console, chapter: Chapter, until: int | None = None) -> None:
+    def __init__(self, console: Console, chapter: Chapter, until: int | None = None,
+                 first: Collection[str] = ()) -> None:
         self._console = console
         self._chapter = chapter
         self._until = until
+        self._first = first
         self._found: list[Verdict] = []
         self._reported: set[str] = set()
         self._of_parts = {name for part in chapter.parts[:until] for name in part.judged}
 
     def add(self, verdict: Verdict) -> None:
         self._found.append(verdict)
-        if verdict.name not in self._of_parts and registry.named(verdict.name).decides:
+        check = registry.named(verdict.name)
+        if verdict.name not in self._of_parts and check.decides or (
+                verdict.name in self._first and check.cases):
             self._report(verdict)
 
     def fails(self, verdict: Verdict) -> bool:
