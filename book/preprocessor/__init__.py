@@ -11,8 +11,6 @@ A block directive stands alone on its line:
         The whole diff of two solutions, folded.
     {{#diff 01-naive 02-fewer-syscalls connection.cpp Connection::receive}}
         The diff of one file, or of one function in it, unfolded.
-    {{#step 01-naive 02-fewer-syscalls response.h; connection.cpp receive; serve}}
-        The diff of one step, folded: files, and functions of the file before them.
     {{#part 05-event-loop 2}}
         The diff of one part of a chapter, folded. The tree after a part also is a checkpoint for
         the directives above, `05-event-loop/2-inside-out`, and its files are

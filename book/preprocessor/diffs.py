@@ -52,39 +52,6 @@ def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
     return _nonempty(found, f"{function} in {old.name} and {new.name}")[0]
 
 
-def of_step(old: Path, new: Path, wanted: str) -> list[Diff]:
-    """The part of the whole diff that one step asks for, a Diff for each file that it names."""
-    return [_of_functions(old, new, name, functions) if functions else of_file(old, new, name)
-            for name, functions in pieces(wanted).items()]
-
-
-def pieces(text: str) -> dict[str, list[str]]:
-    """Files, and the functions that are wanted of each; none of them means all of the file.
-
-    Pieces are separated by semicolons. One that begins with a file's name is that file, or the
-    function in it that follows; any other is a further function of the same file.
-    """
-    wanted: dict[str, list[str]] = {}
-    name = ""
-    for piece in filter(None, map(str.strip, text.split(";"))):
-        first, _, function = piece.partition(" ")
-        if Path(first).suffix in SOURCES:
-            name, piece = first, function.strip()
-            wanted.setdefault(name, [])
-        if not name:
-            raise DirectiveError(f"a step begins with a file, not with {piece}")
-        if piece:
-            wanted[name].append(piece)
-    return wanted
-
-
-def _of_functions(old: Path, new: Path, name: str, functions: list[str]) -> Diff:
-    """The whole of each, one below the other."""
-    found = [of_function(old, new, name, function) for function in functions]
-    text = "\n\n".join(diff.text for diff in found)
-    return Diff(name, text, sum(diff.added for diff in found), sum(diff.removed for diff in found))
-
-
 def located(old: Path, new: Path, name: str) -> tuple[Path, Path]:
     """Where either side has the file, which is named as the new side has it, if that does."""
     back = {there: here for here, there in
@@ -119,7 +86,7 @@ def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
     """Three lines around every change, or all that there is."""
     output = trees.diff(old, new, f"-U{ALL if whole else 3}").decode()
     files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", output,
-                       re.M | re.S)
+                       re.MULTILINE | re.DOTALL)
     return [_diff(name, text, whole) for name, text in files if "\n@@ " in text]
 
 

@@ -152,7 +152,7 @@ class Page:
     def _block(self, mark: str, name: str, arguments: str) -> str:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
-            "#step": self._step, "#part": self._part, "#table": self._table,
+            "#part": self._part, "#table": self._table,
             "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#film": self._film, "#frame": self._frame, "/film": self._close_film,
@@ -237,13 +237,6 @@ class Page:
         if len(words) == 3:
             return _shown(diffs.of_file(old, new, words[2]))
         return _shown(diffs.of_function(old, new, words[2], words[3]))
-
-    def _step(self, arguments: str) -> str:
-        words = arguments.split(maxsplit=2)
-        if len(words) < 3:
-            raise DirectiveError("a step needs two checkpoints, and its files or functions")
-        old, new = self._checkpoints(*words[:2])
-        return self._folded("The diff of this step", diffs.of_step(old, new, words[2]))
 
     def _folded(self, title: str, all_diffs: Sequence[diffs.Diff],
                 given: Collection[str] = ()) -> str:

@@ -290,25 +290,14 @@ def test_the_files_of_a_diff_are_listed_first(build: Build) -> None:
     assert '<ul class="files">' not in build("{{#diff 01-naive 02-fewer-syscalls}}")
 
 
-def test_diff_of_a_step_has_only_the_named_files_and_functions(build: Build) -> None:
-    html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp}}")
-    assert '<details class="diff">' in html and "The diff of this step: 1 file," in html
-    assert "constexpr int limit" not in html  # three lines around each change, not all of it
-    html = build("{{#step 01-naive 02-fewer-syscalls worker.cpp Worker::send; thrice(int x)}}")
-    assert html.count("<figcaption>worker.cpp") == 1 and "+2</span>" in html
-    assert " // Sends one byte.\n int Worker::send(int byte) {\n-    return byte;" in html
-    assert " }\n\n+int thrice(int x) { return 3 * x; }" in html
-    assert "twice" not in html and "@@" not in html
-
-
 def test_a_file_that_moved_is_the_same_file_in_a_diff(tmp_path: Path) -> None:
     old, new = tmp_path / "01-naive", tmp_path / "02-fewer-syscalls"
     trees.write({"worker.cpp": FIRST.encode(), "same.h": b"int same;\n"}, old)
     trees.write({"net/worker.cpp": SECOND.encode(), "net/same.h": b"int same;\n"}, new)
     between, = diffs.between(old, new)
     assert between.file == "net/worker.cpp" and "-    return byte;" in between.text
-    step, = diffs.of_step(old, new, "net/worker.cpp Worker::send; thrice(int x)")
-    assert step.file == "net/worker.cpp" and "-    return byte;" in step.text
+    moved = diffs.of_function(old, new, "net/worker.cpp", "Worker::send")
+    assert moved.file == "net/worker.cpp" and "-    return byte;" in moved.text
     assert diffs.of_file(old, new, "net/worker.cpp").removed == between.removed
     with pytest.raises(errors.DirectiveError, match="nothing differs"):
         diffs.of_file(old, new, "net/same.h")
@@ -578,12 +567,6 @@ FAULTS = [
     ("{{#snippet solutions/01-naive/worker.cpp Other::send}}", "it has web::Worker::send"),
     ("{{#snippet solutions/01-naive/worker.cpp twice}}", "twice is ambiguous in worker.cpp"),
     ("{{#diff 01-naive}}", "a diff needs two checkpoints"),
-    ("{{#step 01-naive 02-fewer-syscalls}}", "a step needs two checkpoints, and its files"),
-    ("{{#step 01-naive 03-gone worker.cpp}}", "there is no solutions/03-gone"),
-    ("{{#step 01-naive 02-fewer-syscalls gone.cpp}}", "neither 01-naive nor 02"),
-    ("{{#step 01-naive 02-fewer-syscalls worker.cpp send; gone}}", "has gone in worker.cpp"),
-    ("{{#step 01-naive 02-fewer-syscalls send; worker.cpp}}", "begins with a file, not with send"),
-    ("{{#step 01-naive 02-fewer-syscalls notes.txt}}", "nothing differs"),
     ("{{#part 02-fewer-syscalls}}", "a part is written"),
     ("{{#part 02-fewer-syscalls 3}}", "has no part 3; use one of: 1, Sends <one> more; 2,"),
     ("{{#part 02-fewer-syscalls 0}}", "has no part -1"),

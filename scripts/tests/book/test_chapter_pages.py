@@ -1,20 +1,18 @@
 """What the chapters' pages rest on: their experiments, the sections that failures point to, and
-the diffs of their steps.
+the diffs of their parts.
 """
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import json
 import re
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from preprocessor import cpp, diffs
-from preprocessor.errors import NotFound
+from preprocessor import diffs
 from workbook import authors
 from workbook.authors import (
     blocking_servers,
@@ -35,8 +33,6 @@ from workbook.measure.load import Phase, PhaseResult
 from workbook.measure.sequence import Way
 from workbook.verbs import differences
 
-WITH_STEPS = [chapter for chapter in chapters.all_chapters()
-              if "{{#step " in (BOOK / "src" / chapter.page).read_text(encoding="utf-8")]
 WITH_PARTS = [chapter for chapter in chapters.all_chapters() if chapter.parts]
 
 
@@ -137,65 +133,6 @@ def anchors(page: str) -> set[str]:
     headings = re.findall(r"^##+ (.+)$", page, re.M)
     return {"#" + re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-"))
             for heading in headings}
-
-
-def steps_of(page: str) -> list[tuple[Path, Path, dict[str, list[str]]]]:
-    """The checkpoints of every step's diff on a page, and what it shows of them."""
-    found = re.findall(r"^\{\{#step (\S+) (\S+) (.+)\}\}$", page, re.M)
-    return [(SOLUTIONS / old, SOLUTIONS / new, diffs.pieces(text)) for old, new, text in found]
-
-
-def left_out(old: Path, new: Path, shown: list[dict[str, list[str]]]) -> list[str]:
-    """The changed lines of functions, types and constants that no step shows."""
-    lines = []
-    for name in (diff.file for diff in diffs.between(old, new)):
-        sides = diffs.located(old, new, name)
-        texts = [side.read_text(encoding="utf-8").splitlines() if side.exists() else []
-                 for side in sides]
-        changes = [operation for operation in difflib.SequenceMatcher(
-            None, *texts, autojunk=False).get_opcodes() if operation[0] != "equal"]
-        for side, text, mark, first in zip(sides, texts, "-+", (1, 3), strict=True):
-            changed = {line for change in changes for line in range(*change[first:first + 2])}
-            missing = (changed & named_lines(side)) - shown_lines(side, name, shown)
-            lines += [f"{name}:{mark} {text[line]}" for line in sorted(
-                missing) if text[line].strip()]
-    return lines
-
-
-def named_lines(file: Path) -> set[int]:
-    """Those that belong to something with a name; all of what is not C++."""
-    if not file.exists():
-        return set()
-    if file.suffix == ".txt":
-        return set(range(len(file.read_text(encoding="utf-8").splitlines())))
-    return {line for symbol in cpp.symbols(file)
-            for line in range(symbol.first_line, symbol.end_line)}
-
-
-def shown_lines(file: Path, name: str, steps: list[dict[str, list[str]]]) -> set[int]:
-    """Those of a file that the steps show, under the name that they have for it."""
-    lines: set[int] = set()
-    for functions in (step[name] for step in steps if file.exists() and name in step):
-        if not functions:
-            return named_lines(file)
-        for function in functions:
-            with suppress(NotFound):  # it may be on the other side
-                found = cpp.choose(file, function)
-                lines |= set(range(found.first_line, found.end_line))
-    return lines
-
-
-@pytest.mark.parametrize("chapter", WITH_STEPS, ids=lambda chapter: chapter.name)
-def test_diffs_of_the_steps_add_up_to_the_complete_diff(chapter: chapters.Chapter) -> None:
-    steps = steps_of((BOOK / "src" / chapter.page).read_text(encoding="utf-8"))
-    before = chapters.previous(chapter)
-    assert before is not None and {step[:2] for step in steps} == {
-        (before.solution_dir, chapter.solution_dir)}
-    shown = [step[2] for step in steps]
-    assert left_out(before.solution_dir, chapter.solution_dir, shown) == []
-    for disconnected in range(len(shown)):  # and each of them is needed
-        others = shown[:disconnected] + shown[disconnected + 1:]
-        assert left_out(before.solution_dir, chapter.solution_dir, others)
 
 
 @pytest.mark.parametrize("chapter", WITH_PARTS, ids=lambda chapter: chapter.name)
