@@ -19,7 +19,13 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected, have_the_page, must_be_plain
+from workbook.checks.behaviour.alone import (
+    TIMEOUT_S,
+    alone,
+    connected,
+    have_the_page,
+    must_be_plain,
+)
 from workbook.checks.behaviour.buffered import send_at_once
 from workbook.checks.behaviour.chunked import post as post_chunks
 from workbook.checks.behaviour.judge import group
