@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psutil
+
+from workbook.checks.behaviour.alone import alone, connected
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BAD,
@@ -17,6 +20,8 @@ from workbook.checks.behaviour.rows import (
     URI_TOO_LONG,
     USUAL,
     Case,
+    Unable,
+    Unmet,
     echoed,
     get,
     noise,
@@ -24,6 +29,9 @@ from workbook.checks.behaviour.rows import (
     row,
 )
 from workbook.servers.client import Await, HalfClose, Pause, Vanish
+from workbook.servers.process import Server
+
+WAITING = 24  # clients whose requests arrived before the server looks; more than its threads
 
 
 def cases() -> Iterator[Case]:
@@ -76,8 +84,30 @@ def cases() -> Iterator[Case]:
                   neighbours=(last_steps,) * 3)
     yield row("another-closes-without-a-request", get(), PAGE_ANSWER, "tcp(7)",
               neighbours=((HalfClose(),),) * 8)
+    yield alone("closed-without-waiting", "recv(2), MSG_DONTWAIT",
+                f"{WAITING} clients ask for the page while the server is suspended, and wait for "
+                "the end", "the page and the end for each; between an answer and its end the server "
+                "does not wait for the client", closed_without_waiting, level=3, until=4)
     yield row("forty-at-once", post(noise(3000)), echoed(noise(3000)), "listen(2)",
               copies=40, enough=40)
+
+
+def closed_without_waiting(server: Server) -> None:
+    """The requests are there already, so a thread waits only when it has served them all."""
+    process = psutil.Process(server.pid)
+    with connected(server, WAITING) as clients:
+        process.suspend()
+        for client in clients:
+            client.perform((get(),))
+        before = sum(server.waits().values())
+        process.resume()
+        if any(client.finish().data != PAGE_ANSWER for client in clients):
+            raise Unmet("one of them did not get the page and the end")
+        waits = sum(server.waits().values()) - before
+    if not before:
+        raise Unable("this system does not tell how often a process has waited")
+    if waits >= WAITING:
+        raise Unmet(f"for {WAITING} requests that had arrived it waited {waits} times")
 
 
 CHECKS = (group("connections", "clients that stop, send too much or disconnect", cases),)
