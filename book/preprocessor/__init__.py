@@ -38,6 +38,11 @@ Blocks with Markdown inside:
     The folded answer.
     {{/question}}
 
+    {{#ours 05-event-loop 2}}
+    Our version of a part, folded until its checks are green: snippets, and the reasons for each.
+    Without a number, of a chapter that has no parts.
+    {{/ours}}
+
     {{#predict}}
     What to guess, and write down, before measuring.
     {{#guess How many calls? = ladder:servers.01-naive.costs.syscalls}}

@@ -16,7 +16,7 @@ from preprocessor.tables import Tables
 from workbook.checks import registry
 from workbook.checks.model import Check
 from workbook.common.errors import UserError
-from workbook.course import chapters, editions, parts, starters, trees
+from workbook.course import chapters, editions, parts, progress, starters, trees
 from workbook.course.chapters import Chapter
 from workbook.figures import machines, timeline
 from workbook.measure import speed
@@ -155,6 +155,7 @@ class Page:
             "#part": self._part, "#table": self._table,
             "#chart": self._chart, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
+            "#ours": self._ours, "/ours": self._close_ours,
             "#film": self._film, "#frame": self._frame, "/film": self._close_film,
             "#play": self._play, "#predict": self._predict, "#guess": self._guess, "#reveal": self._reveal,
             "/predict": self._close_predict,
@@ -172,12 +173,15 @@ class Page:
         commands = "".join(f"<li><code>./scripts/hotpath {verb} {number}</code></li>"
                            for verb in ("check", "hint", "solution"))
         return "\n".join([
-            f"# {chapter.heading}", "", '<dl class="checkpoint">',
-            f"<dt>Time</dt><dd>about {chapter.minutes} minutes</dd>",
-            f"<dt>You edit</dt><dd>in <code>chapters/{name}</code>: {edit}</dd>",
+            f"# {chapter.heading}", "",
+            f'<p class="checkpoint">About {chapter.minutes} minutes, in '
+            f"<code>chapters/{name}</code>. When you want to know whether your code is right, run "
+            f"<code>./scripts/hotpath check {number}</code>.</p>",
+            '<details class="checkpoint">', "<summary>Files, commands and budgets</summary>", "<dl>",
+            f"<dt>You edit</dt><dd>{edit}</dd>",
             f"<dt>You run</dt><dd><ul>{commands}</ul></dd>",
             *_parts(chapter), f"<dt>Goal</dt><dd>{_goal(chapter)}</dd>",
-            *_clock(chapter, self._site.results), "</dl>"])
+            *_clock(chapter, self._site.results), "</dl>", "</details>"])
 
     def _part(self, arguments: str) -> str:
         name, _, number = arguments.partition(" ")
@@ -356,6 +360,25 @@ class Page:
 
     def _close_question(self, _: str) -> str:
         self._close("question")
+        return "\n</details>"
+
+    def _ours(self, arguments: str) -> str:
+        """Our version of a part, or of a chapter without parts. It is open once that is finished."""
+        name, _, number = arguments.partition(" ")
+        chapter = self._find_chapter(name)
+        if bool(chapter.parts) != number.isdecimal():
+            wanted = "{{#ours chapter number}}" if chapter.parts else "{{#ours chapter}}"
+            raise DirectiveError(f"our version of {name} is written {wanted}")
+        if number and int(number) not in range(1, len(chapter.parts) + 1):
+            raise DirectiveError(f"{name} has no part {number}")
+        finished = (progress.reached(chapter) > int(number) if number
+                    else progress.passed(chapter) is not None)
+        self._open.append(("ours", self._line))
+        return (f'<details class="ours"{" open" if finished else ""}>\n'
+                "<summary>Our version</summary>\n")
+
+    def _close_ours(self, _: str) -> str:
+        self._close("ours")
         return "\n</details>"
 
     def _predict(self, _: str) -> str:

@@ -19,7 +19,7 @@ from fontTools.ttLib import TTFont
 from preprocessor import diffs, directives, errors
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
-from workbook.course import chapters, editions, parts, starters, trees
+from workbook.course import chapters, editions, parts, progress, starters, trees
 from workbook.figures import fonts
 from workbook.verbs import book
 
@@ -303,6 +303,26 @@ def test_a_file_that_moved_is_the_same_file_in_a_diff(tmp_path: Path) -> None:
         diffs.of_file(old, new, "net/same.h")
 
 
+@pytest.mark.parametrize(("reached", "opened"), [(1, False), (2, True), (3, True)])
+def test_our_version_is_open_once_its_part_is_finished(
+        scratch: Path, monkeypatch: pytest.MonkeyPatch, reached: int, opened: bool) -> None:
+    monkeypatch.setattr(progress, "reached", lambda chapter: reached)
+    site = directives.Site(scratch, [chapters.load(file) for file in sorted(
+        (scratch / "chapters").glob("*/chapter.toml"))])
+    html = directives.Page(site, "page1.md").expand("{{#ours 02-fewer-syscalls 1}}\nText\n{{/ours}}")
+    assert ('<details class="ours" open>' in html) == opened
+    assert "<summary>Our version</summary>" in html
+
+
+@pytest.mark.parametrize(("passed", "opened"), [(None, False), ("2026-01-01", True)])
+def test_our_version_of_a_chapter_without_parts_is_open_once_it_is_passed(
+        scratch: Path, monkeypatch: pytest.MonkeyPatch, passed: str | None, opened: bool) -> None:
+    monkeypatch.setattr(progress, "passed", lambda chapter: passed)
+    site = directives.Site(scratch, [chapters.load(scratch / "chapters/01-naive/chapter.toml")])
+    html = directives.Page(site, "page1.md").expand("{{#ours 01-naive}}\nText\n{{/ours}}")
+    assert ('<details class="ours" open>' in html) == opened
+
+
 def test_diff_of_a_part_starts_from_the_previous_tree(build: Build) -> None:
     html = build("{{#part 02-fewer-syscalls 1}}")
     assert "The diff of this part: 2 files, 1 of them given," in html and "+2</span>" in html
@@ -566,6 +586,11 @@ FAULTS = [
     ("{{#snippet solutions/01-naive/worker.cpp gone}}", "worker.cpp has no gone"),
     ("{{#snippet solutions/01-naive/worker.cpp Other::send}}", "it has web::Worker::send"),
     ("{{#snippet solutions/01-naive/worker.cpp twice}}", "twice is ambiguous in worker.cpp"),
+    ("{{#ours 02-fewer-syscalls}}", "is written {{#ours chapter number}}"),
+    ("{{#ours 01-naive 1}}", "is written {{#ours chapter}}"),
+    ("{{#ours 02-fewer-syscalls 3}}", "02-fewer-syscalls has no part 3"),
+    ("{{#ours 01-naive}}", "this ours is never closed"),
+    ("{{/ours}}", "{{/ours}} closes nothing"),
     ("{{#diff 01-naive}}", "a diff needs two checkpoints"),
     ("{{#part 02-fewer-syscalls}}", "a part is written"),
     ("{{#part 02-fewer-syscalls 3}}", "has no part 3; use one of: 1, Sends <one> more; 2,"),
