@@ -215,6 +215,7 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str,
 
 def seen_with_clock_set_back(server: Server) -> None:
     """The server's clock is a day ahead, so that it shows whether it can be set at all."""
+    must_be_plain(server)  # ASan must be loaded before any other library
     file = root_of(server) / "it.bin"
     with time_of_day.settable() as clock:
         clock.set_ahead(DAY_S)
