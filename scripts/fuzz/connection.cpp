@@ -153,17 +153,21 @@ std::string with_joined_chunks(std::string answers) {
 template <typename S>
 std::vector<S> refusals() {
     using enum web::Status;
-    std::vector<S> all{
-        bad_request,        not_found,        content_too_large, uri_too_long,
-        expectation_failed, fields_too_large, not_implemented,   version_not_supported};
+    std::vector<S> all{bad_request,       not_found,       method_not_allowed,
+                       content_too_large, uri_too_long,    expectation_failed,
+                       fields_too_large,  not_implemented, version_not_supported};
     if constexpr (requires { S::length_required; }) all.push_back(S::length_required);
     return all;
 }
 
 /// From chapter 9 on, answers have fields that are constant here, and errors have pages. Removes
-/// both: a refused HEAD has no page, and how early a parser recognises a broken line may differ.
+/// both, and Allow from a 405: a refused HEAD has no page, and how early a parser recognises a
+/// broken line may differ.
 std::string as_before(std::string answers) {
     replace_all(answers, common_headers, "");
+    for (const std::string_view line : {"Allow: GET, HEAD\r\n", "Allow: POST\r\n"}) {
+        replace_all(answers, line, "");  // between the status line and the rest of a head
+    }
     for (const web::Status status : refusals<web::Status>()) {
         const std::string page = error_page(web::status_text(status));
         const std::string text = std::format("{}\n", web::status_text(status));
