@@ -527,7 +527,7 @@ def test_a_chapter_takes_its_title_and_header_from_its_description(
         build: Build, scratch: Path) -> None:
     first = build("Text.")
     html = (scratch / "site" / "page2.html").read_text()
-    assert re.search(r"<h1[^>]*>.*Step 2", html) and "about 45 minutes" in html
+    assert re.search(r"<h1[^>]*>.*Step 2", html) and "About 45 minutes" in html
     assert "<code>worker.cpp</code>" in html and "./scripts/hotpath check 2" in html
     assert "the budgets of chapter 1" in html and "silver from 3 ×" in html
     assert "2. Step 2" in html and "2. Step 2" in next(
@@ -757,7 +757,7 @@ PLANTED = {
     "link": (r"\]\((?!http)[^)#]+\.md\)", "](gone.md)"),
     "anchor": (r"\]\((?!http)([^)#]+\.md)\)", r"](\1#no-such-section)"),
     "fence": (r"```(?:console|text|cpp)", "```"),
-    "claim": (r"\n\nThe map's type is", "\n\nIt is faster. The map's type is"),
+    "claim": (r"\n\n## Read next\n", "\n\nIt is faster.\n\n## Read next\n"),
 }
 
 
