@@ -240,6 +240,22 @@ def test_count_slightly_above_its_budget_is_repeated(
     assert (found.status, left) == (status, [])
 
 
+@pytest.mark.parametrize("values, status", [
+    ([10_611.0, 4_267.0], "pass"), ([12_000.0] * 4, "fail"), ([14_000.0], "fail")])
+def test_count_is_repeated_if_a_busy_machine_explains_it(
+        values: list[float], status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = find("15")
+    assert last.cost["cookie"] == 5_500
+    left = list(values)
+
+    def count(*_: object, measures: Sequence[costs.Measure], **__: object) -> Costs:
+        return Costs({measure.figure: left.pop(0) for measure in measures})
+
+    monkeypatch.setattr(counted.costs, "count", count)
+    found, = counted.judge(subject(last), [registry.named("cost.cookie")])
+    assert (found.status, left) == (status, [])
+
+
 def test_exceeded_budget_lists_the_system_calls(chapter: Chapter, verdicts: Callable[..., None],
                                                 capsys: pytest.CaptureFixture[str]) -> None:
     over = counted.verdict(subject(chapter), registry.named("cost.syscalls"), Costs(

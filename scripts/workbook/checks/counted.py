@@ -15,6 +15,7 @@ from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure
 
 MORE_COUNTS = 3  # of a cost that is close to its budget
+BUSY_INSTRUCTIONS = 8_000  # more than a busy machine has added to a count; 6,400 were seen
 EMULATED = "here kqueue is a layer on epoll, whose own calls would be counted with yours"
 
 
@@ -55,19 +56,24 @@ def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         return
     for check in wanted:
         judged = verdict(subject, check, counted)
-        yield _confirmed(subject, check, judged) if _is_close(judged) else judged
+        yield _confirmed(subject, check, judged) if _is_close(check, judged) else judged
 
 
-def _is_close(judged: Verdict) -> bool:
-    """Whether a count is above its budget, but by less than half of it."""
-    return (judged.status == "fail"
-            and judged.figures["value"] < 1.5 * judged.figures["budget"])
+def _is_close(check: Check, judged: Verdict) -> bool:
+    """Whether a count is above its budget, but by less than half of it, or by no more instructions
+    than a busy machine may have added.
+    """
+    if judged.status != "fail":
+        return False
+    value, budget = judged.figures["value"], judged.figures["budget"]
+    noise = BUSY_INSTRUCTIONS if check.measure and check.measure.unit == "instructions" else 0
+    return value < max(1.5 * budget, budget + noise)
 
 
 def _confirmed(subject: Subject, check: Check, failed: Verdict) -> Verdict:
     """The verdict of a further count that is within the budget, of at most `MORE_COUNTS`.
 
-    On a busy machine counts were up to 6,000 instructions too high, and right when counted again;
+    On a busy machine counts were up to 6,400 instructions too high, and right when counted again;
     we don't know why. What the code itself costs is in every count.
     """
     assert check.measure
