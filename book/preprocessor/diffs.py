@@ -86,7 +86,7 @@ def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
     """Three lines around every change, or all that there is."""
     output = trees.diff(old, new, f"-U{ALL if whole else 3}").decode()
     files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", output,
-                       re.MULTILINE | re.DOTALL)
+                       re.M | re.S)
     return [_diff(name, text, whole) for name, text in files if "\n@@ " in text]
 
 

@@ -1,4 +1,4 @@
-"""The builds that checks need: the first is there, the others are made while it is judged."""
+"""The builds that checks need. The first is complete; the others are made in the background."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Make = Callable[[], Path]  # builds a program and returns it, or raises UserErro
 
 
 class Builds(Mapping[str, Path]):
-    """Programs by preset. They are built one after another in a thread, and looking one up waits
-    for its build, or raises what went wrong with it.
+    """Programs by preset, built one after another in a thread. Looking one up waits for its build,
+    and raises the UserError of a build that failed.
     """
 
     def __init__(self, made: Mapping[str, Path], to_make: Mapping[str, Make]) -> None:
-        self.seconds = 0.0  # that the builds in the background have taken
+        self.seconds = 0.0  # time that the builds in the background have taken
         self._made = dict(made)
         self._coming: dict[str, Future[Path]] = {}
         if to_make:
@@ -30,7 +30,7 @@ class Builds(Mapping[str, Path]):
         return not all(build.done() for build in self._coming.values())
 
     def wait(self) -> None:
-        """Return once no build runs any more; raise what went wrong with the first that failed."""
+        """Waits until all builds are complete. Raises the UserError of the first that failed."""
         for build in self._coming.values():
             build.result()
 

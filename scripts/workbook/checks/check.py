@@ -45,10 +45,10 @@ def wanted(chapter: Chapter, only: Iterable[str], with_cases: bool = False) -> l
 
 def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str = "*",
           watch: Watch | None = None) -> Subject:
-    """The reader's source, or the solution, built in the ways that these checks need: the first
-    of them is there when it returns, and the others are built while that is judged.
+    """The reader's source, or the solution, with the builds that these checks need. The first
+    build is complete when this returns. The others are made in the background meanwhile.
 
-    UserError if that build fails, or if no check is for the chapter: then nothing would be judged.
+    UserError if the first build fails, or if none of the checks applies to the chapter.
     """
     source, watch = chapter.directory(solution), watch or Watch()
     checks = registry.of(chapter, names)
@@ -70,7 +70,7 @@ def _make(chapter: Chapter, source: Path, preset: str, show: build.Show | None =
 
 
 def _make_unseen(make: Callable[..., Path], preset: str, watch: Watch) -> Path:
-    """With a line among those of the checks that run meanwhile."""
+    """Build in the background: the progress line is one of those of the running checks."""
     with watch.doing(f"building {'the starting point' if preset == BASE else preset}"):
         return make(preset, lambda _: None)
 
@@ -85,11 +85,12 @@ def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
 
 
 def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[Verdict]:
-    """Run these checks, as far as they are for the chapter, yielding each verdict, in the
-    registry's order but for the subject's `first`, when it is known. They run side by side, but for what needs a quiet machine.
+    """Run those of these checks that apply to the chapter, and yield each verdict once it is known:
+    first those in the subject's `first`, then the others in the registry's order. Checks run at the
+    same time, except those that need a quiet machine.
 
-    UserError if one of the builds that are made meanwhile fails. Then, as after Ctrl-C, what runs
-    is ended.
+    UserError if a build in the background fails. Then, as after Ctrl-C, everything that still runs
+    is stopped.
     """
     groups = [list(together) for _, together in groupby(
         registry.of(subject.chapter, names), lambda check: check.judge)]
@@ -112,7 +113,7 @@ def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[V
 
 
 class _Board:
-    """The verdicts so far, shared by those who judge. A check may be left without one."""
+    """The verdicts so far, shared by the threads that judge. A check may end without a verdict."""
 
     def __init__(self, checks: Sequence[Check], first: Collection[str]) -> None:
         self.checks = checks
@@ -133,7 +134,7 @@ class _Board:
             self._changed.notify_all()
 
     def coming(self) -> Iterator[Verdict]:
-        """Each when it is known: in the order of the checks, but those that are to be first do not
+        """Yields each verdict once it is known, in the order of the checks. Those in `first` don't
         wait for others.
         """
         left = list(self.checks)
@@ -144,7 +145,7 @@ class _Board:
             left.remove(following)
 
     def _next(self, left: Sequence[Check]) -> Check:
-        """Waits for it, if nothing has ended a judge."""
+        """The check to report next. Waits for its verdict, unless a judge has failed."""
         def ready() -> list[Check]:
             return [check for check in left if check.name in self._found
                     and (check is left[0] or check.name in self._first)]
@@ -154,7 +155,7 @@ class _Board:
             return next(iter(ready()), left[0])
 
     def known(self, name: str) -> Verdict | None:
-        """Waits for it. What ended a judge ends all who wait."""
+        """Waits for a verdict. An exception in any judge is raised in every thread that waits."""
         with self._changed:
             self._changed.wait_for(lambda: self._broken or name in self._found)
             if self._broken:
@@ -163,7 +164,7 @@ class _Board:
 
 
 def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
-    """Judge checks with one judge, whichever of them can be judged, after those they wait for."""
+    """Judge the checks of one judge that can be judged, after the checks that they depend on."""
     reasons = {check.name: _reason(board, check) for check in together}
     for check in together:
         if reason := reasons[check.name]:
@@ -177,8 +178,8 @@ def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
 
 
 def _batches(subject: Subject, able: Sequence[Check]) -> Iterator[Sequence[Check]]:
-    """What is judged together: while builds are made, first what needs no quiet machine, as soon as
-    its own builds are there.
+    """The checks, in groups that are judged together. While builds are made, the first group has
+    those that need no quiet machine, once their own builds are complete.
     """
     builds = subject.background
     early: list[Check] = []
@@ -194,7 +195,9 @@ def _batches(subject: Subject, able: Sequence[Check]) -> Iterator[Sequence[Check
 
 
 def _first_apart(subject: Subject, checks: Sequence[Check]) -> Iterator[Sequence[Check]]:
-    """Only cases are judged in two runs: a figure needs as long alone as with others."""
+    """Splits off the checks that come first, if they consist of cases. Measuring one figure takes
+    as long as measuring several, so figures stay together.
+    """
     first = [check for check in checks if check.name in subject.first and check.cases]
     others = [check for check in checks if check not in first]
     yield from (half for half in (first, others) if half)

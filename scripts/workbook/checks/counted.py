@@ -67,7 +67,7 @@ def _is_close(check: Check, judged: Verdict) -> bool:
         return False
     value, budget = judged.figures["value"], judged.figures["budget"]
     noise = BUSY_INSTRUCTIONS if check.measure and check.measure.unit == "instructions" else 0
-    return value < max(1.5 * budget, budget + noise)
+    return bool(value < max(1.5 * budget, budget + noise))
 
 
 def _confirmed(subject: Subject, check: Check, failed: Verdict) -> Verdict:

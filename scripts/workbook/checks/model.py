@@ -93,8 +93,8 @@ class Check:
                 and (self.until is None or chapter.level <= self.until))
 
     def may_run_during_a_build(self) -> bool:
-        """Whether it only compares answers: a figure, and most cases with a server of their own,
-        depend on what else the processors do. What makes a build itself must wait, too.
+        """Whether it only compares answers. Figures, and most cases with a server of their own,
+        depend on what else the processors do. A check that builds something itself must wait, too.
         """
         if not (self.cases and self.builds):
             return False

@@ -203,7 +203,7 @@ def _shown(doing: str, show: Show | None) -> Iterator[Show]:
 @contextmanager
 def _process(command: Sequence[str], cwd: Path,
              environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A child that does not outlive us, whatever happens, nor do ninja and the compilers."""
+    """A child process that is ended with ours, together with its own children (compilers)."""
     process = children.start(command, cwd=cwd, env=environment, text=True, errors="replace",
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, start_new_session=True)
@@ -280,7 +280,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def _acquire(lock: FileLock) -> None:
-    """Wait for the lock, which a thread must not do any more after Ctrl-C."""
+    """Waits for the lock, but not after Ctrl-C: then the waiting thread must end."""
     while not children.stopped():
         with suppress(Timeout):
             lock.acquire(timeout=LOOK_S)

@@ -26,7 +26,7 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
 SIZE = re.compile(rb"([0-9a-f]+)\r\n", re.I)
 # The fields that may describe the file in an answer, from chapter 10 on.
 OF_A_FILE = re.compile(rb"^(?:Last-Modified|ETag|Accept-Ranges|Vary): [^\r\n]*\r\n", re.M)
-CLOCK_S = 3.0  # how far a date may be off: it is formatted once a second, on a busy machine later
+CLOCK_S = 3.0  # how far a date may be off: it is formatted once a second, later on a busy machine
 
 
 class Head(NamedTuple):

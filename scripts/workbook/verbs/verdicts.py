@@ -30,9 +30,9 @@ MARKS: dict[Status, Text] = {
 
 
 class Telling:
-    """Tells verdicts as they come: a check of no part at once, a part when all of it is known, and
-    what does not decide at the end. Groups of cases that are in `first` are reported at once, and
-    with their part again.
+    """Prints verdicts: a check that belongs to no part at once, a part when all its verdicts are
+    known, and checks that don't decide at the end. Groups of cases in `first` are printed at once,
+    and again with their part.
     """
 
     def __init__(self, console: Console, chapter: Chapter, until: int | None = None,

@@ -236,13 +236,13 @@ def evictions() -> Iterator[Case]:
                 f"{eight}; {IDLE} clients have the page and are idle; {FEW} send {unread}",
                 "the idle clients are still served", idle_ones_stay, arguments=limited(BUDGET))
     yield alone("burst-of-long-heads", STATUS,
-                f"{eight}; {RUSH} clients send two thirds of a long head while it cannot look; "
+                f"{eight}; {RUSH} clients send two thirds of a long head while the server is suspended; "
                 "then one after another the remainder",
                 "each is served, or closed without a word, or has 503, with Retry-After; some are "
                 "served", rush_of_long_heads, arguments=limited(BUDGET))
     yield alone("several-clients-at-once", EVICTING,
                 f"{sixteen}; {FEW} clients send {unread}; {AT_ONCE} others send two thirds of a "
-                "long head while it cannot look, and then the remainder",
+                "long head while the server is suspended, and then the remainder",
                 "each of the others is served", several_at_once, arguments=limited(MORE_BUDGET))
     yield alone("slot-released-after-eviction", EVICTING,
                 f"{eight}, and accepts {FEW} clients, which send {unread}; when some were cut "

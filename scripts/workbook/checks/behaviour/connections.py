@@ -105,7 +105,7 @@ def closed_without_waiting(server: Server) -> None:
             raise Unmet("one of them did not get the page and the end")
         waits = sum(server.waits().values()) - before
     if not before:
-        raise Unable("this system does not tell how often a process has waited")
+        raise Unable("this system does not report how often a process has waited")
     if waits >= WAITING:
         raise Unmet(f"for {WAITING} requests that had arrived it waited {waits} times")
 

@@ -164,8 +164,8 @@ def no_space() -> Iterator[Case]:
                 "log reports how many lines were lost", full)
     yield alone("disk-full-when-many-ask-at-once", "write(2), ENOSPC",
                 f"the log is /dev/full; {MANY} requests, and then one of each of {AT_ONCE} clients, "
-                "which one wait reports", f"for these {AT_ONCE} the server writes in vain at most "
-                f"{MAX_WRITES} times", pauses_while_full)
+                "which one wait reports", f"for these {AT_ONCE}, at most {MAX_WRITES} of the "
+                "server's writes fail", pauses_while_full)
     yield alone("disk-full-for-a-while", "write(2), EFBIG",
                 "the file may not grow, in the middle of a line; later it may",
                 "lines that are whole, and the number of those that are not there",
