@@ -28,6 +28,7 @@ A block directive stands alone on its line:
     {{#chart bars parts alone}}     one of an experiment, and its table folded: bars of a column or
         two, `bars parts alone -05 | Its title` without that row, `ratios floor least ratio most`,
         `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
+    {{#latency stall due sent | T}} how latencies of rows of an experiment are distributed
     {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
     {{#play slow-client}}           a simulation, book/theme/slow-client.js; in print, and where no
         script runs, the drawing diagrams/slow-client.svg

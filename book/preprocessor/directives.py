@@ -153,7 +153,7 @@ class Page:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
             "#part": self._part, "#table": self._table,
-            "#chart": self._chart, "#diagram": self._diagram,
+            "#chart": self._chart, "#latency": self._latency, "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#ours": self._ours, "/ours": self._close_ours,
             "#film": self._film, "#frame": self._frame, "/film": self._close_film,
@@ -299,6 +299,21 @@ class Page:
             raise DirectiveError(f"no such chart: {error}") from None
         raise DirectiveError(f"no chart “{arguments}”; there are: "
                              f"{', '.join([*of_ladder, *charts.PLOTS])}, and of an experiment: {', '.join(of_experiment)}")
+
+    def _latency(self, arguments: str) -> str:
+        """How the latencies of some rows of an experiment are distributed, with its table folded."""
+        from workbook.figures import latency  # slow to load, and few pages have one
+
+        what, _, title = arguments.partition(" | ")
+        name, *rows = what.split() or [""]
+        if not rows:
+            raise DirectiveError("a latency plot is written {{#latency experiment row …}}")
+        found = results.load(self._site.results / f"{name}.json")
+        try:
+            curves = {str(found["rows"][row]["label"]): found["rows"][row]["curve"] for row in rows}
+        except KeyError as missing:
+            raise DirectiveError(f"{name} has no latencies of {missing}") from None
+        return _drawn(latency.draw(curves, "Latency of the requests"), title.strip()) + self._beneath(name)
 
     def _beneath(self, name: str) -> str:
         if name in self._tables:

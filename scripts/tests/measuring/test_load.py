@@ -320,7 +320,7 @@ def test_server_and_wrk_run_on_separate_cores(made: Made) -> None:
     with load.serving(made("receive(client); client.sendall(OK)")) as server:
         assert os.sched_getaffinity(server.pid) == cores().server
         assert os.sched_getaffinity(0) == usual
-        with load._on(cores().client):
+        with load.on_processors(cores().client):
             assert os.sched_getaffinity(0) == cores().client
 
 

@@ -16,8 +16,13 @@ def file(directory: Path, theme: str) -> Path:
 
 
 def draw(results: dict[str, Any], theme: str) -> str:
-    """The book's chart as a document of its own, with colours and a font of its own."""
-    opening, remainder = charts.ladder(results).split(">", 1)
+    """The ladder as a document of its own."""
+    return alone(charts.ladder(results), theme)
+
+
+def alone(chart: str, theme: str) -> str:
+    """One of the book's charts as a document, with colours and a font of its own."""
+    opening, remainder = chart.split(">", 1)
     opening = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
     drawn = colours.css(theme, colours.DRAWN)
     opening = opening.replace('style="', f'style="{drawn}; color: var(--fg); ')

@@ -82,14 +82,15 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server that another command started, usually on another machine. Only its address is known,
-    so its processor time and memory aren't.
+    """A server on another machine, as a rule. Its memory is not known, and its processor time only
+    where `cpu_s` tells: the server's own and the kernel's for it, in seconds so far, or None.
     """
 
     name: str
     address: str  # with a scheme, without a path
     host: str
     port: int
+    cpu_s: Callable[[], tuple[float, float] | None] = lambda: None
 
 
 def serving(binary: Path, *args: str, on: Cores | None = None) -> AbstractContextManager[Server]:
@@ -102,7 +103,7 @@ def placed(start: Callable[..., AbstractContextManager[Server]],
            on: Cores | None = None) -> Iterator[Server]:
     """The same for a server that is started otherwise; `start` takes the `wrapper` to put before."""
     with ExitStack() as stack:
-        with _on((on or cores()).server):
+        with on_processors((on or cores()).server):
             server = stack.enter_context(start(wrapper=network.prefix()))
         yield server
 
@@ -111,14 +112,17 @@ def run_phase(server: Server | Remote, phase: Phase, on: Cores | None = None) ->
     """Load a server that is otherwise idle. UserError if wrk is missing, fails or hangs."""
     setup.ensure(["wrk"])
     if isinstance(server, Remote):
-        return _result(phase, *_wrk(server, phase, on or all_cores(), ()))
+        then = server.cpu_s()
+        measured = _wrk(server, phase, on or all_cores(), ())
+        now = server.cpu_s()
+        return _result(phase, *measured, _less(now, then) if now and then else ())
     process = psutil.Process(server.pid)
     _wait_for_space()
     drops = _listen_drops(server.pid)
     with _PeakMemory(process) as memory:
         before = _cpu_s(process)
         report, connections = _wrk(server, phase, on or cores(), network.prefix())
-        used = tuple(after - then for after, then in zip(_cpu_s(process), before, strict=True))
+        used = _less(_cpu_s(process), before)
     dropped = _listen_drops(server.pid) - drops
     return _result(phase, report, connections, used, memory.peak_mib, _drop_note(dropped))
 
@@ -202,7 +206,7 @@ def _wrk(server: Server | Remote, phase: Phase, on: Cores, prefix: Sequence[str]
     command = [*prefix, "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
                "-s", str(WRK_SCRIPTS / f"{phase.script}.lua"), f"{server.address}{phase.path}"]
-    with _on(on.client):
+    with on_processors(on.client):
         try:
             process = children.start(command, stdin=subprocess.DEVNULL, text=True,
                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -247,7 +251,7 @@ def _parse(returncode: int, output: str, complaint: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _on(processors: Set[int]) -> Iterator[None]:
+def on_processors(processors: Set[int]) -> Iterator[None]:
     """What is started within runs on these processors, where the system lets us say so."""
     if not hasattr(os, "sched_setaffinity"):
         yield
@@ -258,6 +262,10 @@ def _on(processors: Set[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, usual)
+
+
+def _less(now: Sequence[float], then: Sequence[float]) -> tuple[float, ...]:
+    return tuple(after - before for after, before in zip(now, then, strict=True))
 
 
 def _cpu_s(process: psutil.Process) -> tuple[float, float]:

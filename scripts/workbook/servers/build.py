@@ -26,7 +26,7 @@ from workbook.machine.cores import available_cpus
 
 SUPPORT = SCRIPTS / "cmake"
 PRECOMPILED = SUPPORT / "precompiled.sh"
-FLOOR = "floor"
+FLOOR, OPEN_LOOP = "floor", "open_loop"
 NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
 LOOK_S = 0.5  # while another build has the lock
 NEEDED_BY_LABS = ("googletest", "benchmark")
@@ -77,6 +77,12 @@ def configured(preset: str, show: Show | None = None) -> Path:
 def floor(preset: str, show: Show | None = None) -> Path:
     build_target(FLOOR, preset, show=show)
     return BUILD / preset / "scripts" / "floor" / FLOOR
+
+
+def open_loop(show: Show | None = None) -> Path:
+    """The load generator that sends at a fixed rate."""
+    build_target(OPEN_LOOP, show=show)
+    return BUILD / "release" / "scripts" / OPEN_LOOP / OPEN_LOOP
 
 
 def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | None = None,

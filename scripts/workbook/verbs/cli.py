@@ -319,28 +319,52 @@ def book(serve: Annotated[bool, flag("--serve", "Serve it here, rebuilt on every
 
 @verb(MEASURE, "stress 2 --form full")
 def stress(chapter: ChapterArgument, solution: SolutionOption = False,
-           form: Annotated[str, typer.Option(metavar="NAME", help="full: up to 10,000 clients for "
-                                             "40 s; older: 400 clients for 30 s.")] = "short",
+           form: Annotated[str | None, typer.Option(metavar="NAME", show_default="short",
+                                                    help="full: up to 10,000 clients for "
+                                                    "40 s; older: 400 clients for 30 s.")] = None,
            phase: Annotated[list[str] | None, typer.Option(metavar="NAME", show_default=False,
                                                            help="Only this one of the form's.")]
            = None,
+           rate: Annotated[float | None, typer.Option(metavar="R", min=1, max=1_000_000,
+                                                      show_default=False,
+                                                      help="Instead, R requests a second whatever the "
+                                                      "server does: how long do answers take?")] = None,
+           seconds: Annotated[int | None, typer.Option(metavar="SECONDS", min=1, max=3600,
+                                                       show_default="10",
+                                                       help="With --rate: for how long.")] = None,
+           connections: Annotated[int | None, typer.Option(metavar="COUNT", min=1, max=1_000,
+                                                           show_default="50",
+                                                           help="With --rate: at most so many.")] = None,
            preset: Annotated[str, typer.Option(metavar="NAME", help="How it is built; kqueue for "
                                                "event loops on that.")] = "release",
            at: Annotated[str | None, typer.Option(
                "--at", metavar="ADDRESS", show_default=False,
                help="Of a server that runs already, on another machine.")] = None,
+           there: Annotated[str | None, typer.Option(
+               "--server", metavar="USER@HOST", show_default=False,
+               help="Copy it to that machine with ssh and run it there.")] = None,
            system: InOption = None, as_json: JsonOption = False) -> None:
-    """Put the server under phases of load."""
-    if at is not None and (system or preset != "release"):
-        raise UsageError("--at is for a server that runs already: it is neither built nor put into "
-                         "a container", f"{COMMAND} stress {chapter} --at {at}")
+    """Put the server under phases of load, or a steady one."""
+    if at is not None and (system or there or preset != "release"):
+        raise UsageError("--at is for a server that runs already: it is neither built nor copied nor "
+                         "put into a container", f"{COMMAND} stress {chapter} --at {at}")
+    if rate is None and (seconds or connections):
+        raise UsageError("--seconds and --connections belong to --rate",
+                         f"{COMMAND} stress {chapter} --rate 500 --seconds 5")
+    if rate is not None and (form or phase):
+        raise UsageError("--rate takes the place of a form and its phases",
+                         f"{COMMAND} stress {chapter} --rate {rate:g}")
     if system:
         raise _in_container(system)
     from workbook.course.chapters import find_server
+    from workbook.measure.open_loop import Plan
     from workbook.verbs import stress as module
 
-    raise typer.Exit(module.run(find_server(chapter), solution=solution, form=form, as_json=as_json,
-                                phases=phase or (), preset=preset, at=at))
+    where = module.Where(find_server(chapter), solution, preset, at, there)
+    if rate is not None:
+        plan = Plan(rate, seconds or 10, connections or 50)
+        raise typer.Exit(module.run_at_rate(where, plan, as_json=as_json))
+    raise typer.Exit(module.run(where, form or "short", phase or (), as_json=as_json))
 
 
 @verb(MEASURE, "fleet 8 --solution --while update")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,20 +18,51 @@ from workbook.common.suggestions import nearest_first, shortened
 from workbook.course.chapters import Chapter
 from workbook.figures import report
 from workbook.machine import facts
-from workbook.measure import load, stress
+from workbook.measure import load, second_machine, stress
 from workbook.measure.load import Phase, PhaseResult, Remote
+from workbook.measure.open_loop import Plan
 from workbook.servers import build
 from workbook.servers.process import Server
+from workbook.verbs import latency
 
 DEFAULT_PORT = 8080
 ANSWER_S = 5.0
 
 
-def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_json: bool = False,
-        phases: Sequence[str] = (), preset: str = "release", at: str | None = None) -> int:
-    """Build a chapter's server, load it, print a table or JSON. `phases` picks some of the form's.
-    The server may also run already, `at` an address.
+@dataclass(frozen=True)
+class Where:
+    """The server that is loaded: built and started here; or one that runs already, `at` an address;
+    or built here and started by ssh on another machine, `there`.
     """
+
+    chapter: Chapter
+    solution: bool = False
+    preset: str = "release"
+    at: str | None = None
+    there: str | None = None
+
+    @contextmanager
+    def serving(self) -> Iterator[tuple[Server | Remote, str]]:
+        """The running server, and what it is called in a report."""
+        directory = self.chapter.directory(self.solution)
+        name = shown(directory) + ("" if self.preset == "release" else f" ({self.preset})")
+        if self.at is not None:
+            server = remote(self.at, self.chapter)
+            yield server, server.address
+        elif self.there is not None:
+            there = second_machine.resolved(self.there)
+            binary = build.build_server(directory, self.preset)
+            with second_machine.serving(there, self.chapter.name, binary) as server:
+                _require_answer(server, f"is there a firewall on {self.there}? If so, open a port, run "
+                                "the server there, and give its address with --at")
+                yield server, f"{name} on {self.there}"
+        else:
+            with load.serving(build.build_server(directory, self.preset)) as started:
+                yield started, name
+
+
+def run(where: Where, form: str = "short", phases: Sequence[str] = (), as_json: bool = False) -> int:
+    """Load a chapter's server with a form's phases, or some of them; print a table or JSON."""
     if form not in stress.FORMS:
         raise UsageError(f"there is no form {shortened(form)}",
                          "use one of: " + ", ".join(nearest_first(form, stress.FORMS)))
@@ -38,33 +71,37 @@ def run(chapter: Chapter, *, solution: bool = False, form: str = "short", as_jso
     if unknown := set(phases) - set(names):
         raise UsageError(f"there is no phase {shortened(', '.join(sorted(unknown)))}",
                          "use one of: " + ", ".join(names))
-    if preset not in build.presets():
-        raise UsageError(f"there is no preset {shortened(preset)}",
-                         "use one of: " + ", ".join(nearest_first(preset, build.presets())))
-    directory = chapter.directory(solution)
+    _require_preset(where.preset)
     wanted = [phase for phase in every if not phases or phase.name in phases]
     fitted, remark = stress.fit(wanted, stress.raise_descriptor_limit())
     if remark:
         print(remark, file=sys.stderr)
-    name = shown(directory)
-    if at is not None:
-        server = remote(at, chapter)
-        results, name = _with_progress(server, fitted, pause_s), server.address
-    else:
-        with load.serving(build.build_server(directory, preset)) as started:
-            results = _with_progress(started, fitted, pause_s)
+    with where.serving() as (server, name):
+        results = _with_progress(server, fitted, pause_s)
     if as_json:
-        print(json.dumps(_report(name, preset, form, fitted, results), indent=2))
+        print(json.dumps(_report(name, where.preset, form, fitted, results), indent=2))
     else:
-        report.print_phases(name if at is not None or preset == "release" else f"{name} ({preset})", fitted,
-                            results)
+        report.print_phases(name, fitted, results)
     if any(result.requests_per_second is not None for result in results):
         return 0
-    flag = " --solution" if solution else ""
+    tag, flag = where.chapter.tag, " --solution" if where.solution else ""
     raise UserError("no phase has a figure: the server did not answer every request as it must",
-                    f"{COMMAND} check {chapter.tag}{flag} shows where it fails"
-                    + ("" if solution else
-                       f"; ours under the same load: {COMMAND} stress {chapter.tag} --solution"))
+                    f"{COMMAND} check {tag}{flag} shows where it fails"
+                    + ("" if where.solution else
+                       f"; ours under the same load: {COMMAND} stress {tag} --solution"))
+
+
+def run_at_rate(where: Where, plan: Plan, as_json: bool = False) -> int:
+    """Load a chapter's server at a fixed rate; print how its latencies are distributed."""
+    _require_preset(where.preset)
+    with where.serving() as (server, name):
+        return latency.run(server, name, plan, as_json)
+
+
+def _require_preset(preset: str) -> None:
+    if preset not in build.presets():
+        raise UsageError(f"there is no preset {shortened(preset)}",
+                         "use one of: " + ", ".join(nearest_first(preset, build.presets())))
 
 
 def remote(address: str, chapter: Chapter) -> Remote:
@@ -81,14 +118,19 @@ def remote(address: str, chapter: Chapter) -> Remote:
         raise UsageError(f"{shortened(address)} is no address of a server",
                          f"give a host and a port: {COMMAND} stress {chapter.tag} --at 192.0.2.1:8080")
     root = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    server = Remote(chapter.name, root, host, port)
+    _require_answer(server, f"start it on that machine: {COMMAND} run {chapter.tag} --solution -- "
+                    f"--host 0.0.0.0 --port {port}")
+    return server
+
+
+def _require_answer(server: Remote, fix: str) -> None:
     try:
-        with build_opener(ProxyHandler({})).open(f"{root}/", timeout=ANSWER_S):
+        with build_opener(ProxyHandler({})).open(f"{server.address}/", timeout=ANSWER_S):
             pass
     except (OSError, HTTPException) as error:
-        raise UserError(f"no answer from {host}, port {port}: {getattr(error, 'reason', error)}",
-                        f"start it on that machine: {COMMAND} run {chapter.tag} --solution -- "
-                        f"--host 0.0.0.0 --port {port}") from None
-    return Remote(chapter.name, root, host, port)
+        raise UserError(f"no answer from {server.host}, port {server.port}: "
+                        f"{getattr(error, 'reason', error)}", fix) from None
 
 
 def _with_progress(server: Server | Remote, phases: Sequence[Phase], pause_s: float) -> list[PhaseResult]:

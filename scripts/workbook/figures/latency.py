@@ -1,0 +1,71 @@
+"""How latencies are distributed: the time within which each share of the requests was answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+
+from workbook.figures.charts import ACCENT, COOL, INK, LINE, MUTED, SMALL_TEXT, drawing
+
+ROWS = 6
+LEFT, TOP = 0.14, 40  # of the width; units above
+COLOURS = ((ACCENT, "-"), (COOL, "--"), (INK, ":"))
+NINES = ("0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %")
+Curve = Sequence[Sequence[float]]  # of shares, from 0 to below 1, and ms
+
+
+def draw(curves: Mapping[str, Curve], title: str) -> str:
+    """One or a few distributions as SVG. To the right each step is a tenth of the requests before, so
+    that the slow ones have room; both axes are logarithmic.
+    """
+    with drawing(ROWS, "latency-" + "-".join(curves), top=TOP) as (axes, svg):
+        times = [ms for curve in curves.values() for _, ms in curve]
+        _plane(axes, min(times), max(times), max(_nines(curve[-1][0]) for curve in curves.values()))
+        for row, ((label, curve), (colour, line)) in enumerate(zip(curves.items(), COLOURS, strict=False)):
+            axes.step([_nines(share) for share, _ in curve], [math.log10(ms) for _, ms in curve],
+                      where="post", color=colour, linestyle=line, linewidth=2.5)
+            align = "left" if row == 0 else "right"
+            axes.annotate(f"{'—' if line == '-' else '- -'} {label}", (row and 1, 1),
+                          xycoords="axes fraction", xytext=(0, 12), textcoords="offset points",
+                          color=colour, ha=align, va="baseline", fontsize=SMALL_TEXT,
+                          annotation_clip=False)
+    return svg(title, _in_words(curves))
+
+
+def _nines(share: float) -> float:
+    """0 for none, 1 for nine of ten, 2 for 99 of a hundred …"""
+    return -math.log10(1 - share)
+
+
+def _plane(axes: Axes, low_ms: float, high_ms: float, nines: float) -> None:
+    left, bottom, width, height = axes.get_position().bounds
+    axes.set_position((left + LEFT * width, bottom, (1 - LEFT) * width, height))
+    axes.set_xlim(0, nines)
+    low, high = math.log10(low_ms), math.log10(high_ms)
+    axes.set_ylim(low - 0.05 * (high - low) - 0.05, high + 0.05 * (high - low) + 0.05)
+    axes.set_frame_on(False)
+    whole = range(math.ceil(nines + 0.01))
+    axes.set_xticks([at for at in whole if at <= nines], [NINES[at] for at in whole if at <= nines])
+    axes.get_xticklabels()[0].set_horizontalalignment("left")
+    ticks = [power for power in range(math.floor(low), math.ceil(high) + 1)
+             if axes.get_ylim()[0] <= power <= axes.get_ylim()[1]]
+    axes.set_yticks(ticks, [_ms(10.0 ** power) for power in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
+    axes.grid(color=LINE, linewidth=1)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("of the requests were answered within this time", color=MUTED,
+                    fontsize=SMALL_TEXT, labelpad=1)
+
+
+def _ms(time: float) -> str:
+    return f"{time / 1000:g} s" if time >= 1000 else f"{time:g} ms"
+
+
+def _in_words(curves: Mapping[str, Curve]) -> str:
+    return "; ".join(f"{label}: " + ", ".join(
+        f"{100 * share:.4g} % within {ms:.3g} ms" for share, ms in curve[::4])
+        for label, curve in curves.items()) + "."
