@@ -16,7 +16,8 @@ from workbook.machine.cores import available_cpus
 from workbook.machine.probes import first_line
 
 GIB = 1 << 30
-MEASURED = ("solutions", "chapters/*/bench.cpp", "scripts/cmake", "scripts/floor", "scripts/rivals", "scripts/wrk")
+MEASURED = ("solutions", "chapters/*/bench.cpp", "scripts/cmake", "scripts/floor", "scripts/open_loop",
+            "scripts/rivals", "scripts/wrk")
 
 
 def collect(preset: str = "release") -> dict[str, Any]:
