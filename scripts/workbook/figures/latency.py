@@ -25,8 +25,8 @@ def draw(curves: Mapping[str, Curve], title: str) -> str:
         times = [ms for curve in curves.values() for _, ms in curve]
         _plane(axes, min(times), max(times), max(_nines(curve[-1][0]) for curve in curves.values()))
         for row, ((label, curve), (colour, line)) in enumerate(zip(curves.items(), COLOURS, strict=False)):
-            axes.step([_nines(share) for share, _ in curve], [math.log10(ms) for _, ms in curve],
-                      where="post", color=colour, linestyle=line, linewidth=2.5)
+            axes.plot([_nines(share) for share, _ in curve], [math.log10(ms) for _, ms in curve],
+                      color=colour, linestyle=line, linewidth=2.5)
             align = "left" if row == 0 else "right"
             axes.annotate(f"{'—' if line == '-' else '- -'} {label}", (row and 1, 1),
                           xycoords="axes fraction", xytext=(0, 12), textcoords="offset points",

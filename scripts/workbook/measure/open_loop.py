@@ -10,6 +10,7 @@ All latencies are kept, so the percentiles are exact: a histogram would only sav
 
 from __future__ import annotations
 
+import math
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from workbook.servers.process import Server
 
 GRACE_S = 30  # for the last answers
 MAX_CONNECTIONS = 1_000  # of the generator: FD_SETSIZE
+STEPS = 10  # of a curve, while the share of slower requests falls to a tenth
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 LATE_SHARE = 0.5  # of the p99: if the generator was later than that, its figures are its own
 WRONG = {"status": "not 2xx", "failed": "failed", "waiting": f"not answered within {GRACE_S} s"}
@@ -86,19 +88,16 @@ def at(ascending: Sequence[float], share: float) -> float | None:
     """The time within which this share of the requests was answered; None without any."""
     if not ascending:
         return None
-    return ascending[min(len(ascending) - 1, max(0, -int(-len(ascending) * share // 1) - 1))]
+    return ascending[min(len(ascending) - 1, max(0, math.ceil(len(ascending) * share) - 1))]
 
 
 def curve(ascending: Sequence[float]) -> list[tuple[float, float]]:
-    """Shares and times, ever closer to 1 by halves of halves, as HdrHistogram prints them, up to the
-    last share that stands for a request of its own.
+    """Shares and times, ten from 0 to 90 %, ten from there to 99 %, and so on, as far as a share still
+    stands for a request of its own.
     """
-    points, left = [], 1.0
-    while left * len(ascending) >= 1:
-        share = 1 - left
-        points.append((share, at(ascending, share) or 0.0))
-        left /= 2 ** 0.5
-    return points
+    steps = int(STEPS * math.log10(len(ascending))) + 1 if ascending else 0
+    shares = [round(1 - 10 ** (-step / STEPS), 6) for step in range(steps)]
+    return [(share, at(ascending, share) or 0.0) for share in shares]
 
 
 def measure(binary: Path, server: Server | Remote, plan: Plan,
