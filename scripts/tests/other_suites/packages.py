@@ -28,20 +28,19 @@ class Unavailable(Exception):
 
 def python_sources() -> Path:
     """The directory with the unpacked source distributions. Raises Unavailable."""
-    directory = DIRECTORY / "python"
-    archives = DIRECTORY / "archives"
-    command = [sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--quiet",
-               "--disable-pip-version-check", "--dest", str(archives), "-r", str(REQUIREMENTS)]
-    if _is_current(directory, REQUIREMENTS.read_text(encoding="utf-8")):
-        return directory
-    archives.mkdir(parents=True, exist_ok=True)
-    _run(command, DIRECTORY, packages.environment(sys.executable))
-    shutil.rmtree(directory, ignore_errors=True)
-    for archive in archives.glob("*.tar.gz"):
-        with tarfile.open(archive) as file:
-            file.extractall(directory, filter="data")
-    shutil.rmtree(archives)
-    _mark_current(directory, REQUIREMENTS.read_text(encoding="utf-8"))
+    directory, archives = DIRECTORY / "python", DIRECTORY / "archives"
+    wanted = REQUIREMENTS.read_text(encoding="utf-8")
+    if not _is_current(directory, wanted):
+        archives.mkdir(parents=True, exist_ok=True)
+        _run([sys.executable, "-m", "pip", "download", "--require-hashes", "--no-deps", "--quiet",
+              "--disable-pip-version-check", "--dest", str(archives), "-r", str(REQUIREMENTS)],
+             DIRECTORY, packages.environment(sys.executable))
+        shutil.rmtree(directory, ignore_errors=True)
+        for archive in archives.glob("*.tar.gz"):
+            with tarfile.open(archive) as file:
+                file.extractall(directory, filter="data")
+        shutil.rmtree(archives)
+        _mark_current(directory, wanted)
     return directory
 
 
@@ -53,23 +52,27 @@ def crates() -> Path:
     directory = DIRECTORY / "rust"
     project = PROJECT + "".join(f'{name} = {{ version = "={version}", default-features = false }}\n'
                                 for name, (version, _) in CRATES.items())
-    if _is_current(directory, project):
-        return directory
     if not shutil.which("cargo"):
         raise Unavailable("there is no cargo")
-    shutil.rmtree(directory, ignore_errors=True)
-    (directory / "src").mkdir(parents=True)
-    (directory / "src" / "main.rs").write_text("fn main() {}\n", encoding="utf-8")
-    (directory / "Cargo.toml").write_text(project, encoding="utf-8")
-    _run(["cargo", "vendor", "--quiet", "."], directory, None)
-    for name, (_, digest) in CRATES.items():
-        listed = (directory / name / ".cargo-checksum.json").read_text(encoding="utf-8")
-        assert json.loads(listed)["package"] == digest, f"{name} has another hash"
-    _mark_current(directory, project)
+    if not _is_current(directory, project):
+        shutil.rmtree(directory, ignore_errors=True)
+        (directory / "src").mkdir(parents=True)
+        (directory / "src" / "main.rs").write_text("fn main() {}\n", encoding="utf-8")
+        (directory / "Cargo.toml").write_text(project, encoding="utf-8")
+        _run(["cargo", "vendor", "--quiet", "."], directory)
+        _require_hashes(directory)
+        _mark_current(directory, project)
     return directory
 
 
-def _run(command: list[str], directory: Path, environment: dict[str, str] | None) -> None:
+def _require_hashes(directory: Path) -> None:
+    """Cargo has compared each package with this hash."""
+    for name, (_, digest) in CRATES.items():
+        listed = (directory / name / ".cargo-checksum.json").read_text(encoding="utf-8")
+        assert json.loads(listed)["package"] == digest, f"{name} has another hash"
+
+
+def _run(command: list[str], directory: Path, environment: dict[str, str] | None = None) -> None:
     try:
         done = subprocess.run(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S)

@@ -13,13 +13,14 @@ import builtins
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from other_suites.message import Message, Verdict, numbered
 
 MAX_CALLS = 1000  # of the recording parser: a loop that waits for a result would not end
@@ -135,7 +136,7 @@ class Stub:
     def __iter__(self) -> Iterator[Any]:
         return iter(())
 
-    def __await__(self) -> Iterator[Any]:
+    def __await__(self) -> Generator[None, None, Any]:
         yield from ()
         return Stub()
 
@@ -225,7 +226,10 @@ def _same(function: Any) -> Any:
 class Pytest(Stub):
     """pytest, whose `raises` only notes that an error is expected."""
 
-    mark, param, skip, xfail = Marks(), pytest.param, pytest.skip, pytest.xfail
+    mark = Marks()
+    param = staticmethod(pytest.param)
+    skip: Any = staticmethod(pytest.skip)
+    xfail: Any = staticmethod(pytest.xfail)
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder

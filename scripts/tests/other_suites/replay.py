@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from other_suites.message import Message, Verdict, adapted
-
 from workbook.common.toml import loads
 from workbook.servers.client import Client, HalfClose, Received
 from workbook.servers.process import Server
