@@ -370,6 +370,24 @@ def test_wrong_case_is_not_retried(program: Callable[..., Path]) -> None:
     assert failure.problem == "another's answer" and len(pids) == 1
 
 
+def test_case_that_only_waits_runs_next_to_the_others(program: Callable[..., Path]) -> None:
+    began: list[str] = []
+
+    def case(name: str, only_waits: bool) -> rows.Case:
+        return alone.alone(name, "RFC", "it is asked", "it answers",
+                           lambda server: began.append(name), only_waits=only_waits)
+
+    def ends_when_the_other_began(address: tuple[str, int]) -> None:
+        deadline = time.monotonic() + 10
+        while not began and time.monotonic() < deadline:
+            time.sleep(0.01)
+        began.append("shared")
+
+    shared = rows.Case("shared", (), (), "RFC", talk=rows.Talk("", "", ends_when_the_other_began))
+    assert suite.run(program(), [case("after", False), shared, case("next", True)], level=1).ok
+    assert began == ["next", "shared", "after"]
+
+
 def test_missing_capability_is_a_skip(program: Callable[..., Path]) -> None:
     def lacks(server: Server) -> None:
         raise rows.Unable("no such network")

@@ -28,12 +28,13 @@ MUCH = 0.1
 def alone(what: str, reference: str, done: str, expected: str,
           perform: Callable[[Server], None], few_descriptors: int = 0,
           arguments: tuple[str, ...] = (), environment: Mapping[str, str] | None = None,
-          site: Callable[[Path], None] | None = None, **remainder: Any) -> Case:
+          site: Callable[[Path], None] | None = None, only_waits: bool = False,
+          **remainder: Any) -> Case:
     """A row with a server of its own: what is done to it, what is expected, and the function that
     does it.
     """
     return Case(what, (), (), reference, **remainder, alone=Alone(
-        done, expected, perform, few_descriptors, arguments, environment or {}, site))
+        done, expected, perform, few_descriptors, arguments, environment or {}, site, only_waits))
 
 
 @contextmanager

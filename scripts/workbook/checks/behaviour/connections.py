@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import psutil
 
+from workbook.checks.behaviour import idle_limit
 from workbook.checks.behaviour.alone import alone, connected
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
@@ -88,6 +89,7 @@ def cases() -> Iterator[Case]:
                 f"{WAITING} clients ask for the page while the server is suspended, and wait for "
                 "the end", "the page and the end for each; between an answer and its end the server "
                 "does not wait for the client", closed_without_waiting, level=3, until=4)
+    yield from idle_limit.cases()
     yield row("forty-at-once", post(noise(3000)), echoed(noise(3000)), "listen(2)",
               copies=40, enough=40)
 

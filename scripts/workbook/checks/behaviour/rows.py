@@ -110,6 +110,8 @@ class Alone:
     environment: Mapping[str, str] = field(default_factory=dict)
     # creates the folder that the server serves with --root
     site: Callable[[Path], None] | None = None
+    # almost all of its time is waiting for a time limit, so it runs next to all other cases
+    only_waits: bool = False
 
 
 @dataclass(frozen=True)

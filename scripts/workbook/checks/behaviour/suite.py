@@ -149,23 +149,27 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
              brief: Collection[str] = ()) -> Iterator[Group]:
     """Yields each group, in order, as soon as its result is known.
 
-    A few servers share the cases. Afterwards the cases with a server of their own run, some at a
-    time. If not patient, it stops after the first case that does not hold; groups of the checks in
+    A few servers share the cases. Next to them run those that only wait; afterwards the other cases
+    with a server of their own, some at a time. If not patient, those that only wait run with these,
+    and it stops after the first case that does not hold; groups of the checks in
     `brief` stop after the first of theirs. All servers have the arguments.
     """
     raise_descriptor_limit()
     command = (binary, *(("--threads", "4") if level >= 4 else ()), *arguments)
     work = _Work(cases, on_case, level, patient, brief)
-    alone = [case for case in cases if case.alone]
+    waiting = [case for case in cases if case.alone and case.alone.only_waits]
+    alone = [case for case in cases if case.alone and not case.alone.only_waits]
     with (TemporaryDirectory() as folder, ThreadPoolExecutor(2 * SERVERS + 1) as shared,
-          ThreadPoolExecutor(ALONE) as own):
+          ThreadPoolExecutor(ALONE) as own, ThreadPoolExecutor(ALONE) as next_to_others):
         try:
             rooted = (*command, "--root", str(site.make(Path(folder)))) if work.rooted else ()
-            serving = [shared.submit(_serve, how, waiting, work)
-                       for how, waiting in ((command, work.together), (rooted, work.rooted))
-                       for _ in range(min(SERVERS, len(waiting)))]
+            serving = [shared.submit(_serve, how, queue, work)
+                       for how, queue in ((command, work.together), (rooted, work.rooted))
+                       for _ in range(min(SERVERS, len(queue)))]
             ended = shared.submit(lambda: [each.result() for each in serving])
-            asked = [own.submit(_serve_alone, command, work, case, ended) for case in alone]
+            asked = [next_to_others.submit(_serve_alone, command, work, case,
+                                           None if patient else ended) for case in waiting]
+            asked += [own.submit(_serve_alone, command, work, case, ended) for case in alone]
             futures: tuple[Future[Any], ...] = (ended, *asked)
             for each in futures:
                 each.add_done_callback(work.look)
@@ -331,9 +335,12 @@ def _died(server: Server, failure: Failure) -> bool:
     return server.ends(0.5 if refused else 0.002)
 
 
-def _serve_alone(command: Sequence[Any], work: _Work, case: Case, others: Future[Any]) -> None:
+def _serve_alone(command: Sequence[Any], work: _Work, case: Case,
+                 others: Future[Any] | None) -> None:
+    """Run the case when the others have ended."""
     assert case.alone
-    others.result()
+    if others:
+        others.result()
     if not work.wanted(case):
         return work.skipped(case)
     try:

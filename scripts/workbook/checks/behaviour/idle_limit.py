@@ -1,0 +1,132 @@
+"""Servers that serve one client after another give up on one that is idle for ten seconds, and on
+none that is only slow. These limits have no option, so the cases take their time next to others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+import psutil
+
+from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected
+from workbook.checks.behaviour.deadlines import CLOSING, SUSTAINING, lingers
+from workbook.checks.behaviour.idle_cpu import wait_until_sent
+from workbook.checks.behaviour.rows import MIB, Case, Unmet, Wrong, echoed, noise, post
+from workbook.servers.client import Client, Pause, Received, Step, exchange
+from workbook.servers.process import Server
+
+LIMIT_S = 10
+LINGER_S = 2
+EARLY_S = 9.0  # a limit that ends before is another one
+PAUSE = Pause(3.9)
+PAUSES = 3  # together longer than the limit
+SLACK_S = LIMIT_S - PAUSE.seconds - 1  # by which the pauses together may last longer
+TOTAL_S = PAUSES * PAUSE.seconds
+LARGE = 8 * MIB  # more than a socket holds, and what a client reads between its pauses
+BIT = 400_000  # more than must be free before a full socket accepts more
+POLL_S = 0.2
+LAST_LEVEL = 4  # the last level at which a thread serves one client at a time
+
+
+def cases() -> Iterator[Case]:
+    body = noise(1000)
+    pauses = f"{PAUSES} times, {PAUSE.seconds:g} s apart"
+    slow: list[tuple[str, str, Callable[[Server], None], int]] = [
+        ("head-in-slow-pieces", f"sends a byte of its head {pauses}, then the rest",
+         partial(stays, steps=slowly(post(body)), expect=echoed(body)), 1),
+        ("body-in-slow-pieces", f"sends a byte of its body {pauses}, then the rest",
+         partial(stays, steps=(post(b"", length=b"1000"), *slowly(body)), expect=echoed(body)), 1),
+        ("answer-read-slowly", f"reads {BIT // 1000} kB of its answer, of {LARGE // MIB} MiB, "
+         f"{pauses}, then the rest", reads_slowly, 2),
+    ]
+    for what, does, perform, level in slow:
+        yield _waiting(what, SUSTAINING, does, "the answer: each wait is shorter than the limit of "
+                       f"{LIMIT_S} s", perform, level)
+    for what, does, steps in [
+        ("silent-after-connect", "connects and is silent", ()),
+        ("silent-in-a-body", "stops in its body", (post(body[:-1], length=b"1000"),)),
+        ("answer-never-read", "does not read its answer, of 1 MiB", (post(noise(MIB)),)),
+    ]:
+        yield _waiting(what, CLOSING, does, f"it is cut off when it has been idle for {LIMIT_S} s, "
+                       f"at most {TIMEOUT_S:g} s later", partial(cut_off, steps=steps))
+    yield _waiting("lingers-byte-by-byte", CLOSING, "sends a bad request, reads 400 and the end, "
+                   "and goes on sending a byte four times a second",
+                   f"it is cut off after {LINGER_S} s, at most {TIMEOUT_S - LINGER_S:g} s later",
+                   lingers)
+
+
+def _waiting(what: str, reference: str, does: str, expected: str,
+             perform: Callable[[Server], None], level: int = 1) -> Case:
+    return alone(what, reference, f"a client {does}", expected, perform, only_waits=True,
+                 level=level, until=LAST_LEVEL)
+
+
+def slowly(data: bytes) -> tuple[Step, ...]:
+    """Some single bytes of `data` with a pause after each, then the rest at once."""
+    drips = tuple(step for byte in data[:PAUSES] for step in (bytes([byte]), PAUSE))
+    return *drips, data[PAUSES:]
+
+
+def stays(server: Server, steps: tuple[Step, ...], expect: bytes) -> None:
+    address, timeout_s = (server.host, server.port), TOTAL_S + TIMEOUT_S
+    _must_be_whole(exchange(address, steps, timeout_s), expect)
+
+
+def reads_slowly(server: Server) -> None:
+    body = noise(LARGE)
+    with connected(server, 1, narrow=True, timeout_s=TOTAL_S + 2 * TIMEOUT_S) as (client,):
+        client.perform((post(body),))
+        wait_until_sent(client)
+        for number in range(1, PAUSES + 1):
+            client.perform((PAUSE,))
+            client.receive_in_all(number * BIT)
+        _must_be_whole(client.finish(), echoed(body))
+
+
+def _must_be_whole(received: Received, expect: bytes) -> None:
+    if received.data == expect:
+        return
+    end = "still open" if received.end == "timeout" else received.end
+    problem = (f"{len(received.data):,} of {len(expect):,} bytes had come after "
+               f"{received.seconds:.1f} s, and the connection was {end}")
+    # it was cut off, and the machine was not so busy that one of the pauses was that long
+    if LIMIT_S <= received.seconds < TOTAL_S + SLACK_S and end != "still open":
+        raise Wrong(f"{problem}, though no pause was longer than the limit of {LIMIT_S} s")
+    raise Unmet(problem)
+
+
+def cut_off(server: Server, steps: tuple[Step, ...]) -> None:
+    """What counts is when the server closes: a client that does not read learns that later."""
+    # no limit starts earlier, so a disconnection that is too early is wrong even on a busy machine
+    started = time.monotonic()
+    with connected(server, 1, narrow=True, timeout_s=LIMIT_S + 3 * TIMEOUT_S) as (client,):
+        _wait_until_accepted(server, client)
+        client.perform(steps)
+        wait_until_sent(client)
+        settled = time.monotonic()
+        while _serves(server, client):
+            time.sleep(POLL_S)
+            if time.monotonic() > settled + LIMIT_S + TIMEOUT_S:
+                raise Wrong(f"it was not cut off within {LIMIT_S + TIMEOUT_S:g} s")
+        lasted_s = time.monotonic() - started
+    if lasted_s < EARLY_S:
+        raise Wrong(f"it was cut off after {lasted_s:.1f} s")
+
+
+def _wait_until_accepted(server: Server, client: Client) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not _serves(server, client):
+        if time.monotonic() > deadline:
+            raise Unmet("it was not accepted, or cut off at once")
+        time.sleep(POLL_S)
+
+
+def _serves(server: Server, client: Client) -> bool:
+    """Whether the server has the other end of the client's connection open."""
+    with suppress(psutil.Error):
+        return any(end.raddr and end.raddr.port == client.local_port
+                   for end in psutil.Process(server.pid).net_connections("tcp"))
+    return False
