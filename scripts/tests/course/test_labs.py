@@ -151,6 +151,17 @@ def test_each_benchmark_is_judged_by_its_own_budgets(
     assert found["cost.bench-allocations"].status == "info"
 
 
+def test_fences_are_counted_by_their_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another object may have something else at the same address."""
+    report = "\n".join([
+        "cmd:  ./a bench --benchmark_filter=x", "events: Ir Ge", "ob=./a bench", "fn=f",
+        "0x10 5 7", "0x14 5 500", "0x18 6 500 2", "fn=g", "0x14 9 1", "ob=libm.so", "0x14 9 30",
+        "totals: 1038 2"])
+    monkeypatch.setattr(benchmarks, "_fences", lambda program: frozenset({0x14}))
+    assert benchmarks.executed_fences(report) == 501
+    assert benchmarks.LOCKS.tool.read(report) == {"locks": 503}
+
+
 def test_benchmark_order_is_balanced(tmp_path: Path,
                                      monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -37,11 +38,13 @@ SLICE_S = 0.1
 LONGER = 2  # an inconclusive comparison goes on for this many times its time
 TIMEOUT_S = 120  # for what takes a fraction of that
 
-# Instructions that lock a line of memory for themselves, such as xchg:
-# valgrind's “global bus events”.
+# Instructions that lock a line of memory for themselves, such as xchg, are valgrind's “global bus
+# events”. A fence is none of these, so the report has each instruction by its address.
 LOCKING = Tool("valgrind", lambda report: [
-    "valgrind", "--tool=callgrind", "--collect-bus=yes", "--log-file=/dev/null",
-    f"--callgrind-out-file={report}"], lambda report: _read_locks(report))
+    "valgrind", "--tool=callgrind", "--collect-bus=yes", "--dump-instr=yes", "--compress-pos=no",
+    "--compress-strings=no", "--log-file=/dev/null", f"--callgrind-out-file={report}"],
+    lambda report: _read_locks(report))
+FENCE = re.compile(r"^ *([0-9a-f]+):\t[^\t]*\tmfence", re.M)  # a line of objdump
 SYSCALLS = Measure("bench-syscalls", costs.STRACE, {"syscalls": "system calls"})
 ALLOCATIONS = Measure("bench-allocations", costs.CLOSING_ALLOCATIONS.tool,
                       {"allocations": "heap allocations"})
@@ -49,7 +52,7 @@ INSTRUCTIONS = Measure("bench-instructions", costs.CALLGRIND, {"instructions": "
 FUTEXES = Measure("bench-futexes", replace(costs.STRACE, wrapper=lambda report: [
     *costs.STRACE.wrapper(report), "--seccomp-bpf", "-e", "trace=futex"]),
     {"futexes": "calls of futex"})
-LOCKS = Measure("bench-locks", LOCKING, {"locks": "locking instructions"})
+LOCKS = Measure("bench-locks", LOCKING, {"locks": "locking instructions and fences"})
 MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, FUTEXES, LOCKS)
 WOULD_BLOCK = Measure("bench-would-block", replace(costs.STRACE, read=lambda report: Counter(
     would_block=report.count(" = -1 EAGAIN "))), {"would_block": "calls answered EWOULDBLOCK"})
@@ -106,9 +109,34 @@ def _totals(bench: Path, benchmark: str, tool: Tool, iterations: int, report: Pa
 
 
 def _read_locks(report: str) -> Counter[str]:
-    """The second column; a program that locks nothing has none."""
+    """The second column, which a program that locks nothing lacks, and the fences."""
     totals = re.findall(r"^(?:totals|summary): (.+)", report, re.M)[-1].split()
-    return Counter(locks=int(totals[1]) if len(totals) > 1 else 0)
+    return Counter(locks=(int(totals[1]) if len(totals) > 1 else 0) + executed_fences(report))
+
+
+def executed_fences(report: str) -> int:
+    """How often the program of a callgrind report executed an mfence; 0 without objdump."""
+    command = re.search(r"^cmd: +(.+)", report, re.M)
+    objects = set(re.findall(r"^ob=(.+)", report, re.M))
+    program = next((path for path in objects if command and command[1].startswith(f"{path} ")), "")
+    fences = _fences(program) if program else frozenset()
+    executed, current = 0, ""
+    for line in report.splitlines() if fences else ():
+        if line.startswith("ob="):
+            current = line.removeprefix("ob=")
+        elif current == program and line.startswith("0x"):
+            address, _, count, *_ = line.split()
+            executed += int(count) if int(address, 16) in fences else 0
+    return executed
+
+
+def _fences(program: str) -> frozenset[int]:
+    """Where the program has an mfence."""
+    if not shutil.which("objdump"):
+        return frozenset()
+    done = subprocess.run(["objdump", "-d", program], capture_output=True, text=True,
+                          timeout=TIMEOUT_S)
+    return frozenset(int(address, 16) for address in FENCE.findall(done.stdout))
 
 
 def compare(before: Path, after: Path, benchmark: str, seconds: float, goal: float = 1.0
