@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <task.h>  // from the tree that is validated, not the one next to this file
 
 #include <atomic>
 #include <cstddef>
@@ -7,9 +6,49 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
+
+namespace std {
+
+// The atomics that this thread has loaded and stored, in order, while it records them.
+struct Accesses {
+    vector<const void*> loaded;
+    set<const void*> stored;
+};
+inline thread_local Accesses* accesses = nullptr;
+
+// Used by task.h in place of std::atomic: the same, but its accesses can be recorded.
+template <class T>
+struct recorded_atomic : atomic<T> {
+    using atomic<T>::atomic;
+
+    T load(memory_order order = memory_order_seq_cst) const noexcept {
+        if (accesses) accesses->loaded.push_back(this);
+        return atomic<T>::load(order);
+    }
+    operator T() const noexcept { return load(); }
+
+    void store(T value, memory_order order = memory_order_seq_cst) noexcept {
+        if (accesses) accesses->stored.insert(this);
+        atomic<T>::store(value, order);
+    }
+    T operator=(T value) noexcept {
+        store(value);
+        return value;
+    }
+};
+
+}  // namespace std
+
+#define atomic recorded_atomic
+#define atomic_size_t recorded_atomic<std::size_t>
+#include <task.h>  // from the tree that is validated, not the one next to this file
+#undef atomic
+#undef atomic_size_t
 
 namespace {
 
@@ -244,6 +283,37 @@ TEST_P(GoalQueues, GiveEachProducerACell) {
     EXPECT_EQ(queue->next(), 1u);
     EXPECT_EQ(queue->next(), 2u);
     EXPECT_EQ(queue->next(), nothing);
+}
+
+// How often `function` loads atomics that it does not store as well: the other end's.
+template <class Function>
+std::size_t foreign_loads(Function function) {
+    std::Accesses seen;
+    std::accesses = &seen;
+    function();
+    std::accesses = nullptr;
+    std::erase_if(seen.loaded, [&](const void* one) { return seen.stored.contains(one); });
+    return seen.loaded.size();
+}
+
+// An end has to load the other's index only when the value that it remembers isn't enough.
+TEST(GoalSpscQueue, RemembersTheOtherEndsIndex) {
+    constexpr std::size_t capacity = 64;
+    const auto queue = make<web::SpscQueue>(capacity);
+    const auto fill = [&] {
+        for (std::size_t i = 0; i < capacity; ++i) {
+            ASSERT_TRUE(queue->push(Parcel(i)));
+        }
+    };
+    const auto drain = [&] {
+        for (std::size_t i = 0; i < capacity; ++i) {
+            ASSERT_EQ(queue->next(), i);
+        }
+    };
+    for (int lap = 0; lap < 3; ++lap) {
+        EXPECT_LE(foreign_loads(fill), 2u) << "by push(), for " << capacity << " elements";
+        EXPECT_LE(foreign_loads(drain), 2u) << "by pop(), for " << capacity << " elements";
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, Queues, testing::ValuesIn(kinds));
