@@ -17,7 +17,8 @@ from types import SimpleNamespace
 import pytest
 
 from workbook.checks import registry
-from workbook.checks.behaviour import alone, cases, rows, suite, wording
+from workbook.checks.behaviour import alone, cases, rows, stop, suite, wording
+from workbook.checks.behaviour.unchanged import GET
 from workbook.common.errors import UserError
 from workbook.servers import heads
 from workbook.servers.client import HalfClose, Pause, Sip, Vanish
@@ -199,6 +200,42 @@ def test_enough_of_many_clients_must_be_answered(
 
     failure = suite.perform(page_case(copies=6, enough=4), serve(first_three))
     assert failure is not None and "3 of 6 clients were answered rightly" in failure.problem
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others reset what finds no place in the queue")
+def test_full_accept_queue_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=1) as listener:
+        for copies in (1, 6):
+            failure = suite.perform(page_case(copies=copies, enough=copies, timeout_s=0.5,
+                                              neighbours=((), ()) if copies == 1 else ()),
+                                    listener.getsockname())
+            assert failure is not None and "wait for accept() is full" in failure.problem
+            assert "not connected" in failure.problem
+
+
+def test_late_end_of_idle_clients_is_reported_on_them(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are closed after a second, together with the client that is sending its request."""
+    monkeypatch.setattr(stop, "IDLE", 3)
+    closing = threading.Event()
+
+    def keep(client: socket.socket) -> None:
+        with client:
+            client.recv(65_536)
+            client.sendall(GET[1])
+            closing.wait(10)
+
+    def accept() -> None:
+        for _ in range(stop.IDLE + 1):
+            threading.Thread(target=keep, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        host, port = listener.getsockname()
+        server = SimpleNamespace(host=host, port=port, ask_to_stop=lambda: threading.Timer(
+            stop.LATE_S + 0.2, closing.set).start())
+        with pytest.raises(rows.Unmet, match="^the 3 idle clients were not closed at once, but 1"):
+            stop.half_a_request(server)  # type: ignore[arg-type]
 
 
 def test_slow_reader_pauses_between_reads(serve: Callable[[Serve], tuple[str, int]]) -> None:

@@ -58,13 +58,14 @@ End = Literal["closed", "reset", "timeout", "refused", "vanished", "truncated", 
 @dataclass(frozen=True)
 class Received:
     """Every byte of the answer, how it ended and how long that took. `data` is as heads.plain tells
-    it, `raw` as it came.
+    it, `raw` as it came. If not `connected`, the connection was not made in time.
     """
 
     data: bytes
     end: End
     seconds: float
     raw: bytes = b""
+    connected: bool = True
 
 
 class Client:
@@ -99,6 +100,7 @@ class Client:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             self._end = "timeout" if isinstance(error, TimeoutError) else "refused"
+        self._connected = self._end != "timeout"
         self._socket.setblocking(False)
         self.secure: tls.Stream | None = None
         self.alert = ""  # what the peer did not like
@@ -210,7 +212,7 @@ class Client:
         """How it went so far; one that has not ended is late."""
         seconds = time.monotonic() - self._started
         raw = bytes(self._data)
-        return Received(heads.plain(raw), self._end or "timeout", seconds, raw)
+        return Received(heads.plain(raw), self._end or "timeout", seconds, raw, self._connected)
 
     def fileno(self) -> int:
         return self._socket.fileno()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from functools import partial
 
@@ -18,6 +19,7 @@ from workbook.servers.process import Server
 CUT = 20  # the position at which a request is split
 IDLE = 40  # enough that every worker has some of them
 READERS = 12
+LATE_S = 0.9  # the stop limit is a second, and clients that are answered need not wait for it
 READER_PAUSE = Pause(0.5)  # of a client that reads: shorter than the time that it is given
 
 
@@ -86,9 +88,15 @@ def half_a_request(server: Server) -> None:
         have_the_page((half,), GET[0] + GET[0][:CUT])
         have_the_page(idle)
         server.ask_to_stop()
+        asked = time.monotonic()
         ends = [client.finish().end for client in idle]
+        lasted_s = time.monotonic() - asked
         if ends != ["closed"] * IDLE:
             raise Unmet(f"{IDLE - ends.count('closed')} of the {IDLE} idle clients were not closed")
+        half.receive()
+        if half.ended and lasted_s >= LATE_S:
+            raise Unmet(f"the {IDLE} idle clients were not closed at once, but {lasted_s:.1f} s "
+                        "after SIGTERM, with the one that was sending its request")
         half.perform((GET[0][CUT:],))
         received = half.finish()
         after = received.data.removeprefix(GET[1])

@@ -39,6 +39,8 @@ MAX_SUGGESTED = 12
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
 DATED_LEVEL = 9  # the first level whose answers have the form that heads.plain expects
 CACHE_LEVEL = 11  # the first level that caches files
+# a connection is made without the server's help as long as it fits into this queue
+QUEUE_FULL = "the queue of clients that wait for accept() is full (the backlog of listen(2))"
 BAD_END = "it did not end well after SIGTERM"
 
 
@@ -431,7 +433,10 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
     whole = wrong[0].end == "closed" and wrong[0].data
     if whole and not _wrong_status(case, wrong[0].data) and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
         problem = lack.problem  # what makes it differ, if that says more than the position
-    if case.copies > 1:
+    unconnected = sum(not received.connected for received in wrong)
+    if case.copies > 1 and unconnected:
+        problem = f"{unconnected} of {case.copies} clients were not connected in time: {QUEUE_FULL}"
+    elif case.copies > 1:
         problem = (f"{len(answers) - len(wrong)} of {case.copies} clients were answered rightly, "
                    f"at least {case.enough} must be; the first other: {problem}")
     return Failure(case, problem, wrong[0])
@@ -500,6 +505,8 @@ def _wrong_end(case: Case, received: Received) -> str:
     size = len(received.data)
     if received.end == "refused":
         return "the server did not accept the connection"
+    if not received.connected:
+        return f"not connected within {case.timeout_s:g} s: {QUEUE_FULL}"
     if received.end == "timeout":
         came = f"{size} bytes came" if size else "nothing came"
         return f"no end of the answer within {case.timeout_s:g} s: {came}"
