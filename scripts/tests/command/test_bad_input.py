@@ -266,6 +266,16 @@ def test_build_on_a_full_disk_is_reported() -> None:
     assert "disk is full" in failure.message and "df -h" in failure.fix
 
 
+def test_first_error_of_cmake_is_shown_before_what_follows_from_it() -> None:
+    first = "CMake Error at optimize.cmake:11 (set_property):"
+    lines = ["-- The CXX compiler is GNU", first, "  given CACHE variable has not yet been created.",
+             *["Call Stack (most recent call first):", "  CMakeLists.txt:31 (include)"] * 3,
+             *["CMake Error at optimize.cmake:16 (message):", "  lib was not found."] * 10]
+    shown = build._failure("configuring release", lines).message.splitlines()
+    assert shown[:2] == ["configuring release failed:", first]
+    assert len(shown) == 1 + build.LAST_LINES
+
+
 def test_two_checks_at_once_both_remember_their_outcome(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*_: object) -> str:

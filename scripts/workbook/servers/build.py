@@ -29,6 +29,7 @@ PRECOMPILED = SUPPORT / "precompiled.sh"
 FLOOR, OPEN_LOOP = "floor", "open_loop"
 NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
 LOOK_S = 0.5  # while another build has the lock
+LAST_LINES = 15  # of the output of a build that failed
 NEEDED_BY_LABS = ("googletest", "benchmark")
 Show = Callable[[str], None]  # what a build is doing, again and again while it does it
 
@@ -221,7 +222,7 @@ def _process(command: Sequence[str], cwd: Path,
 
 
 def _failure(doing: str, lines: list[str]) -> UserError:
-    """The compiler's first errors, or else what CMake or the linker said last."""
+    """The compiler's first errors, or else CMake's first error, or what the linker said last."""
     if any("No space left on device" in line for line in lines):
         return UserError(f"{doing} failed, because the disk is full",
                          "free some space (df -h .), then run the same command again")
@@ -233,7 +234,11 @@ def _failure(doing: str, lines: list[str]) -> UserError:
             shown = takewhile(lambda after: after.startswith(" "), output[index + 1:index + 5])
             errors[line] = [line, *shown]
     if not errors:
-        return UserError(f"{doing} failed:\n" + "\n".join(output[-15:]),
+        # CMake goes on after an error, so what it said last may only follow from what it said first
+        begins = next((index for index, line in enumerate(output)
+                       if line.startswith("CMake Error at ")), len(output))
+        begins = min(begins, max(0, len(output) - LAST_LINES))
+        return UserError(f"{doing} failed:\n" + "\n".join(output[begins:begins + LAST_LINES]),
                          "fix what is named above, then run the same command again")
     first = [text for error in islice(errors.values(), 3) for text in error]
     if len(errors) > 3:
