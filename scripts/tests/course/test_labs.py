@@ -119,6 +119,16 @@ def test_validation_result_is_one_line(tmp_path: Path, text: str, status: Status
     assert labs.run(program(tmp_path, text), "*", "lab-x")[:2] == (status, words)
 
 
+def test_failed_step_is_shown_from_its_name_on() -> None:
+    dump = "  Which is: 40-byte object <00-00 1A-5F ... FF-FF 00-00>"
+    output = ["[ RUN      ] List.IsEmpty", "[       OK ] List.IsEmpty (0 ms)",
+              "[ RUN      ] List.Later", "a.cpp:7: Failure", dump, *["  of 7"] * 100]
+    shown = labs._telling(output)
+    assert shown[:3] == ["[ RUN      ] List.Later", "a.cpp:7: Failure", "  Which is: an object"]
+    assert len(shown) == labs.OUTPUT_LINES + 1 and shown[-1] == "… and 78 lines more"
+    assert labs._telling(["abort"]) == ["abort"]
+
+
 def test_hanging_validation_is_stopped_and_named(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labs, "TIMEOUT_S", 1.0)

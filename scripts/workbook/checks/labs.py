@@ -25,6 +25,7 @@ PROGRAM = "validate"
 TIMEOUT_S = 30.0  # for one step, which takes a second or two
 SECONDS = 4.0
 OUTPUT_LINES = 25  # lines of a validation that failed
+DUMP = re.compile(r"\d+-byte object <[0-9A-F .-]*>")  # GoogleTest's print of an unknown type
 
 # Of GoogleTest's: what every form has to do, and what only the one that is asked for does.
 BASICS, GOAL = "-*Goal*", "*Goal*"
@@ -68,8 +69,18 @@ def _validated(subject: Subject, check: Check) -> Verdict:
     with subject.watch.doing(check.words):
         status, summary, output = run(program, tests, subject.chapter.name)
     repeated = f"again: {shown(program)} --gtest_filter='{tests}'"
-    note = "\n".join([summary, *output[-OUTPUT_LINES:], repeated]) if status == "fail" else ""
+    note = "\n".join([summary, *_telling(output), repeated]) if status == "fail" else ""
     return Verdict(check.name, status, summary, note)
+
+
+def _telling(output: Sequence[str]) -> list[str]:
+    """The first lines of the step that failed, without the bytes of objects that GoogleTest cannot
+    print: what follows, or comes before that step, says less.
+    """
+    begins = max((at for at, line in enumerate(output) if line.startswith("[ RUN      ]")), default=0)
+    lines = [DUMP.sub("an object", line) for line in output[begins:]]
+    more = len(lines) - OUTPUT_LINES
+    return lines if more <= 0 else [*lines[:OUTPUT_LINES], f"… and {more} lines more"]
 
 
 def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
