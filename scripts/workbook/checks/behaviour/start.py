@@ -54,11 +54,12 @@ def cases() -> Iterator[Case]:
                 f"the server is started with --threads {FEW_THREADS}, and {MORE_THREADS}",
                 f"the second has {MORE_THREADS - FEW_THREADS} threads more", threads_as_asked,
                 level=4, until=4)
-    yield alone("thread-creation-fails", "pthread_create(3), EAGAIN",
-                f"the server is started with --threads {TOO_MANY_THREADS}, and memory for a few of "
-                "them",
-                "it prints the error on stderr, and ends with 1", out_of_threads,
-                level=4, until=4)
+    for last, level in (("", 4), ("-with-workers", 7)):
+        yield alone(f"thread-creation-fails{last}", "pthread_create(3), EAGAIN",
+                    f"the server is started with --threads {TOO_MANY_THREADS}, and memory for a "
+                    "few of them",
+                    "it prints the error on stderr, and ends with 1", out_of_threads,
+                    level=level, until=4 if level == 4 else None)
 
 
 def port_taken(server: Server) -> None:
