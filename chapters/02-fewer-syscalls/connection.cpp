@@ -18,7 +18,7 @@ void Connection::serve() try {
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
-    // TODO(2): text() copies the body. Format the head on the stack, then send head and body.
+    // TODO(2.2): text() copies the body. Format the head on the stack, then send head and body.
     if (!send_all(response_.text(with_body))) return;
     if (reading == Reading::refused || has_unread(socket_)) linger();
 } catch (const std::bad_alloc&) {
@@ -35,7 +35,7 @@ Connection::Reading Connection::read_request_line() {
     std::string line;
     bool skipped_empty_line = false;
     char byte;
-    // TODO(2): this makes one system call per byte. Receive up to 4 KiB at a time into one
+    // TODO(2.3): this makes one system call per byte. Receive up to 4 KiB at a time into one
     // std::string that the connection keeps, for the request line and the fields alike, and let
     // HttpParser (http_parser.h) report when the head is complete. read_fields() is then no longer
     // needed.
@@ -80,7 +80,7 @@ Connection::Reading Connection::read_body() {
         if (!send_all("HTTP/1.1 100 Continue\r\n\r\n")) return Reading::gone;
     }
     const std::size_t size = request_.content_length;
-    // TODO(2): memset, receive and append each pass over every byte. Grow the string once
+    // TODO(2.3): memset, receive and append each pass over every byte. Grow the string once
     // (resize_and_overwrite) and receive into it. Part of the body may have arrived with the head.
     const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
                                                            &std::free);
@@ -119,7 +119,7 @@ bool Connection::receive_byte(char& byte) {
 }
 
 bool Connection::send_all(std::string_view bytes) {
-    // TODO(2): offer all the bytes that are left; send() returns how many the socket took.
+    // TODO(2.1): offer all the bytes that are left; send() returns how many the socket took.
     for (const char& byte : bytes) {
         const auto sent = until_idle_limit([&] { return send(socket_, {&byte, 1}); });
         if (!sent) return false;

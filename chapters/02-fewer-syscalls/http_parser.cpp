@@ -220,7 +220,7 @@ ParseResult parse_expect(Request& request) {
 }  // namespace
 
 ParseResult parse_request_line(const std::string& line, Request& request) {
-    // TODO(2): this clears 24 KiB before it looks at the first byte. string_view::find splits a
+    // TODO(2.4): this clears 24 KiB before it looks at the first byte. string_view::find splits a
     // line in place. Below, std::from_chars reads a number from a view, and std::string_view has
     // the other functions you need.
     char method[max_request_line + 1] = {};
@@ -254,9 +254,9 @@ ParseResult parse_fields(const std::string& lines, Request& request) {
     return parse_expect(request);
 }
 
-// TODO(2): for each line feed not yet scanned: does it exceed a limit (check the limits first),
+// TODO(2.3): for each line feed not yet scanned: does it exceed a limit (check the limits first),
 // does a carriage return precede it, does it end the request line or the head? Parse the request
-// line as soon as it is complete. The buffer may move when it grows: what happens to views?
+// line as soon as it is complete.
 std::expected<HttpParser::Progress, Status> HttpParser::parse(std::string_view, Request&) {
     return reject(Status::not_implemented);
 }

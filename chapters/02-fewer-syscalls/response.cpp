@@ -7,7 +7,7 @@ void Response::body(std::string text) {
 }
 
 void Response::body_reference(std::string_view bytes) {
-    // TODO(2): these bytes outlive the answer. Store a view.
+    // TODO(2.2): these bytes outlive the answer. Store a view.
     body_ = std::string(bytes);
 }
 

@@ -37,7 +37,7 @@ public:
     /// additional field line with its CRLF.
     void error(Status status, std::string field = "");
 
-    // TODO(2): a function that formats status line and fields into a buffer of the caller's
+    // TODO(2.2): a function that formats status line and fields into a buffer of the caller's
     // (std::format_to_n, 256 bytes are enough), and one that gives the body as a view.
     /// The whole answer as sent to the client. An answer to HEAD has no body (RFC 9110 §9.3.2).
     std::string text(bool with_body) const;

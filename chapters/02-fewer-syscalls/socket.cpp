@@ -67,7 +67,7 @@ Fd listen_on(const std::string& host, std::uint16_t port) {
     Fd socket = open_listener(address->ai_family);
     if (socket.number() < 0) fail("socket");
     set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1);
-    // TODO(2): head and body will be two sends. Without TCP_NODELAY (tcp(7) or tcp(4)) the second
+    // TODO(2.2): head and body will be two sends. Without TCP_NODELAY (tcp(7) or tcp(4)) the second
     // may wait for the client to acknowledge the first. Set it here: accepted sockets inherit it.
     set_timeout(socket, SO_RCVTIMEO);
     set_timeout(socket, SO_SNDTIMEO);
@@ -91,7 +91,7 @@ std::uint16_t local_port(const Fd& socket) {
 }
 
 std::optional<Fd> accept_client(const Fd& listener) {
-    // TODO(2): what uses this address, or its name?
+    // TODO(2.2): what uses this address, or its name?
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
     auto* address = reinterpret_cast<sockaddr*>(&peer);
