@@ -27,8 +27,8 @@ ParseResult parse_request_line(const std::string& line, Request& request);
 /// §5 and §6). The request line must have been parsed before.
 ParseResult parse_fields(const std::string& lines, Request& request);
 
-// TODO(2.3): find the end of one request's head in bytes that arrive in pieces. Make no system call,
-// and search no byte twice: each search starts where the previous one stopped.
+// TODO(2.3): find the end of one request's head in bytes that arrive in pieces. Make no system
+// call, and search no byte twice: each search starts where the previous one stopped.
 class HttpParser {
 public:
     enum class Progress { incomplete, complete };

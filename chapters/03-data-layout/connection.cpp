@@ -14,7 +14,7 @@ void Connection::serve() try {
     if (reading == Reading::gone) return;
     if (reading == Reading::complete) handler_.respond(request_, response_);
     const bool with_body = request_.method != Method::head;
-    // TODO(3): this takes two system calls and sends two segments. Put the head and the body into
+    // TODO(3.1): this takes two system calls and sends two segments. Put the head and the body into
     // an array of iovec and send them together. An answer to HEAD has only one part.
     std::array<char, Response::max_head> head;
     if (!send_all(response_.format_head(head))) return;
@@ -78,7 +78,7 @@ std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transf
     return std::unexpected(IoError::timed_out);
 }
 
-// TODO(3): each byte is received into the chunk and then copied into the string. Grow the string
+// TODO(3.3): each byte is received into the chunk and then copied into the string. Grow the string
 // (resize_and_overwrite) and receive directly into it, after the bytes it already holds.
 bool Connection::receive_chunk() {
     char chunk[4096];
@@ -89,7 +89,7 @@ bool Connection::receive_chunk() {
 }
 
 bool Connection::send_all(std::string_view bytes) {
-    // TODO(3): the socket may take the head and half of the body. Which parts are left then, and
+    // TODO(3.1): the socket may take the head and half of the body. Which parts are left then, and
     // where does the first of them begin?
     while (!bytes.empty()) {
         const auto sent = until_idle_limit([&] { return send(socket_, bytes); });

@@ -53,7 +53,7 @@ private:
     bool send_all(std::string_view bytes);
     void linger();
 
-    // TODO(3): order these members by alignment, too.
+    // TODO(3.3): order these members by alignment, too.
     Fd socket_;
     Handler& handler_;
     const std::atomic<bool>& stopping_;

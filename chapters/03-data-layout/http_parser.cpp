@@ -145,7 +145,7 @@ ParseResult parse_field(std::string_view line, Request& request) {
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trim(line.substr(colon + 1));
     if (!is_token(name) || !is_field_value(value)) return reject(Status::bad_request);
-    // TODO(3): use push_back here, and below write a find_header() that walks the vector and
+    // TODO(3.2): use push_back here, and below write a find_header() that walks the vector and
     // counts.
     request.headers.emplace(name, value);
     return {};

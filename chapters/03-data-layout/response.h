@@ -54,7 +54,7 @@ public:
     std::string_view body() const { return body_; }
 
 private:
-    // TODO(3): order these too. A status fits in 16 bits.
+    // TODO(3.3): order these too. A status fits in 16 bits.
     Status status_ = Status::ok;
     std::string_view content_type_;
     std::string_view body_;

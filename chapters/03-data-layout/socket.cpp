@@ -104,7 +104,7 @@ std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> in
     return result(::recv(socket.number(), into.data(), into.size(), 0));
 }
 
-// TODO(3): writev(2).
+// TODO(3.1): writev(2).
 std::expected<std::size_t, IoError> send(const Fd& socket, std::string_view bytes) {
     return result(::send(socket.number(), bytes.data(), bytes.size(), 0));
 }

@@ -32,7 +32,7 @@ std::optional<Fd> accept_client(const Fd& listener);
 /// Returns the number of bytes received; 0 when the peer has finished sending.
 std::expected<std::size_t, IoError> receive(const Fd& socket, std::span<char> into);
 
-// TODO(3): take a span of iovec instead, and gather them with one writev(2).
+// TODO(3.1): take a span of iovec instead, and gather them with one writev(2).
 /// Returns the number of bytes that the socket took, perhaps fewer than offered.
 std::expected<std::size_t, IoError> send(const Fd& socket, std::string_view bytes);
 
