@@ -11,7 +11,7 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler,
       stopping_(stopping) {}
 
 void Server::run() {
-    // TODO(4): run this loop on a thread of its own for each listener, and join the threads. What
+    // TODO(4.1): run this loop on a thread of its own for each listener, and join the threads. What
     // happens to the threads already started if the next one cannot be started?
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (auto client = accept_client(listener_)) {

@@ -30,7 +30,7 @@ public:
     void run();
 
 private:
-    // TODO(4): a listener for each thread, so that the threads share nothing.
+    // TODO(4.1): a listener for each thread, so that the threads share nothing.
     Fd listener_;
     std::unique_ptr<Handler> handler_;
     const std::atomic<bool>& stopping_;
