@@ -17,7 +17,7 @@ from workbook.checks import registry
 from workbook.checks.model import Check
 from workbook.common.errors import UserError
 from workbook.course import chapters, editions, parts, progress, starters, trees
-from workbook.course.chapters import Chapter
+from workbook.course.chapters import Chapter, Part
 from workbook.figures import machines, timeline
 from workbook.measure import speed
 
@@ -64,9 +64,9 @@ class Site:
 
         UserError if there is no such part.
         """
-        if part == 0:
-            return parts.base(chapter)
-        if parts.find(chapter, part) is chapter.parts[-1]:
+        if part == 0 and chapters.previous(chapter):
+            return chapters.base_dir(chapter)
+        if part and parts.find(chapter, part) is chapter.parts[-1]:
             return chapter.solution_dir
         directory = Path(self._trees.name, chapter.name, parts.label(chapter, part))
         if not directory.exists():
@@ -434,9 +434,13 @@ class Page:
 
 
 def _parts(chapter: Chapter) -> list[str]:
-    """Where each part is, and what it turns green."""
+    """Where each part is, and what it turns green: of some groups only some cases."""
+    def name(part: Part, check: str) -> str:
+        partial = check.startswith("behaviour.") and check.partition(".")[2] in part.cases
+        return f"{'cases of ' if partial else ''}<code>{check}</code>"
+
     items = "".join(f'<li><a href="{part.anchor}">{escape(part.title)}</a>: '
-                    + ", ".join(f"<code>{check}</code>" for check in part.judged) + "</li>"
+                    + ", ".join(name(part, check) for check in part.judged) + "</li>"
                     for part in chapter.parts)
     return [f"<dt>In parts</dt><dd><ol>{items}</ol></dd>"] if items else []
 

@@ -156,7 +156,7 @@ def add_parts(directory: Path) -> None:
     with (directory / "chapter.toml").open("a") as toml:
         toml.write(PARTS)
     chapter = chapters.load(directory / "chapter.toml")
-    before = trees.read(parts.base(chapter))
+    before = trees.read(chapters.base_dir(chapter))
     after = {**before, "worker.cpp": FIRST.replace("return byte;", "return byte + 1;").encode(),
              "one.h": b"int one;\n"}
     trees.write({**before, "one.h": b"// GIVEN(2.1)\nint one;\n"}, directory)

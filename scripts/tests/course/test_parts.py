@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Hotpath, assert_refused
-from scratch import PARTS, edit, git, resolve
+from scratch import FIRST, PART_TOML, PARTS, commit, edit, git, resolve
 
 from workbook.common.errors import UserError
 from workbook.course import parts, starters, trees
@@ -37,6 +37,52 @@ def test_each_part_ends_at_its_tree_and_the_last_at_solution(parted: Path, numbe
         4: "03-c", 5: "04-d"}[number])
     kept = sorted(file.name for file in (chapter.starter_dir / "parts").iterdir())
     assert kept == [f"{k}-{name}.patch" for k, (name, _) in enumerate(steps[:-1], 1)]
+
+
+def first_in_parts(root: Path) -> Chapter:
+    """The first chapter, whose starter lacks two functions, in three parts."""
+    toml = root / "chapters/01-a/chapter.toml"
+    toml.write_text(toml.read_text().partition("[[hint]]")[0] + "".join(
+        PART_TOML.format(name=name, check=check)
+        for name, check in [("two", "framing"), ("three", "limits"), ("end", "bodies")]))
+    chapter = chapter_of(root, 1)
+    starter = FIRST.replace("return 2;", "return 0;  // TODO(1.1)").replace(
+        "return 3;", "return 0;  // TODO(1.2)")
+    edit(chapter.starter_dir / "a.cpp", (chapter.starter_dir / "a.cpp").read_text(), starter)
+    starters.write_patch(chapter)
+    half = {**trees.read(chapter.starter_dir), "a.cpp": starter.replace(
+        "return 0;  // TODO(1.1)", "return 2;").encode()}
+    trees.write(half, parts.workplace(chapter, chapter.parts[0]))
+    trees.write(trees.read(chapter.solution_dir), parts.workplace(chapter, chapter.parts[1]))
+    parts.write_patches(chapter)
+    commit(root)
+    return chapter
+
+
+def test_parts_of_the_first_chapter_begin_at_its_starter(parted: Path) -> None:
+    chapter = first_in_parts(parted)
+    assert parts.tree(chapter, 0) == starters.starter(chapter) == parts.beginning(chapter, 1)
+    assert "return 2;" in text(chapter, 1) and "TODO(1.2)" in text(chapter, 1)
+    assert parts.beginning(chapter, 2) == parts.tree(chapter, 1)
+    assert parts.tree(chapter, 3) == trees.read(chapter.solution_dir)
+    assert [parts.label(chapter, k) for k in (0, 1, 3)] == ["starter", "1-two", "01-a"]
+
+
+def test_a_fix_reaches_the_parts_of_the_first_chapter(parted: Path) -> None:
+    chapter = first_in_parts(parted)
+    edit(parted / "solutions/01-a/a.cpp", "return 1;", "return 11 - 10;")
+    Sync(parted).run()
+    assert all("return 11 - 10;" in text(chapter, k) for k in range(4))
+    assert "TODO(1.2)" in text(chapter, 1) and "TODO" not in text(chapter, 2)
+    assert_starters_hold(parted)
+
+
+def test_an_edited_part_of_the_first_chapter_is_taken(hotpath: Hotpath, parted: Path) -> None:
+    chapter = first_in_parts(parted)
+    edit(parted / "build/parts/01-a/1-two/a.cpp", "return 2;", "return 1 + 1;")
+    done = hotpath("sync", "1", "--part", "1", root=parted)
+    assert done.returncode == 0, done.stderr
+    assert "return 1 + 1;" in text(chapter, 1) and "return 1 + 1;" not in text(chapter, 2)
 
 
 def test_changed_part_trees_rewrite_their_patches(hotpath: Hotpath, parted: Path) -> None:
@@ -82,6 +128,8 @@ def test_a_patch_that_does_not_fit_names_the_solution_before(parted: Path) -> No
     ('anchor = "#six"', 'anchor = "#six"\nbreaks = ["behaviour.cuts"]',
      "part 2 breaks behaviour.cuts, and no later one turns it green"),
     ('anchor = "#six"', "", "has no 'anchor'"),
+    ('anchor = "#six"', 'anchor = "#six"\ncases = { cuts = ["cuts/get-*"] }',
+     "no part turns all cases of behaviour.cuts green"),
     ('starter_fails = []', '[[hint]]\ntext = "of none"', "a hint belongs to no part"),
 ])
 def test_invalid_part_descriptions_are_refused(parted: Path, old: str, new: str,

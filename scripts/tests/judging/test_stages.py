@@ -99,6 +99,30 @@ def test_a_check_that_waits_for_a_failing_one_is_not_expected_to_fail(chapter: C
     assert stages.expected(waiting, 1) == stages.expected(chapter, 1)
 
 
+def cuts_failing(*names: str, note: str = "") -> Verdict:
+    failures = [suite.Failure(replace(CASE, name=name), "it hangs",
+                              Received(rows.NOT_FOUND, "closed", 0.1)) for name in names]
+    return Verdict("behaviour.cuts", "fail", "some cases", note, failures=failures)
+
+
+@pytest.mark.parametrize("verdict, unmet", [
+    (cuts_failing("cuts/bad-at-001"), ["2 behaviour.cuts"]),
+    (cuts_failing("cuts/get-at-001", "cuts/bad-at-001"), ["1 behaviour.cuts", "2 behaviour.cuts"]),
+    (cuts_failing(note="the server died"), ["1 behaviour.cuts", "2 behaviour.cuts"]),
+])
+def test_a_part_can_ask_for_some_cases_of_a_group(chapter: Chapter, verdict: Verdict,
+                                                  unmet: list[str]) -> None:
+    some = replace(chapter, parts=(
+        Part(1, "one", "The first", [], [], "#one", cases={"cuts": ["cuts/get-at-00?"]}),
+        Part(2, "two", "The second", [], ["behaviour.cuts"], "#two")))
+    judged = stages.stages(some, [verdict])
+    assert stages.unmet(judged) == unmet
+    assert stages.expected(some, 0) == ["1 behaviour.cuts", "2 behaviour.cuts"]
+    assert stages.names(some, 1, ["behaviour.cuts"]) == ["behaviour.cuts"]
+    if unmet == ["2 behaviour.cuts"]:
+        assert judged[1].verdicts[0].summary == "9 of the 9 cases of this part"
+
+
 def test_required_checks_at_the_end_of_a_part(chapter: Chapter) -> None:
     chosen = ["behaviour.requests", "behaviour.bodies", "behaviour.cuts", "cost.syscalls",
               "cost.instructions", "speed"]

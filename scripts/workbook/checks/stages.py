@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbook.checks import budgets, registry
+from workbook.checks.behaviour import cases
 from workbook.checks.model import Verdict
 from workbook.common.errors import UserError
 from workbook.course import parts
@@ -42,15 +44,16 @@ def current(found: Iterable[Stage]) -> Part | None:
 
 
 def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) -> list[str]:
-    """Of these checks, those that must hold from the end of a part on; a cost without a budget
-    tells nothing of that, and what waits for all behaviour does so for the last part. UserError if
-    there are none.
+    """Of these checks of the chapter, those that must hold from the end of a part on; a cost
+    without a budget tells nothing of that, and what waits for all behaviour does so for the last
+    part. UserError if there are none.
     """
     parts.find(chapter, until)
     here = {name for part in chapter.parts[:until] for name in part.judged}
     later = {name for part in chapter.parts[until:] for name in part.judged} - here
     chosen = list(chosen)
-    decides = (check for check in map(registry.named, chosen) if check.decides)
+    decides = (check for check in map(registry.named, chosen)
+               if check.decides and check.applies(chapter))
     found = [check.name for check in decides if check.name not in later
              and (not check.is_of("cost") or check.key in chapter.cost)
              and (check.after != "behaviour" or until == len(chapter.parts))]
@@ -108,6 +111,24 @@ def _holds(chapter: Chapter, name: str, after: int) -> bool:
 
 
 def _at_end(chapter: Chapter, part: Part, verdict: Verdict) -> Verdict:
-    """Held against the part's own budget, if it has one."""
-    budget = part.cost.get(registry.named(verdict.name).key)
+    """Held against the part's own budget, or against its own choice of cases, if it has one."""
+    key = registry.named(verdict.name).key
+    if verdict.name.startswith("behaviour.") and key in part.cases:
+        return _of_cases(chapter, verdict, part.cases[key])
+    budget = part.cost.get(key) if verdict.name.startswith("cost.") else None
     return verdict if budget is None else budgets.against(verdict, budget)
+
+
+def _of_cases(chapter: Chapter, verdict: Verdict, patterns: Sequence[str]) -> Verdict:
+    """What was found of those cases that match one of the patterns. A group that was stopped stays
+    as it is, because the cases that were left out are not known.
+    """
+    def matches(name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+    if verdict.status != "fail" or verdict.note:
+        return verdict
+    failures = [failure for failure in verdict.failures if matches(failure.case.name)]
+    count = sum(matches(case.name) for case in cases.select(chapter.level, [verdict.name]))
+    return replace(verdict, status="fail" if failures else "pass", failures=failures,
+                   summary=f"{count - len(failures)} of the {count} cases of this part")

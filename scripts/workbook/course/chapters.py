@@ -22,7 +22,9 @@ class Part:
     """One of the parts that a chapter is worked through in, one after the other.
 
     `checks` is what it turns green; `cost` holds the budgets per request of its end, where those
-    are not the chapter's yet. `breaks` is what held before it and does so again after a later one.
+    are not the chapter's yet. `cases` does the same for groups of behaviour of which only some
+    cases pass at its end: patterns of these cases, by the group's name. `breaks` is what held
+    before it and does so again after a later one.
     `hints` tell nothing of other parts.
     """
 
@@ -35,6 +37,7 @@ class Part:
     cost: dict[str, float] = field(default_factory=dict)
     breaks: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
+    cases: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def slug(self) -> str:
@@ -44,8 +47,9 @@ class Part:
     @property
     def judged(self) -> list[str]:
         """The checks that are green at its end and not before it."""
-        counted = [f"cost.{name}" for name in self.cost]
-        return [*self.checks, *(check for check in counted if check not in self.checks)]
+        partial = [*(f"cost.{name}" for name in self.cost),
+                   *(f"behaviour.{name}" for name in self.cases)]
+        return [*self.checks, *(check for check in partial if check not in self.checks)]
 
 
 @dataclass(frozen=True)
@@ -191,10 +195,11 @@ def _parts(data: dict[str, Any], file: Path) -> tuple[Part, ...]:
     """The chapter's parts in order; UserError unless each check and budget has its place."""
     parts = tuple(Part(number, part["name"], part["title"], list(part["edit"]),
                        list(part["checks"]), part["anchor"], dict(part.get("cost", {})),
-                       list(part.get("breaks", [])), _hints(part))
+                       list(part.get("breaks", [])), _hints(part), dict(part.get("cases", {})))
                   for number, part in enumerate(data.get("part", []), 1))
     reached = [check for part in parts for check in part.checks]
     budgets = {f"cost.{name}" for part in parts for name in part.cost}
+    groups = {f"behaviour.{name}" for part in parts for name in part.cases}
     if odd := [part.name for part in parts if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", part.name)]:
         raise UserError(f"{shown(file)}: no part can be called “{odd[0]}”",
                         "use small letters, digits and hyphens")
@@ -208,6 +213,9 @@ def _parts(data: dict[str, Any], file: Path) -> tuple[Part, ...]:
     if open_end := budgets - set(reached):
         raise UserError(f"{shown(file)}: no part reaches the chapter's own {min(open_end)}",
                         f"name {min(open_end)} in the checks of the part that does")
+    if in_part := groups - set(reached):
+        raise UserError(f"{shown(file)}: no part turns all cases of {min(in_part)} green",
+                        f"name {min(in_part)} in the checks of the part that does")
     if parts and _hints(data):
         raise UserError(f"{shown(file)}: a hint belongs to no part", "use [[part.hint]]")
     _require_mended(parts, file)

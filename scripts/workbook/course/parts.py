@@ -3,6 +3,9 @@
 The tree after part K is kept as `parts/K-name.patch` beside the chapter's data: what git says from
 the tree after part K-1, or from the solution before. The last part has no patch, because it ends at
 the chapter's solution: so the parts together are the step.
+
+No solution comes before the first chapter. Its parts begin at its starter, and each of their patches
+starts from the chapter's own solution, as starter.patch does.
 """
 
 from __future__ import annotations
@@ -39,14 +42,14 @@ def patch_file(chapter: Chapter, part: Part) -> Path:
 def tree(chapter: Chapter, number: int) -> Tree:
     """The tree after a part, 0 for where the chapter begins; UserError if a patch does not fit."""
     if number == 0:
-        return trees.read(base(chapter))
+        return trees.read(base_dir(chapter)) if previous(chapter) else starters.starter(chapter)
     if find(chapter, number) is chapter.parts[-1]:
         return trees.read(chapter.solution_dir)
     through = patches(chapter, chapter.parts[:number])
     try:
-        return chain(trees.read(base(chapter)), through)[-1]
+        return ends(chapter, trees.read(base_dir(chapter)), through)[-1]
     except ValueError as error:
-        raise UserError(f"the parts of {chapter.name} do not fit {shown(base(chapter))}:\n{error}",
+        raise UserError(f"the parts of {chapter.name} do not fit {shown(base_dir(chapter))}:\n{error}",
                         f"if you changed that solution: {COMMAND} sync; "
                         "otherwise restore both with git checkout") from None
 
@@ -70,6 +73,8 @@ def beginning(chapter: Chapter, number: int) -> Tree:
     find(chapter, number)
     if number == 1:
         return starters.starter(chapter)
+    if previous(chapter) is None:  # each tree before the solution has the marks of what is missing
+        return tree(chapter, number - 1)
     start, here = starters.base(chapter), tree(chapter, number - 1)
     marks = starters.marks(chapter, number)
     for name in here.keys() & {mark.file for mark in marks}:
@@ -81,25 +86,19 @@ def beginning(chapter: Chapter, number: int) -> Tree:
 def label(chapter: Chapter, number: int) -> str:
     """What the tree after a part is called in a diff: 04-threads, 1-echo, …, 05-event-loop."""
     if number == 0:
-        return base(chapter).name
+        return base_dir(chapter).name if previous(chapter) else "starter"
     part = find(chapter, number)
     return chapter.name if part is chapter.parts[-1] else part.slug
 
 
-def chain(start: Tree, patches: Sequence[bytes]) -> list[Tree]:
-    """The tree after each patch in turn; ValueError if one does not fit."""
+def ends(chapter: Chapter, start: Tree, patches: Sequence[bytes]) -> list[Tree]:
+    """The tree after each of the first parts, from their patches; ValueError if one does not fit."""
+    if previous(chapter) is None:
+        return [trees.apply(start, patch) for patch in patches]
     chained = [start]
     for patch in patches:
         chained.append(trees.apply(chained[-1], patch))
     return chained[1:]
-
-
-def base(chapter: Chapter) -> Path:
-    """Where the first part begins: the solution before. UserError where there is none."""
-    if previous(chapter) is None:
-        raise UserError(f"{chapter.name} has parts, and no solution before it for them to begin at",
-                        "make it one chapter without parts")
-    return base_dir(chapter)
 
 
 def workplace(chapter: Chapter, part: Part) -> Path:
@@ -131,10 +130,12 @@ def write_patches(chapter: Chapter) -> list[Path]:
     Nothing is merged: this is for parts that are new. Patches of parts that are gone are removed.
     """
     find(chapter, 1)
-    ends = [trees.read(base(chapter)), *(taken(chapter, part) for part in kept(chapter))]
-    steps = zip(kept(chapter), ends, ends[1:], strict=False)
-    written = [patch_file(chapter, part) for part, before, after in steps
-               if write_patch(chapter, part, before, after)]
+    after = [taken(chapter, part) for part in kept(chapter)]
+    start = trees.read(base_dir(chapter))
+    before = [start, *after] if previous(chapter) else [start] * len(after)
+    written = [patch_file(chapter, part)
+               for part, old, new in zip(kept(chapter), before, after, strict=False)
+               if write_patch(chapter, part, old, new)]
     known = {patch_file(chapter, part) for part in kept(chapter)}
     for file in set((chapter.starter_dir / "parts").glob("*.patch")) - known:
         file.unlink()

@@ -79,8 +79,8 @@ class Sync:
         steps = list(self._steps({location.directory}))
         self._begin(steps)
         trees.write(edited, location.directory)
-        before = (self._location(chapter, chapter.parts[number - 2]) if number > 1
-                  else Node(parts.base(chapter), chapter))
+        before = (self._location(chapter, chapter.parts[number - 2])
+                  if number > 1 and previous(chapter) else Node(base_dir(chapter), chapter))
         self._keep(Step(before, location))
         return self._walk(steps)
 
@@ -120,11 +120,14 @@ class Sync:
                     reached |= set() if step.target.is_starter else {step.target.directory}
 
     def _links(self, chapter: Chapter) -> Iterator[Step]:
-        """The way from a chapter's base to its starter, and through its parts to its solution."""
+        """The way from a chapter's base to its starter, and through its parts to its solution. In
+        the first chapter, whose base is its own solution, each part comes from there.
+        """
         before = previous(chapter)
         base = Node(base_dir(chapter), before or chapter)
         yield Step(base, Node(chapter.starter_dir, chapter))
         if before is None:
+            yield from (Step(base, self._location(chapter, part)) for part in parts.kept(chapter))
             return
         way = [base, *(self._location(chapter, part) for part in parts.kept(chapter)),
                Node(chapter.solution_dir, chapter)]
@@ -156,7 +159,7 @@ class Sync:
             bases.reverse()
         for base in bases:
             try:
-                return parts.chain(base, patches)
+                return parts.ends(chapter, base, patches)
             except ValueError as error:
                 problem = error
         raise UserError(f"the parts of {chapter.name} fit {self._shown(base_dir(chapter))} neither "
@@ -252,7 +255,7 @@ class Sync:
         patches = [self._patch_at_head(self._location(location.chapter, part)) for part in kept]
         base = self._at_head(base_dir(location.chapter))
         try:
-            return parts.chain(base, patches)[-1] if all(patches) else {}
+            return parts.ends(location.chapter, base, patches)[-1] if all(patches) else {}
         except ValueError as error:
             raise UserError(f"the parts of {location.chapter.name}, as they were committed, do not "
                             f"fit:\n{error}", "fix and commit them first") from None
