@@ -31,20 +31,20 @@ Connection::Reading Connection::read_request() {
 }
 
 Connection::Reading Connection::read_request_line() {
-    // TODO(1): receive a byte at a time until CRLF, then call parse_request_line(). Skip one empty
-    // line before the request line (RFC 9112 §2.2). Refuse a line feed without its carriage return.
-    // Refuse a line longer than max_request_line as soon as that is certain.
+    // TODO(1.2): receive a byte at a time until CRLF, then call parse_request_line(). Skip one
+    // empty line before the request line (RFC 9112 §2.2). Refuse a line feed without its carriage
+    // return. Refuse a line longer than max_request_line as soon as that is certain.
     return refuse(Status::not_implemented);
 }
 
 Connection::Reading Connection::read_fields() {
-    // TODO(1): the same for the field lines: receive until the empty line, at most max_fields
+    // TODO(1.2): the same for the field lines: receive until the empty line, at most max_fields
     // bytes, then call parse_fields().
     return refuse(Status::not_implemented);
 }
 
 Connection::Reading Connection::read_body() {
-    // TODO(1): receive content_length bytes into request_.body. If the client expects it, send
+    // TODO(1.5): receive content_length bytes into request_.body. If the client expects it, send
     // "HTTP/1.1 100 Continue" first, unless its body has already arrived (has_unread). If
     // std::malloc fails, throw std::bad_alloc: serve() sends the answer for that.
     return Reading::complete;
@@ -67,13 +67,14 @@ std::expected<std::size_t, IoError> Connection::until_idle_limit(Transfer transf
 }
 
 bool Connection::receive_byte(char& byte) {
-    // TODO(1): use until_idle_limit() and receive(). Return false when the client has disconnected.
+    // TODO(1.1): use until_idle_limit() and receive(). Return false when the client has
+    // disconnected.
     byte = 0;
     return false;
 }
 
 bool Connection::send_all(std::string_view bytes) {
-    // TODO(1): send all bytes, one per call. Return false when the client has disconnected.
+    // TODO(1.1): send all bytes, one per call. Return false when the client has disconnected.
     return bytes.empty();
 }
 

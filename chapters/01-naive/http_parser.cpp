@@ -1,4 +1,4 @@
-// TODO(1): the parser. Write it in whatever way comes naturally. The checks define which requests
+// TODO(1.2): the parser. Write it in whatever way comes naturally. The checks define which requests
 // are valid, and RFC 9110 and RFC 9112 explain why. A refused request is reported as a status.
 #include "http_parser.h"
 
@@ -32,6 +32,9 @@ ParseResult parse_request_line(const std::string& line, Request& request) {
 // Both Transfer-Encoding and Expect are lists, whose elements are separated by commas and whose
 // empty elements do not count (RFC 9110 §5.6.1.2).
 ParseResult parse_fields(const std::string& lines, Request& request) {
+    // TODO(1.3): the lines, and Host.
+    // TODO(1.4): Transfer-Encoding and Content-Length.
+    // TODO(1.5): Expect.
     request.headers.clear();
     return std::unexpected(lines.empty() ? Status::bad_request : Status::not_implemented);
 }

@@ -22,7 +22,7 @@ void Response::error(Status status, std::string field) {
 }
 
 std::string Response::text(bool with_body) const {
-    // TODO(1): status line, field_ (a complete line or nothing), Content-Type, Content-Length,
+    // TODO(1.1): status line, field_ (a complete line or nothing), Content-Type, Content-Length,
     // "Connection: close", an empty line, and the body unless the request was HEAD. The checks
     // compare every byte.
     return with_body ? body_ : "";
