@@ -105,6 +105,13 @@ def cuts_failing(*names: str, note: str = "") -> Verdict:
     return Verdict("behaviour.cuts", "fail", "some cases", note, failures=failures)
 
 
+def in_two_steps(chapter: Chapter) -> Chapter:
+    """The first part asks for nine cases of a group, and the second for all."""
+    return replace(chapter, parts=(
+        Part(1, "one", "The first", [], [], "#one", cases={"cuts": ["cuts/get-at-00?"]}),
+        Part(2, "two", "The second", [], ["behaviour.cuts"], "#two")))
+
+
 @pytest.mark.parametrize("verdict, unmet", [
     (cuts_failing("cuts/bad-at-001"), ["2 behaviour.cuts"]),
     (cuts_failing("cuts/get-at-001", "cuts/bad-at-001"), ["1 behaviour.cuts", "2 behaviour.cuts"]),
@@ -112,15 +119,24 @@ def cuts_failing(*names: str, note: str = "") -> Verdict:
 ])
 def test_a_part_can_ask_for_some_cases_of_a_group(chapter: Chapter, verdict: Verdict,
                                                   unmet: list[str]) -> None:
-    some = replace(chapter, parts=(
-        Part(1, "one", "The first", [], [], "#one", cases={"cuts": ["cuts/get-at-00?"]}),
-        Part(2, "two", "The second", [], ["behaviour.cuts"], "#two")))
+    some = in_two_steps(chapter)
     judged = stages.stages(some, [verdict])
     assert stages.unmet(judged) == unmet
     assert stages.expected(some, 0) == ["1 behaviour.cuts", "2 behaviour.cuts"]
     assert stages.names(some, 1, ["behaviour.cuts"]) == ["behaviour.cuts"]
     if unmet == ["2 behaviour.cuts"]:
         assert judged[1].verdicts[0].summary == "9 of the 9 cases of this part"
+
+
+def test_a_group_that_failed_last_is_reported_by_the_cases_of_the_part(
+        chapter: Chapter, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    some = in_two_steps(chapter)
+    judged(cuts_failing("cuts/bad-at-001"), Verdict("behaviour.requests", "pass", "cases"))
+    assert verb.run(some) == 1 and progress.unmet(some) == ["behaviour.cuts"]
+    assert "part 2 of 2: The second" in capsys.readouterr().out
+    assert verb.run(some, part=1) == 0
+    assert capsys.readouterr().out.startswith(
+        "✓ behaviour.cuts        9 of the 9 cases of this part\n")
 
 
 def test_required_checks_at_the_end_of_a_part(chapter: Chapter) -> None:

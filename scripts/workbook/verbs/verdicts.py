@@ -70,7 +70,8 @@ class Telling:
 
     def _report(self, verdict: Verdict) -> None:
         self._reported.add(verdict.name)
-        _show_line(self._console, verdict.status, verdict)
+        last = stages.stages(self._chapter, [verdict], self._until)[-1]
+        _show_line(self._console, last.verdicts[0].status, last.verdicts[0])
 
 
 def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
