@@ -33,8 +33,8 @@ struct NameHash {
 
 /// One request, as passed to the application. Its views point into the connection's buffer.
 struct Request {
-    // TODO(3.3): print sizeof(Request), then order the members to remove the padding. Assert the new
-    // size with a static_assert.
+    // TODO(3.3): print sizeof(Request), then order the members to remove the padding. Assert the
+    // new size with a static_assert.
     Method method = Method::unknown;
     std::string_view path;
     std::string_view query;
