@@ -378,7 +378,9 @@ class Page:
         return "\n</details>"
 
     def _ours(self, arguments: str) -> str:
-        """Our version of a part, or of a chapter without parts. It is open once that is finished."""
+        """Our version of a part, or of a chapter without parts. It is open once that is finished, or
+        the chapter was passed, perhaps before it had parts.
+        """
         name, _, number = arguments.partition(" ")
         chapter = self._find_chapter(name)
         if bool(chapter.parts) != number.isdecimal():
@@ -386,8 +388,8 @@ class Page:
             raise DirectiveError(f"our version of {name} is written {wanted}")
         if number and int(number) not in range(1, len(chapter.parts) + 1):
             raise DirectiveError(f"{name} has no part {number}")
-        finished = (progress.reached(chapter) > int(number) if number
-                    else progress.passed(chapter) is not None)
+        finished = progress.passed(chapter) is not None or (
+            bool(number) and progress.reached(chapter) > int(number))
         self._open.append(("ours", self._line))
         return (f'<details class="ours"{" open" if finished else ""}>\n'
                 "<summary>Our version</summary>\n")

@@ -307,6 +307,7 @@ def test_a_file_that_moved_is_the_same_file_in_a_diff(tmp_path: Path) -> None:
 def test_our_version_is_open_once_its_part_is_finished(
         scratch: Path, monkeypatch: pytest.MonkeyPatch, reached: int, opened: bool) -> None:
     monkeypatch.setattr(progress, "reached", lambda chapter: reached)
+    monkeypatch.setattr(progress, "passed", lambda chapter: None)
     site = directives.Site(scratch, [chapters.load(file) for file in sorted(
         (scratch / "chapters").glob("*/chapter.toml"))])
     html = directives.Page(site, "page1.md").expand("{{#ours 02-fewer-syscalls 1}}\nText\n{{/ours}}")
@@ -321,6 +322,16 @@ def test_our_version_of_a_chapter_without_parts_is_open_once_it_is_passed(
     site = directives.Site(scratch, [chapters.load(scratch / "chapters/01-naive/chapter.toml")])
     html = directives.Page(site, "page1.md").expand("{{#ours 01-naive}}\nText\n{{/ours}}")
     assert ('<details class="ours" open>' in html) == opened
+
+
+def test_our_version_is_open_if_the_chapter_was_passed_before_it_had_parts(
+        scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "reached", lambda chapter: 1)
+    monkeypatch.setattr(progress, "passed", lambda chapter: "2026-01-01")
+    site = directives.Site(scratch, [chapters.load(file) for file in sorted(
+        (scratch / "chapters").glob("*/chapter.toml"))])
+    html = directives.Page(site, "page1.md").expand("{{#ours 02-fewer-syscalls 2}}\nText\n{{/ours}}")
+    assert '<details class="ours" open>' in html
 
 
 def test_diff_of_a_part_starts_from_the_previous_tree(build: Build) -> None:
