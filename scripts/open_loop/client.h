@@ -9,7 +9,7 @@
 
 namespace open_loop {
 
-/// Where the server is: a numeric address and a port, as connect(2) wants them.
+/// Where the server is: a numeric address and a port, in the form of connect(2).
 struct Address {
     sockaddr_storage storage{};
     socklen_t size = 0;
@@ -33,7 +33,7 @@ public:
 
     State state() const { return state_; }
     int socket() const { return socket_; }
-    bool wants_output() const { return state_ == State::connecting || state_ == State::sending; }
+    bool waits_to_send() const { return state_ == State::connecting || state_ == State::sending; }
 
     /// Sends a request, on a new connection if none is open. `request` must outlive the answer.
     void begin(const Address& server, std::string_view request);

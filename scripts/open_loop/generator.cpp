@@ -97,7 +97,7 @@ void Generator::wait(Clock::time_point now) {
     int last = -1;
     for (const Client& client : clients_) {
         if (client.socket() < 0) continue;
-        FD_SET(client.socket(), client.wants_output() ? &output : &input);
+        FD_SET(client.socket(), client.waits_to_send() ? &output : &input);
         last = std::max(last, client.socket());
     }
     const auto time = std::chrono::ceil<std::chrono::microseconds>(until_next_due(now));

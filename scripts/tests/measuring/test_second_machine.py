@@ -157,7 +157,7 @@ def wait_until(there: Callable[[], object], timeout_s: float = 60.0) -> None:
 
 
 @pytest.mark.parametrize(("target", "reason"), [
-    ("nobody@other", "ssh to nobody@other failed: "),
+    ("stranger@other", "ssh to stranger@other failed: "),
     ("root@no-such-machine.invalid", "no-such-machine.invalid has no address")])
 def test_machine_that_ssh_does_not_reach_is_named(by_ssh: tuple[str, Path], target: str, reason: str
                                                   ) -> None:

@@ -142,7 +142,8 @@ class _Questions:
         process = self._process
         assert process.stdin is not None and process.stdout is not None
         with suppress(OSError, ValueError):
-            print("ticks", file=process.stdin, flush=True)
+            process.stdin.write("ticks\n")
+            process.stdin.flush()
             _, per_second, own, kernel = _line(process.stdout, ANSWER_S).split()
             return int(own) / int(per_second), int(kernel) / int(per_second)
         return None
