@@ -19,7 +19,7 @@ Curve = Sequence[Sequence[float]]  # of shares, from 0 to below 1, and ms
 
 def draw(curves: Mapping[str, Curve], title: str) -> str:
     """One or a few distributions as SVG. To the right each step is a tenth of the requests before, so
-    that the slow ones can be told apart; both axes are logarithmic.
+    that the slow ones can be distinguished; both axes are logarithmic.
     """
     with drawing(ROWS, "latency-" + "-".join(curves), top=TOP) as (axes, svg):
         times = [ms for curve in curves.values() for _, ms in curve]
