@@ -189,7 +189,7 @@ def use(ladder: Found, phase: str = "baseline") -> str:
             for name, row in rows.items()}
     with drawing(len(rows), f"use-{phase}", top=EDGE) as (axes, svg):
         _bare(axes, len(rows), 0, max(100.0, *busy.values()), [0, 25, 50, 75, 100],
-              "% of the server’s processors at work")
+              "% of its processors used by the server’s process")
         for number, (name, row) in enumerate(rows.items()):
             _label(axes, number, row, f"{busy[name]:.0f} % for {_shown(row, 'requests_per_second')}"
                                       "/s")
