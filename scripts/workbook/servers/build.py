@@ -282,7 +282,8 @@ def locked(file: Path) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        with Console(stderr=True).status("waiting for another build to end"):
+        waiting = "waiting for another build to end"
+        with heartbeat(lambda: waiting), Console(stderr=True).status(waiting):
             _acquire(lock)
     try:
         yield

@@ -28,6 +28,7 @@ TOTAL_S = PAUSES * PAUSE.seconds
 LARGE = 8 * MIB  # more than a socket holds, and what a client reads between its pauses
 BIT = 400_000  # more than must be free before a full socket accepts more
 POLL_S = 0.2
+FAST_LEVEL = 3  # from which the starter, too, sends more than a byte per call: 8 MiB take no 20 s
 LAST_LEVEL = 4  # the last level at which a thread serves one client at a time
 
 
@@ -40,7 +41,7 @@ def cases() -> Iterator[Case]:
         ("body-in-slow-pieces", f"sends a byte of its body {pauses}, then the rest",
          partial(stays, steps=(post(b"", length=b"1000"), *slowly(body)), expect=echoed(body)), 1),
         ("answer-read-slowly", f"reads {BIT // 1000} kB of its answer, of {LARGE // MIB} MiB, "
-         f"{pauses}, then the rest", reads_slowly, 2),
+         f"{pauses}, then the rest", reads_slowly, FAST_LEVEL),
     ]
     for what, does, perform, level in slow:
         yield _waiting(what, SUSTAINING, does, "the answer: each wait is shorter than the limit of "
