@@ -3,8 +3,8 @@
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
 the other, which builds only what that changes. Every solution must pass all checks. Every mutant is
-tried, two thirds of them at the end of the run and only while there is time. Trees and other builds
-are asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
+tried, most of them at the end of the run and only while there is time. Trees and other builds are
+asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
 scheduling.py).
 """
 
@@ -37,6 +37,7 @@ OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a bui
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
 # A blocking server passes it if its slow clients happen to leave one thread free.
 SOMETIMES_PASSED = "behaviour.slow-clients"
+EARLY_STEP = 5  # one in this many mutants of a check is tried in any run
 GREEN_STEP = 6  # a tree is asked one in this many of the checks that it passes
 THREADED = [chapter for chapter in SERVERS if any(
     b"std::thread" in text for text in read(chapter.solution_dir).values())]
@@ -48,11 +49,11 @@ MUTANTS = [mutant for chapter in all_chapters() for mutant in mutants.of(chapter
 
 
 def divided(these: Sequence[mutants.Mutant]) -> tuple[list[mutants.Mutant], list[mutants.Mutant]]:
-    """Every third mutant of each check, beginning with its first, and the rest."""
+    """One in EARLY_STEP mutants of each check, beginning with its first, and the rest."""
     early, late = [], []
     seen: Counter[str] = Counter()
     for mutant in these:
-        (late if seen[mutant.check] % 3 else early).append(mutant)
+        (late if seen[mutant.check] % EARLY_STEP else early).append(mutant)
         seen[mutant.check] += 1
     return early, late
 
@@ -232,7 +233,7 @@ def suggest(mutant: mutants.Mutant, verdict: Verdict) -> None:
                       f'"{mutant.patch.stem}" = "{failure.case.name}"', stacklevel=1)
 
 
-def test_the_first_third_has_a_mutant_of_every_check() -> None:
+def test_early_mutants_include_one_of_every_check() -> None:
     """A run that has no time for the others has still tried each check."""
     assert {mutant.check for mutant in EARLY} == {mutant.check for mutant in MUTANTS}
     assert sorted(mutant.name for mutant in EARLY + LATE) == sorted(
