@@ -25,27 +25,22 @@ PAUSE = Pause(3.9)
 PAUSES = 3  # together longer than the limit
 SLACK_S = LIMIT_S - PAUSE.seconds - 1  # by which the pauses together may last longer
 TOTAL_S = PAUSES * PAUSE.seconds
-LARGE = 8 * MIB  # more than a socket holds, and what a client reads between its pauses
-BIT = 400_000  # more than must be free before a full socket accepts more
 POLL_S = 0.2
-FAST_LEVEL = 3  # from which the starter, too, sends more than a byte per call: 8 MiB take no 20 s
 LAST_LEVEL = 4  # the last level at which a thread serves one client at a time
 
 
 def cases() -> Iterator[Case]:
     body = noise(1000)
     pauses = f"{PAUSES} times, {PAUSE.seconds:g} s apart"
-    slow: list[tuple[str, str, Callable[[Server], None], int]] = [
+    slow: list[tuple[str, str, Callable[[Server], None]]] = [
         ("head-in-slow-pieces", f"sends a byte of its head {pauses}, then the rest",
-         partial(stays, steps=slowly(post(body)), expect=echoed(body)), 1),
+         partial(stays, steps=slowly(post(body)), expect=echoed(body))),
         ("body-in-slow-pieces", f"sends a byte of its body {pauses}, then the rest",
-         partial(stays, steps=(post(b"", length=b"1000"), *slowly(body)), expect=echoed(body)), 1),
-        ("answer-read-slowly", f"reads {BIT // 1000} kB of its answer, of {LARGE // MIB} MiB, "
-         f"{pauses}, then the rest", reads_slowly, FAST_LEVEL),
+         partial(stays, steps=(post(b"", length=b"1000"), *slowly(body)), expect=echoed(body))),
     ]
-    for what, does, perform, level in slow:
+    for what, does, perform in slow:
         yield _waiting(what, SUSTAINING, does, "the answer: each wait is shorter than the limit of "
-                       f"{LIMIT_S} s", perform, level)
+                       f"{LIMIT_S} s", perform)
     for what, does, steps in [
         ("silent-after-connect", "connects and is silent", ()),
         ("silent-in-a-body", "stops in its body", (post(body[:-1], length=b"1000"),)),
@@ -60,9 +55,9 @@ def cases() -> Iterator[Case]:
 
 
 def _waiting(what: str, reference: str, does: str, expected: str,
-             perform: Callable[[Server], None], level: int = 1) -> Case:
+             perform: Callable[[Server], None]) -> Case:
     return alone(what, reference, f"a client {does}", expected, perform, only_waits=True,
-                 level=level, until=LAST_LEVEL)
+                 until=LAST_LEVEL)
 
 
 def slowly(data: bytes) -> tuple[Step, ...]:
@@ -74,17 +69,6 @@ def slowly(data: bytes) -> tuple[Step, ...]:
 def stays(server: Server, steps: tuple[Step, ...], expect: bytes) -> None:
     address, timeout_s = (server.host, server.port), TOTAL_S + TIMEOUT_S
     _must_be_whole(exchange(address, steps, timeout_s), expect)
-
-
-def reads_slowly(server: Server) -> None:
-    body = noise(LARGE)
-    with connected(server, 1, narrow=True, timeout_s=TOTAL_S + 2 * TIMEOUT_S) as (client,):
-        client.perform((post(body),))
-        wait_until_sent(client)
-        for number in range(1, PAUSES + 1):
-            client.perform((PAUSE,))
-            client.receive_in_all(number * BIT)
-        _must_be_whole(client.finish(), echoed(body))
 
 
 def _must_be_whole(received: Received, expect: bytes) -> None:
