@@ -209,11 +209,11 @@ def test_old_names_in_progress_are_renamed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(editions, "editions", lambda: known)
     old = {"05-poll": {"part": 3, "hints of part 3": 2, "hints of part 2": 1,
                        "unmet": ["behaviour.reported-fields", "behaviour.gone", "speed"]},
-           "77-gone": {"passed": "2025-01-31"}, "01-naive": {"part": 3, "hints": 1}}
+           "77-gone": {"passed": "2025-01-31"}, "lab-object-pool": {"part": 3, "hints": 1}}
     assert editions.migrated(old, all_chapters()) == {
         "05-event-loop": {"part": 4, "hints of part 4": 2, "hints of part 2": 1,
                           "unmet": ["behaviour.reported_fields", "speed"]},
-        "01-naive": {"hints": 1}}
+        "lab-object-pool": {"hints": 1}}
     assert editions.former_names("05-event-loop") == ["05-event-loop", "05-poll"]
     finished = editions.migrated({"05-poll": {"part": 4}}, all_chapters())
     parts = len(next(c for c in all_chapters() if c.name == "05-event-loop").parts)
