@@ -12,7 +12,6 @@
 #include <charconv>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 namespace open_loop {
 namespace {
@@ -63,22 +62,24 @@ Client::~Client() {
     close();
 }
 
-Client::Client(Client&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)),
-      state_(std::exchange(other.state_, State::closed)) {}
-
 void Client::begin(const Address& server, std::string_view request) {
-    unsent_ = request;
+    server_ = &server;
+    request_ = unsent_ = request;
     answer_.clear();
     in_body_ = false;
-    if (state_ == State::idle) {
+    reused_ = state_ == State::idle;
+    if (reused_) {
         state_ = State::sending;
-        return;
+    } else {
+        connect();
     }
-    socket_ = open_socket(server.storage.ss_family);
+}
+
+void Client::connect() {
+    socket_ = open_socket(server_->storage.ss_family);
     state_ = State::connecting;
-    const auto* address = reinterpret_cast<const sockaddr*>(&server.storage);
-    if (::connect(socket_, address, server.size) == 0) state_ = State::sending;
+    const auto* address = reinterpret_cast<const sockaddr*>(&server_->storage);
+    if (::connect(socket_, address, server_->size) == 0) state_ = State::sending;
     // Any other error is reported by send(2).
 }
 
@@ -94,8 +95,8 @@ bool Client::proceed() {
 }
 
 bool Client::send() {
-    const ssize_t count = ::send(socket_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
-    if (count < 0) return errno == EAGAIN || errno == EINTR ? false : end(Outcome::failed, false);
+    const ssize_t count = ::send(socket_, unsent_.data(), unsent_.size(), 0);
+    if (count < 0) return errno == EAGAIN || errno == EINTR ? false : fail();
     unsent_.remove_prefix(static_cast<std::size_t>(count));
     state_ = unsent_.empty() ? State::receiving : State::sending;
     return false;
@@ -104,8 +105,8 @@ bool Client::send() {
 bool Client::receive() {
     char buffer[64 * 1024];
     const ssize_t count = ::recv(socket_, buffer, sizeof buffer, 0);
-    if (count < 0) return errno == EAGAIN || errno == EINTR ? false : end(Outcome::failed, false);
-    if (count == 0) return end(Outcome::failed, false);
+    if (count < 0) return errno == EAGAIN || errno == EINTR ? false : fail();
+    if (count == 0) return fail();
     if (in_body_) {
         body_left_ -= std::min(body_left_, static_cast<std::size_t>(count));
     } else {
@@ -129,6 +130,15 @@ bool Client::answer_complete() {
         outcome_ = head.starts_with("HTTP/1.1 2") ? Outcome::answered : Outcome::wrong_status;
     }
     return body_left_ == 0 && end(outcome_, keeps_);
+}
+
+bool Client::fail() {
+    if (!reused_ || !answer_.empty()) return end(Outcome::failed, false);
+    close();
+    reused_ = false;
+    unsent_ = request_;
+    connect();
+    return false;
 }
 
 bool Client::end(Outcome outcome, bool keep) {

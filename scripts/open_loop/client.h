@@ -28,18 +28,20 @@ public:
 
     Client() = default;
     ~Client();
-    Client(Client&& other) noexcept;
-    Client& operator=(Client&&) = delete;
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
 
     State state() const { return state_; }
     int socket() const { return socket_; }
     bool waits_to_send() const { return state_ == State::connecting || state_ == State::sending; }
 
-    /// Sends a request, on a new connection if none is open. `request` must outlive the answer.
+    /// Sends a request, on a new connection if none is open. Both must outlive the answer.
     void begin(const Address& server, std::string_view request);
 
     /// Goes on after select(2) has found the socket ready. Returns true once the request is over;
-    /// `outcome()` then tells how. An idle connection that the server closes is only closed.
+    /// `outcome()` then tells how. An idle connection that the server closes is only closed. If it
+    /// closes just before a request arrives, the request is sent again on a new one (RFC 9110
+    /// §9.2.2: GET is idempotent).
     bool proceed();
 
     Outcome outcome() const { return outcome_; }
@@ -48,17 +50,22 @@ private:
     bool send();
     bool receive();
     bool answer_complete();
+    bool fail();
     bool end(Outcome outcome, bool keep);
+    void connect();
     void close();
 
     int socket_ = -1;
     State state_ = State::closed;
     Outcome outcome_ = Outcome::failed;
+    const Address* server_ = nullptr;
+    std::string_view request_;
     std::string_view unsent_;
     std::string answer_;  ///< Its head, and as much of the body as was counted.
     std::size_t body_left_ = 0;
     bool in_body_ = false;
     bool keeps_ = false;
+    bool reused_ = false;  ///< The connection has had an answer before.
 };
 
 }  // namespace open_loop

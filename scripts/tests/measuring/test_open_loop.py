@@ -73,6 +73,20 @@ def test_answers_of_other_forms_end(answer: bytes) -> None:
     assert found.reason is None and len(found.due) == 50
 
 
+def test_request_on_a_connection_that_was_just_closed_is_sent_again() -> None:
+    """Each answer permits a next request, and the server closes all the same. On one connection there
+    is always a request that waits, so that it is sent before the end can be seen.
+    """
+    def serve(client: socket.socket) -> None:
+        with client, suppress(OSError):
+            client.recv(65_536)
+            client.sendall(ANSWER)
+
+    with answering(serve) as server:
+        found = open_loop.measure(build.open_loop(), server, Plan(20_000, 1, 1))
+    assert found.reason is None and len(found.due) == 20_000
+
+
 @pytest.mark.alone
 def test_stall_makes_all_slow_that_became_due_meanwhile() -> None:
     with running(programs.served("05-event-loop")) as server:
@@ -139,12 +153,18 @@ def test_percentiles_are_of_the_requests_themselves() -> None:
     assert open_loop.at([], 0.5) is None
     shares, values = zip(*open_loop.curve(times), strict=True)
     assert shares[0] == 0 and shares[-1] <= 0.99 and list(values) == sorted(values)
+    assert open_loop.curve([0.1] * 1_000_000)[-1] == (0.99999, 0.1)
 
 
 def test_generator_that_is_late_itself_is_reported() -> None:
     busy = Latencies(Plan(10), due=[2.0] * 100, sent=[1.0] * 100, late=[0.1] * 90 + [1.5] * 10)
     assert busy.note is not None and "1.5 ms" in busy.note
     assert Latencies(Plan(10), due=[2.0] * 100, sent=[1.9] * 100, late=[0.1] * 100).note is None
+
+
+@pytest.mark.parametrize("times", [[0.1], [0.1] * 1_000_000], ids=["one", "a million"])
+def test_plot_has_room_for_any_number_of_requests(times: list[float]) -> None:
+    assert "0 %" in latency.draw({"since due": open_loop.curve(times)}, "A title")
 
 
 def test_plot_has_both_curves_and_their_words() -> None:
@@ -158,7 +178,8 @@ def test_plot_has_both_curves_and_their_words() -> None:
 @pytest.mark.parametrize("arguments", [
     ["--rate", "100", "--form", "full"], ["--rate", "100", "--phase", "heavy"], ["--seconds", "3"],
     ["--connections", "3"], ["--rate", "0"], ["--rate", "100", "--connections", "0"],
-    ["--at", "h", "--server", "h"], ["--server", "-oProxyCommand=x"], ["--server", ""]])
+    ["--rate", "1000000", "--seconds", "60"],
+    ["--at", "h", "--server", "h"], ["--server", "h", "--in", "linux"], ["--server", "-oProxyCommand=x"], ["--server", ""]])
 def test_options_that_do_not_go_together_are_refused(hotpath: Hotpath, arguments: list[str]) -> None:
     done = hotpath("stress", "5", "--solution", *arguments)
     assert done.returncode == 2 and "Traceback" not in done.stderr
