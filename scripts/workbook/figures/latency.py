@@ -18,12 +18,14 @@ Curve = Sequence[Sequence[float]]  # of shares, from 0 to below 1, and ms
 
 
 def draw(curves: Mapping[str, Curve], title: str) -> str:
-    """One or a few distributions as SVG. To the right each step is a tenth of the requests before, so
-    that the slow ones can be distinguished; both axes are logarithmic.
+    """One or a few distributions as SVG. The horizontal axis is logarithmic in the share of slower
+    requests, which falls to a tenth from one mark to the next, so that the slow ones can be
+    distinguished. The vertical axis is logarithmic, too.
     """
     with drawing(ROWS, "latency-" + "-".join(curves), top=TOP) as (axes, svg):
         times = [ms for curve in curves.values() for _, ms in curve]
-        _plane(axes, min(times), max(times), max(_nines(curve[-1][0]) for curve in curves.values()))
+        _plane(axes, min(times), max(times),
+               max(1.0, *(_nines(curve[-1][0]) for curve in curves.values())))
         for row, ((label, curve), (colour, line)) in enumerate(zip(curves.items(), COLOURS, strict=False)):
             axes.plot([_nines(share) for share, _ in curve], [math.log10(ms) for _, ms in curve],
                       color=colour, linestyle=line, linewidth=2.5)

@@ -27,7 +27,7 @@ from workbook.measure.load import Remote, on_processors
 from workbook.servers.process import Server
 
 GRACE_S = 30  # for the last answers
-MAX_CONNECTIONS = 1_000  # of the generator: FD_SETSIZE
+MAX_REQUESTS = 2_000_000  # whose latencies are all kept
 STEPS = 10  # of a curve, while the share of slower requests falls to a tenth
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
 LATE_SHARE = 0.5  # of the p99: if the generator was later than that, its figures are its own
@@ -92,10 +92,10 @@ def at(ascending: Sequence[float], share: float) -> float | None:
 
 
 def curve(ascending: Sequence[float]) -> list[tuple[float, float]]:
-    """Shares and times, ten from 0 to 90 %, ten from there to 99 %, and so on, as far as a share still
-    stands for a request of its own.
+    """Shares and times, ten from 0 to 90 %, ten from there to 99 %, and so on to 99.999 %, as far as a
+    share still stands for a request of its own.
     """
-    steps = int(STEPS * math.log10(len(ascending))) + 1 if ascending else 0
+    steps = int(STEPS * min(5.0, math.log10(len(ascending)))) + 1 if ascending else 0
     shares = [round(1 - 10 ** (-step / STEPS), 6) for step in range(steps)]
     return [(share, at(ascending, share) or 0.0) for share in shares]
 

@@ -348,6 +348,9 @@ def stress(chapter: ChapterArgument, solution: SolutionOption = False,
     if at is not None and (system or there or preset != "release"):
         raise UsageError("--at is for a server that runs already: it is neither built nor copied nor "
                          "put into a container", f"{COMMAND} stress {chapter} --at {at}")
+    if there is not None and system:
+        raise UsageError("--server and --in are two places for one server",
+                         f"{COMMAND} stress {chapter} --server {there}")
     if rate is None and (seconds or connections):
         raise UsageError("--seconds and --connections belong to --rate",
                          f"{COMMAND} stress {chapter} --rate 500 --seconds 5")

@@ -59,7 +59,7 @@ def _print(name: str, found: Latencies) -> None:
 
 
 def _draw(name: str, found: Latencies) -> Path:
-    """A picture in both themes' colours; UserError if it cannot be written."""
+    """Write the picture, and return its file; UserError if it cannot be written."""
     from workbook.figures import latency, picture
 
     file = PICTURES / f"{name.strip('/').replace('/', '-').replace(':', '-')}.svg"

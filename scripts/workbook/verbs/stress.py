@@ -20,7 +20,7 @@ from workbook.figures import report
 from workbook.machine import facts
 from workbook.measure import load, second_machine, stress
 from workbook.measure.load import Phase, PhaseResult, Remote
-from workbook.measure.open_loop import Plan
+from workbook.measure.open_loop import MAX_REQUESTS, Plan
 from workbook.servers import build
 from workbook.servers.process import Server
 from workbook.verbs import latency
@@ -94,6 +94,10 @@ def run(where: Where, form: str = "short", phases: Sequence[str] = (), as_json: 
 def run_at_rate(where: Where, plan: Plan, as_json: bool = False) -> int:
     """Load a chapter's server at a fixed rate; print how its latencies are distributed."""
     _require_preset(where.preset)
+    if plan.requests > MAX_REQUESTS:
+        raise UsageError(f"{plan.requests:,} requests are too many to keep the latency of each",
+                         f"ask for {MAX_REQUESTS:,} at most: --seconds "
+                         f"{max(1, int(MAX_REQUESTS / plan.rate))}")
     with where.serving() as (server, name):
         return latency.run(server, name, plan, as_json)
 
