@@ -14,21 +14,26 @@ import shutil
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from workbook.common import children
 from workbook.common.errors import UsageError, UserError
+from workbook.common.heartbeat import heartbeat
 from workbook.measure.load import Remote
 
 COPY_S, START_S, ANSWER_S, END_S = 300.0, 60.0, 10.0, 10.0
 TARGET = re.compile(r"[^-\s][^\s]*")
+# If we end meanwhile, nobody reads what it prints: then nothing stays there.
 COPY = """\
-directory=$(mktemp -d "${TMPDIR:-/tmp}/hot-path.XXXXXX") && cat > "$directory/server" &&
-chmod 700 "$directory/server" && uname -sm && printf '%s\\n' "$directory"
+trap '' PIPE
+directory=$(mktemp -d "${TMPDIR:-/tmp}/hot-path.XXXXXX") || exit 1
+{ cat > "$directory/server" && chmod 700 "$directory/server" && uname -sm &&
+  printf '%s\\n' "$directory"; } || { rm -rf "$directory"; exit 1; }
 """
 # Reads a line for each question; its end is the end of the connection.
 RUN = """\
@@ -66,9 +71,8 @@ def serving(there: Target, name: str, binary: Path, *args: str) -> Iterator[Remo
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         port = _port(there, process)
-        questions = _Questions(process)
         host = f"[{there.address}]" if ":" in there.address else there.address
-        yield Remote(name, f"http://{host}:{port}", there.address, port, questions.cpu_s)
+        yield Remote(name, f"http://{host}:{port}", there.address, port, partial(_cpu_s, process))
     finally:
         _end(process)
 
@@ -87,7 +91,7 @@ def resolved(target: str) -> Target:
         raise UsageError(f"ssh does not understand “{target}”: {_last_line(settings.stderr)}",
                          "give user@host, or what ssh calls it")
     try:
-        [*addresses] = socket.getaddrinfo(found[1], None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(found[1], None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise UserError(f"{found[1]} has no address: {getattr(error, 'strerror', error)}",
                         "give the machine's address instead of its name") from None
@@ -98,7 +102,7 @@ def _copied(there: Target, binary: Path) -> str:
     """The directory on the other machine in which the program is now. UserError if it is another
     kind of machine: then it has to be built there.
     """
-    with binary.open("rb") as program:
+    with binary.open("rb") as program, heartbeat(lambda: f"copying the server to {there.name}"):
         try:
             done = subprocess.run(["ssh", "-T", there.name, COPY], stdin=program, capture_output=True,
                                   text=True, errors="replace", timeout=COPY_S)
@@ -131,22 +135,17 @@ def _port(there: Target, process: subprocess.Popen[str]) -> int:
                     "build and run it there, then give its address with --at")
 
 
-class _Questions:
-    """How much processor time the server has used; asked and answered in lines."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def cpu_s(self) -> tuple[float, float] | None:
-        """Its own and the kernel's for it, in seconds; None where the system has no /proc."""
-        process = self._process
-        assert process.stdin is not None and process.stdout is not None
-        with suppress(OSError, ValueError):
-            process.stdin.write("ticks\n")
-            process.stdin.flush()
-            _, per_second, own, kernel = _line(process.stdout, ANSWER_S).split()
-            return int(own) / int(per_second), int(kernel) / int(per_second)
-        return None
+def _cpu_s(process: subprocess.Popen[str]) -> tuple[float, float] | None:
+    """The processor time of the server so far, its own and the kernel's for it, in seconds; None where
+    the system has no /proc.
+    """
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(OSError, ValueError):
+        process.stdin.write("ticks\n")
+        process.stdin.flush()
+        _, per_second, own, kernel = _line(process.stdout, ANSWER_S).split()
+        return int(own) / int(per_second), int(kernel) / int(per_second)
+    return None
 
 
 def _line(stream: IO[str], timeout_s: float) -> str:
@@ -171,5 +170,5 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _last_line(text: str) -> str:
-    lines: Sequence[str] = text.strip().splitlines()
+    lines = text.strip().splitlines()
     return lines[-1] if lines else "it gave no reason"
