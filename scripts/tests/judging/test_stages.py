@@ -11,7 +11,7 @@ import pytest
 from conftest import Hotpath, assert_refused
 
 from workbook.checks import check, registry, stages
-from workbook.checks.behaviour import rows, suite
+from workbook.checks.behaviour import cases, rows, suite
 from workbook.checks.model import Check, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course import progress
@@ -126,6 +126,16 @@ def test_a_part_can_ask_for_some_cases_of_a_group(chapter: Chapter, verdict: Ver
     assert stages.names(some, 1, ["behaviour.cuts"]) == ["behaviour.cuts"]
     if unmet == ["2 behaviour.cuts"]:
         assert judged[1].verdicts[0].summary == "9 of the 9 cases of this part"
+
+
+def test_a_group_that_passes_is_counted_in_each_part_by_its_cases(chapter: Chapter) -> None:
+    some = in_two_steps(chapter)
+    count = len(cases.select(some.level, ["behaviour.cuts"]))
+    whole = Verdict("behaviour.cuts", "pass", "all of them", figures={"cases": count})
+    assert [stage.verdicts[0].summary for stage in stages.stages(some, [whole])[1:]] == [
+        "9 of the 9 cases of this part", "all of them"]
+    few = replace(whole, summary="2 of 2 cases", figures={"cases": 2})  # with --case
+    assert stages.stages(some, [few])[1].verdicts[0].summary == "2 of 2 cases"
 
 
 def test_a_group_that_failed_last_is_reported_by_the_cases_of_the_part(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from typing import Any
@@ -116,9 +115,10 @@ def _show_line(console: Console, status: Status, verdict: Verdict, indent: str =
 
 def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
              until: int | None) -> Text:
-    """All of them in one line."""
+    """All of them in one line. A check that several parts judge counts once."""
     verdicts = [verdict for stage in judged for verdict in stage.verdicts]
-    counts = Counter(verdict.status for verdict in verdicts)
+    failing = {verdict.name for verdict in verdicts if verdict.status == "fail"}
+    passing = {verdict.name for verdict in verdicts if verdict.status == "pass"} - failing
     what = chapter.name + (" (solution)" if solution else "")
     here = stages.current(judged)
     if whole and here:
@@ -126,17 +126,17 @@ def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
         must = f"{before} of the checks that must stay green fail; " if before else ""
         return Text(f"{what}: NOT YET, {must}you are in part {here.number} of "
                     f"{len(chapter.parts)}: {here.title}", style="bold red")
-    if counts["fail"]:
-        return Text(f"{what}: NOT YET, {counts['fail']} of {counts['pass'] + counts['fail']} "
-                    "checks fail", style="bold red")
-    if whole and not counts["pass"]:
+    if failing:
+        return Text(f"{what}: NOT YET, {len(failing)} of {len(passing | failing)} checks fail",
+                    style="bold red")
+    if whole and not passing:
         return Text(f"{what}: NOT JUDGED, nothing could be", style="bold yellow")
     clock = next((verdict.figures["verdict"] for verdict in verdicts
                   if "verdict" in verdict.figures), "")
-    if not whole and not counts["pass"] and clock not in ("", stats.PASS):
+    if not whole and not passing and clock not in ("", stats.PASS):
         return Text(f"{what}: what was asked for {clock}", style="bold yellow")
-    skipped = sum(verdict.status == "skip" and registry.named(verdict.name).decides
-                  for verdict in verdicts)
+    skipped = len({verdict.name for verdict in verdicts
+                   if verdict.status == "skip" and registry.named(verdict.name).decides})
     part = "" if whole else "what was asked for "
     if until is not None:
         part += f"part {until} of {len(chapter.parts)} "
