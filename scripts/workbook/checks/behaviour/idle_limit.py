@@ -20,7 +20,7 @@ from workbook.servers.process import Server
 
 LIMIT_S = 10
 LINGER_S = 2
-EARLY_S = 9.0  # a limit that ends before is another one
+EARLY_S = 9.0  # a client that is cut off earlier met another limit
 PAUSE = Pause(3.9)
 PAUSES = 3  # together longer than the limit
 SLACK_S = LIMIT_S - PAUSE.seconds - 1  # by which the pauses together may last longer
@@ -77,7 +77,7 @@ def _must_be_whole(received: Received, expect: bytes) -> None:
     end = "still open" if received.end == "timeout" else received.end
     problem = (f"{len(received.data):,} of {len(expect):,} bytes had come after "
                f"{received.seconds:.1f} s, and the connection was {end}")
-    # it was cut off, and the machine was not so busy that one of the pauses was that long
+    # On a busy machine a pause may have been longer than the limit: then the server was right.
     if LIMIT_S <= received.seconds < TOTAL_S + SLACK_S and end != "still open":
         raise Wrong(f"{problem}, though no pause was longer than the limit of {LIMIT_S} s")
     raise Unmet(problem)
@@ -85,7 +85,7 @@ def _must_be_whole(received: Received, expect: bytes) -> None:
 
 def cut_off(server: Server, steps: tuple[Step, ...]) -> None:
     """What counts is when the server closes: a client that does not read learns that later."""
-    # no limit starts earlier, so a disconnection that is too early is wrong even on a busy machine
+    # No limit starts before this, so a disconnection that is too early is wrong on any machine.
     started = time.monotonic()
     with connected(server, 1, narrow=True, timeout_s=LIMIT_S + 3 * TIMEOUT_S) as (client,):
         _wait_until_accepted(server, client)
