@@ -20,6 +20,7 @@ import pytest
 from workbook.common.errors import UsageError, UserError
 from workbook.common.paths import SCRIPTS
 from workbook.course.chapters import find_server
+from workbook.measure import second_machine
 from workbook.servers.process import running
 from workbook.verbs import stress
 
@@ -154,6 +155,15 @@ def wait_until(there: Callable[[], object], timeout_s: float = 60.0) -> None:
     while not there():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_copying_leaves_nothing_if_its_answer_is_not_read(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(["sh", "-c", second_machine.COPY], input=b"program", stdout=writing,
+                          stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)})
+    os.close(writing)
+    assert done.returncode == 1 and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("target", "reason"), [

@@ -28,7 +28,7 @@ from workbook.measure.load import Remote
 
 COPY_S, START_S, ANSWER_S, END_S = 300.0, 60.0, 10.0, 10.0
 TARGET = re.compile(r"[^-\s][^\s]*")
-# If we end meanwhile, nobody reads what it prints: then nothing stays there.
+# If we end meanwhile, what it prints is not read: then it removes what it has copied.
 COPY = """\
 trap '' PIPE
 directory=$(mktemp -d "${TMPDIR:-/tmp}/hot-path.XXXXXX") || exit 1
