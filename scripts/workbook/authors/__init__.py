@@ -80,6 +80,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "floor-counts": top.floor_counts,
     "nothing-lost": top.nothing_lost,
     "field-sizes": top.field_sizes,
+    "fields": top.fields,
     "shares": top.shares,
     "memory": top.memory,
     "fleet": fleet.fleet,

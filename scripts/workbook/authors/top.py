@@ -12,6 +12,7 @@ from workbook.authors.tools import (
     LOOP,
     OPTIMISED,
     PAUSE_S,
+    TLS,
     Finding,
     Rows,
     count,
@@ -43,6 +44,7 @@ RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
         Phase("heavy", "heavy", 100, 3))
 IDLE_CLIENTS = 8000
 FIELD_SIZES = (0, 100, 1000, 10_000, 60_000)
+FIELD_COUNTS = (1, 2, 5, 10, 20, 40, 80)
 STREAMING = 12  # the chapter that the later ones are held against
 LATER_ROUNDS = 45
 DATED_FLOOR = "floor-dated"
@@ -195,6 +197,33 @@ def field_sizes() -> Finding:
     return Finding(
         "Instructions for a short <code>GET /</code> that has one field of this many bytes "
         "besides. Counted, not timed.", {name[:2]: name[:2] for name in CLIMB}, rows)
+
+
+def fields() -> Finding:
+    """How do the instructions of a request grow with the number of its fields?"""
+    steps = (*CLIMB, TLS)
+    rows: Rows = {}
+    for number in FIELD_COUNTS:
+        request = SHORT.replace(b"\r\n\r\n", b"\r\n" + _more_fields(number - 1) + b"\r\n")
+        rows[str(number)] = {"label": f"{number} field{'s' * (number > 1)}"} | {
+            name[:2]: round(count(solution(name, "measure"), name, request,
+                                  costs.INSTRUCTIONS)[costs.INSTRUCTIONS] or 0)
+            for name in steps}
+    few, many = (rows[str(number)] for number in (FIELD_COUNTS[0], FIELD_COUNTS[-1]))
+    rows["each"] = {"label": "each further field, on average"} | {
+        name[:2]: round((many[name[:2]] - few[name[:2]]) / (FIELD_COUNTS[-1] - FIELD_COUNTS[0]), 1)
+        for name in steps}
+    return Finding(
+        "Instructions that the server itself executes, without the kernel, for a "
+        "<code>GET /</code> with this many fields: <code>Host</code>, and further ones of "
+        f"{len(_more_fields(1))} bytes, whose names are all different and unknown to the server. "
+        "15 serves over plain TCP. Counted, not timed.",
+        {name[:2]: name[:2] for name in steps}, rows)
+
+
+def _more_fields(number: int) -> bytes:
+    """Fields of one length, with names that no server looks up."""
+    return b"".join(b"X-Field-%02d: twenty bytes of text\r\n" % i for i in range(number))
 
 
 def shares() -> Finding:
