@@ -28,6 +28,14 @@ A block directive stands alone on its line:
     {{#chart bars parts alone}}     one of an experiment, and its table folded: bars of a column or
         two, `bars parts alone -05 | Its title` without that row, `ratios floor least ratio most`,
         `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
+    {{#curve field-sizes 01 02 | instructions by bytes of the field | T}}
+        curves over a size, and their table folded; `T` is a title, which may be left out. A series is
+        where its figures are, with a star for the size: `*.01`, or `01` for short, is the column 01
+        of all rows; `ours.*_us` the columns of the row `ours`; `loop_*.rps=loops` a column of
+        several rows, with a name. `loop_1.rps` is a level line. A range such as `01_least` to
+        `01_most` becomes a band, and the record's `marks` vertical lines.
+        `--crossing 01 02` computes and shows where two curves cross, by their names; `--accent 06`
+        stresses some; `--linear x y` has scales that are not logarithmic.
     {{#latency stall due sent | T}} how latencies of rows of an experiment are distributed
     {{#diagram request-life}}       book/src/diagrams/request-life.svg, inlined
     {{#play slow-client}}           a simulation, book/theme/slow-client.js; in print, and where no

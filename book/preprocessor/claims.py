@@ -17,7 +17,7 @@ from preprocessor.errors import DirectiveError
 COMPARED = re.compile(r"\b(?:faster|slower|quicker|cheaper|dearer)\b")
 TYPED = re.compile(r"\d[\d,.]*\s*(?:µs|requests a second|instructions)\b")
 NAMED = re.compile(r"\{\{#figure |\bwe (?:think|expect)\b", re.I)
-SHOWN = re.compile(r"\{\{#(?:table|chart|latency) ")  # in the block before or after the claim
+SHOWN = re.compile(r"\{\{#(?:table|chart|curve|latency) ")  # in the block before or after the claim
 DIRECTIVE = re.compile(r"\{\{.*?\}\}")
 RATE = re.compile(r"\b(\w+):(servers\.[\w-]+\.phases\.[\w-]+)\.requests_per_second\b")
 

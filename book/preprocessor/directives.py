@@ -153,7 +153,8 @@ class Page:
         blocks: dict[str, Callable[[str], str]] = {
             "#chapter": self._chapter, "#snippet": self._snippet, "#diff": self._diff,
             "#part": self._part, "#table": self._table,
-            "#chart": self._chart, "#latency": self._latency, "#diagram": self._diagram,
+            "#chart": self._chart, "#curve": self._curve, "#latency": self._latency,
+            "#diagram": self._diagram,
             "#question": self._question, "/question": self._close_question,
             "#ours": self._ours, "/ours": self._close_ours,
             "#film": self._film, "#frame": self._frame, "/film": self._close_film,
@@ -299,6 +300,24 @@ class Page:
             raise DirectiveError(f"no such chart: {error}") from None
         raise DirectiveError(f"no chart “{arguments}”; there are: "
                              f"{', '.join([*of_ladder, *charts.PLOTS])}, and of an experiment: {', '.join(of_experiment)}")
+
+    def _curve(self, arguments: str) -> str:
+        """A cost over a size, with the table folded away, unless the page shows that already."""
+        from workbook.figures import curve, series  # slow to load, and few pages have one
+
+        what, *texts = [text.strip() for text in arguments.split(" | ")]
+        if len(texts) not in (1, 2):
+            raise DirectiveError("a curve is written {{#curve experiment series … | cost by size}}"
+                                 ", perhaps with “ | ” and a title at its end")
+        axes, title = texts[0], "".join(texts[1:])
+        try:
+            name, asked = series.parse(what)
+            found = results.load(self._site.results / f"{name}.json")
+            drawn = curve.draw(series.plot(found, asked, axes),
+                               f"curve-{name}-{self._line}", title)
+        except (KeyError, ValueError) as error:
+            raise DirectiveError(f"no such curve: {error}") from None
+        return _drawn(drawn) + self._beneath(name)
 
     def _latency(self, arguments: str) -> str:
         """How the latencies of some rows of an experiment are distributed, with its table folded."""

@@ -251,7 +251,7 @@ def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
     axes.set_ylim(rows, 0)
     axes.set_frame_on(False)
     axes.yaxis.set_visible(False)
-    ticks = _ticks(low, high)
+    ticks = round_ticks(low, high)
     axes.set_xticks([math.log10(tick) for tick in ticks], [f"{tick:,g}" for tick in ticks])
     margin = 0.06 * (high - low)
     if math.log10(ticks[0]) - low < margin:
@@ -265,7 +265,7 @@ def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
                     labelpad=1)
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def round_ticks(low: float, high: float) -> list[float]:
     """10, 100, 1000 … and, if these are few, their double and fivefold."""
     for steps in ((1,), (1, 3), (1, 2, 5)):
         ticks = [step * 10.0 ** decade for decade in range(math.floor(low), math.ceil(high) + 1)
