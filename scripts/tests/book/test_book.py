@@ -468,14 +468,13 @@ def test_every_chart_has_a_folded_list_of_figures(site: Path) -> None:
     assert "four_block&lt;web::Loop&gt;: 1.02 times" in html
 
 
-def test_growth_chart_uses_only_numeric_rows_and_columns(site: Path) -> None:
-    few, some = (recorded("many-fields", row) for row in ("5", "25"))
+def test_curve_describes_both_ends_and_leaves_out_rows_without_a_size(site: Path) -> None:
+    first, last = (recorded("many-fields", row)["map_instructions"] for row in ("5", "6000"))
     html = (site / "part1" / "03-data-layout.html").read_text()
-    assert (f"5 fields: 02 {few['map_instructions']:,.0f}, 03 {few['vector_instructions']:,.0f}; "
-            f"25 fields: 02 {some['map_instructions']:,.0f}, " in html)
-    none = recorded("field-sizes", "0")
+    assert f"map {first:,.0f} at 5 to {last:,.0f} at 6,000; 03" in html
+    first, last = (recorded("field-sizes", row)["01"] for row in ("100", "60000"))
     html = (site / "part2" / "06-hot-path.html").read_text()
-    assert f"0 bytes: 01 {none['01']:,}, 02 {none['02']:,}, 03 {none['03']:,}, 04" in html
+    assert f"01 {first:,} at 100 to {last:,} at 60,000; 02" in html
 
 
 def recorded(name: str, row: str) -> dict[str, float]:
@@ -767,6 +766,7 @@ PLANTED = {
     "figure": (r"\{\{#figure \w+:[^}|/]+", "{{#figure ladder:servers.99-gone"),
     "table": (r"\{\{#table \w+", "{{#table gone"),
     "chart": (r"\{\{#chart \w+", "{{#chart gone"),
+    "curve": (r"\{\{#curve \S+", "{{#curve gone"),
     "diagram": (r"\{\{#diagram ", "{{#diagram gone-"),
     "chapter": (r"\{\{#chapter \d\d", "{{#chapter 99"),
     "link": (r"\]\((?!http)[^)#]+\.md\)", "](gone.md)"),
