@@ -27,7 +27,7 @@ A block directive stands alone on its line:
     {{#chart ladder}}               a chart of the ladder, inlined: ladder, machines, use
     {{#chart bars parts alone}}     one of an experiment, and its table folded: bars of a column or
         two, `bars parts alone -05 | Its title` without that row, `ratios floor least ratio most`,
-        `beside shares plain`, `growth field-sizes`, `shares shares`, `sweep thread-sweep`
+        `beside shares plain`, `shares shares`
     {{#curve field-sizes 01 02 | instructions by bytes of the field | T}}
         curves over a size, and their table folded; `T` is a title, which may be left out. A series is
         where its figures are, with a star for the size: `*.01`, or `01` for short, is the column 01

@@ -282,15 +282,11 @@ class Page:
             "ladder": charts.ladder, "use": plots.use,
             "machines": lambda ladder: charts.machines([
                 machines.of(ladder), *machines.all_shared(self._site.results / "machines")])}
-        of_experiment = {"bars": plots.bars, "beside": plots.next_to, "growth": plots.growth,
-                         "ratios": plots.ratios,
-                         "shares": plots.shares, "sweep": plots.sweep}
+        of_experiment = {"bars": plots.bars, "beside": plots.next_to, "ratios": plots.ratios,
+                         "shares": plots.shares}
         try:
             if kind in of_ladder and not names:
                 return _drawn(of_ladder[kind](results.load(self._site.results / "ladder.json")))
-            if kind in charts.PLOTS and not names:
-                found = results.load(self._site.results / f"{kind}.json")
-                return _drawn(charts.plot(kind, found)) + self._beneath(kind)
             if kind in of_experiment and names:
                 name, *columns = names
                 found = results.load(self._site.results / f"{name}.json")
@@ -299,7 +295,8 @@ class Page:
         except (KeyError, ValueError) as error:
             raise DirectiveError(f"no such chart: {error}") from None
         raise DirectiveError(f"no chart “{arguments}”; there are: "
-                             f"{', '.join([*of_ladder, *charts.PLOTS])}, and of an experiment: {', '.join(of_experiment)}")
+                             f"{', '.join(of_ladder)}, and of an experiment: "
+                             f"{', '.join(of_experiment)}")
 
     def _curve(self, arguments: str) -> str:
         """A cost over a size, with the table folded away, unless the page shows that already."""

@@ -624,7 +624,7 @@ FAULTS = [
     ("{{#table gone}}", "no table “gone”"),
     ("{{#table costs}}", "no table “costs”"),
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
-    ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, pool-clients"),
+    ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, and of"),
     ("{{#chart bars beads old -gone}}", "no such chart: 'gone'"),
     ("{{#chart bars beads gone}}", "no such chart: 'gone'"),
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),

@@ -182,15 +182,6 @@ def test_the_chart_takes_the_pages_colours(results: dict[str, Any]) -> None:
     assert charts.ladder(results) == svg
 
 
-@pytest.mark.parametrize("at_ten, words", [(300, "cross at 3.2 ms"), (150, "150 at 10.")])
-def test_plot_labels_the_crossing_of_its_curves(at_ten: int, words: str) -> None:
-    rows = {str(ms): {"ms": ms, "loop": 200, "loops": 250, "pool": pool}
-            for ms, pool in ((0, 150), (1, 100), (10, at_ten))}
-    svg = charts.plot("pool-durations", {"rows": rows})
-    assert words in svg and ("3.2 ms</text>" in svg) == (at_ten > 200)
-    assert "var(--accent" in svg and "#000004" not in svg
-
-
 def test_chart_without_figures_is_drawn(results: dict[str, Any]) -> None:
     for one in results["servers"].values():
         one["phases"]["baseline"] = phase(None, "12 read errors")

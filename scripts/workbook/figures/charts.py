@@ -7,17 +7,13 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
 
 WIDTH = 440  # units of the view box; on a phone's 340 pixels the text is still 11 high
 TEXT, SMALL_TEXT = 17, 16
@@ -86,145 +82,6 @@ def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str
     return svg(f"Processor time a request beside the floor’s, {WHAT[load]}", f"{words}.")
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Points (x, y) in the order of x, and from where to where each y reaches, if that is known."""
-
-    label: str
-    points: Sequence[tuple[float, float]]
-    spread: Sequence[tuple[float, float]] = ()
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Curves of a recorded experiment over a logarithmic x. Where the two `crossing` meet, by their
-    labels, x is shown.
-    """
-
-    title: str
-    across: str
-    up: str
-    curves: Callable[[Mapping[str, Any]], list[Curve]]
-    unit: str = ""  # of x, behind where they cross
-    crossing: tuple[str, str] | None = None
-
-
-def _durations(rows: Mapping[str, Any]) -> list[Curve]:
-    return [Curve(label, [(row["ms"], row[key]) for row in rows.values() if row["ms"] > 0])
-            for key, label in (("loop", "1 loop"), ("loops", "8 loops"), ("pool", "pool of 8"))]
-
-
-def _threads(rows: Mapping[str, Any]) -> list[Curve]:
-    loops, pools = ([(int(name.split("_")[1]), row["rps"]) for name, row in rows.items()
-                     if name.startswith(key)] for key in ("loop_", "pool_"))
-    return [Curve("so many loops", loops), Curve("a pool of so many", pools),
-            Curve("one loop", [(threads, loops[0][1]) for threads, _ in loops])]
-
-
-def _clients(rows: Mapping[str, Any]) -> list[Curve]:
-    counts = [int(key.removeprefix("us_")) for key in rows["loop"] if key.startswith("us_")]
-    return [Curve(label, [(count, rows[form][f"ratio_{count}"]) for count in counts],
-                  [(rows[form][f"low_{count}"], rows[form][f"high_{count}"]) for count in counts])
-            for form, label in (("one-shot-8", "pool of 8"), ("one-shot", "pool of 2"),
-                                ("shared", "2 threads, one epoll"), ("loop", "a loop"))]
-
-
-PLOTS = {
-    "pool-clients": Plot("Processor time of a request, times a loop’s", "clients",
-                         "processor time, times the loop’s", _clients),
-    "pool-durations": Plot("Requests a second, by how long one in 500 blocks",
-                           "ms that one request in 500 blocks", "requests/s", _durations, " ms",
-                           ("1 loop", "pool of 8")),
-    "pool-blocking": Plot("Requests a second, by the number of threads, when one in 500 blocks",
-                          "threads", "requests/s", _threads, " threads",
-                          ("one loop", "a pool of so many")),
-}
-STYLES = ((ACCENT, "-", "o"), (COOL, "-", "s"), (INK, "--", "^"), (MUTED, ":", "D"))
-LEGEND = 26  # units for a line of it
-
-
-def plot(name: str, recorded: Mapping[str, Any]) -> str:
-    """One of PLOTS, of its record."""
-    spec = PLOTS[name]
-    curves = spec.curves(recorded["rows"])
-    crossing = _crossing(spec, curves)
-    with drawing(7, name) as (axes, svg):
-        _plane(axes, spec, curves)
-        for curve, (colour, line, mark) in zip(curves, STYLES, strict=False):
-            across, up = zip(*curve.points, strict=True)
-            axes.plot(across, up, color=colour, linestyle=line, marker=mark, linewidth=2,
-                      markersize=8, clip_on=False)
-            for x, ends in zip(across, curve.spread, strict=False):
-                axes.plot([x, x], ends, color=colour, linewidth=2, clip_on=False)
-        if crossing:
-            axes.axvline(crossing[0], color=INK, linewidth=1)
-            axes.annotate(f"{crossing[0]:.2g}{spec.unit}", (crossing[0], 0),
-                          xycoords=("data", "axes fraction"), xytext=(6, 8),
-                          textcoords="offset points", color=INK)
-    return svg(spec.title, _curves_in_words(spec, curves, crossing))
-
-
-def _plane(axes: Axes, spec: Plot, curves: Sequence[Curve]) -> None:
-    """Axes whose scales stand inside, with a legend above them."""
-    figure, (left, bottom, width, height) = axes.get_figure(), axes.get_position().bounds
-    assert isinstance(figure, Figure)
-    whole = figure.get_figheight() * 72
-    axes.set_position((left, bottom, width, height - (len(curves) * LEGEND - 4) / whole))
-    for row, (curve, (colour, line, mark)) in enumerate(zip(curves, STYLES, strict=False)):
-        at = 1 - (row + 0.5) * LEGEND / whole
-        figure.add_artist(Line2D([left, left + 0.1], [at, at], color=colour, linestyle=line,  # type: ignore[arg-type]
-                                 marker=mark, markevery=[1], linewidth=2, markersize=8,
-                                 transform=figure.transFigure))
-        figure.text(left + 0.14, at, curve.label, color=INK, va="center", ha="left")
-    across = sorted({x for curve in curves for x, _ in curve.points})
-    maximum = max(max((y, *ends)) for curve in curves for (_, y), ends in zip(
-        curve.points, curve.spread or [()] * len(curve.points), strict=True))  # type: ignore[list-item]
-    axes.set_xscale("log")
-    axes.set_xlim(across[0] / (across[-1] / across[0]) ** 0.2,
-                  across[-1] * (across[-1] / across[0]) ** 0.03)
-    axes.set_ylim(0, maximum * 1.08)
-    axes.set_frame_on(False)
-    axes.set_xticks(across, [f"{x:,g}" for x in across])
-    axes.get_xticklabels()[-1].set_horizontalalignment("right")
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
-    ticks = [tick for tick in axes.get_yticks() if 0 <= tick <= maximum * 1.08]
-    axes.set_yticks(ticks, [""] * len(ticks))
-    for tick in ticks[1:]:
-        axes.annotate(f"{tick:,g}", (0, tick), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                      textcoords="offset points", color=MUTED, fontsize=SMALL_TEXT)
-    axes.grid(axis="y", color=LINE, linewidth=1)
-    axes.set_axisbelow(True)
-    axes.set_xlabel(spec.across, color=MUTED, fontsize=SMALL_TEXT, labelpad=1)
-    axes.annotate(spec.up, (1, 1), xycoords="axes fraction", xytext=(0, 4),
-                  textcoords="offset points", color=MUTED, fontsize=SMALL_TEXT, ha="right",
-                  annotation_clip=False)
-
-
-def _crossing(spec: Plot, curves: Sequence[Curve]) -> tuple[float, float] | None:
-    """Where the second of the two first comes above the first, on straight lines between points."""
-    if not spec.crossing:
-        return None
-    one, other = (dict(curve.points) for label in spec.crossing for curve in curves
-                  if curve.label == label)
-    common = sorted(one.keys() & other.keys())
-    for before, after in pairwise(common):
-        gap, lead = other[before] - one[before], other[after] - one[after]
-        if gap < 0 <= lead:
-            share = -gap / (lead - gap)
-            return (before * (after / before) ** share,
-                    one[before] + share * (one[after] - one[before]))
-    return None
-
-
-def _curves_in_words(spec: Plot, curves: Sequence[Curve], crossing: tuple[float, float] | None
-                     ) -> str:
-    output = "; ".join(f"{curve.label} " + ", ".join(f"{y:,g} at {x:,g}" for x, y in curve.points)
-                       for curve in curves)
-    return f"{spec.up} by {spec.across}: {output}" + (
-        f"; they cross at {crossing[0]:.2g}{spec.unit}." if crossing else ".")
-
-
 @contextmanager
 def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
             ) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
@@ -239,8 +96,7 @@ def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
                                 1 - 2 * SIDE / WIDTH, ROW * rows / height))
         yield axes, lambda title, words: _themed(drawn.getvalue(), name, title, words, height)
         FigureCanvasSVG(figure).print_svg(
-    drawn, metadata={
-        "Date": None})  # type: ignore[no-untyped-call]
+            drawn, metadata={"Date": None})  # type: ignore[no-untyped-call]
 
 
 def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:

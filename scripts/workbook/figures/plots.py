@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
-from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -121,64 +120,6 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
                                             f"{_shown(row, minimum)} to {_shown(row, maximum)}")))
 
 
-def sweep(found: Found, name: str, _: Sequence[str] = ()) -> str:
-    """Requests per second and processor time by the number of threads, wrk apart and not."""
-    rows = found["rows"]
-    counts = [int(key) for key in rows]
-    with drawing(2 * PANEL, name) as (axes, svg):
-        axes.set_axis_off()
-        panels = [axes.inset_axes((MARGIN, bottom, 0.97 - MARGIN, 0.38)) for bottom in (0.56, 0)]
-        for panel, what, title in zip(panels, ("rps", "us"), (
-                "requests per second, thousands", "µs of the server’s for a request"), strict=True):
-            scale = 1000 if what == "rps" else 1
-            lines = {location: [_number(row, f"{location}_{what}") / scale for row in rows.values()]
-                     for location in ("apart", "shared")}
-            _frame(panel, title, counts, max(map(max, lines.values())) * 1.12)
-            for (location, values), colour in zip(lines.items(), (ACCENT, COOL), strict=True):
-                panel.plot(counts, values, "o-", color=colour, linewidth=2, markersize=8)
-                for count, row in zip(counts, rows.values(), strict=True):
-                    if f"{location}_{what}_least" in row:
-                        panel.plot([count, count], [row[f"{location}_{what}_{end}"] / scale
-                                                    for end in ("least", "most")],
-                                   color=colour, linewidth=2)
-        _below(axes, "threads")
-        _legend(axes, ("wrk apart", "processors shared"))
-    return svg("Requests per second and processor time by the number of threads", _in_words(
-        rows, lambda row: "; ".join(f"{location} {_shown(row, f'{location}_rps')} requests a second at "
-                                    f"{_shown(row, f'{location}_us')} µs"
-                                    for location in ("apart", "shared"))))
-
-
-def growth(found: Found, name: str, columns: Sequence[str] = ()) -> str:
-    """Instructions by what the rows count, a line for each step, both on logarithmic scales."""
-    rows = {int(key): row for key, row in found["rows"].items() if key.isdecimal() and int(key)}
-    sizes = [math.log10(size) for size in rows]
-    steps = {column: found["columns"][column].partition(":")[0]
-             for column in columns or found["columns"]}
-    lines = {step: [math.log10(_number(row, column)) for row in rows.values()]
-             for column, step in steps.items()}
-    with drawing(1.7 * PANEL, name) as (axes, svg):
-        axes.set_axis_off()
-        panel = axes.inset_axes((MARGIN, 0, 0.8 - MARGIN, 1))
-        low = math.floor(min(map(min, lines.values())))
-        high = max(map(max, lines.values()))
-        _frame(panel, "instructions", [], high + 0.2, low)
-        decades = range(low, math.ceil(high))
-        panel.set_yticks(decades, [_short(10 ** decade) for decade in decades])
-        panel.set_xticks(sizes, [_short(size) for size in rows])
-        for step, values in lines.items():
-            panel.plot(sizes, values, "o-", linewidth=2, markersize=6,
-                       color=ACCENT if step in KEPT else COOL)
-        ends = {step: values[-1] for step, values in lines.items()}
-        for names, at in _gathered(ends, NEAR * (high + 0.2 - low)):
-            panel.annotate(names, (sizes[-1], at), xytext=(10, 0), textcoords="offset points",
-                           color=INK, va="center", annotation_clip=False)
-        _below(axes, next(iter(rows.values()))["label"].split()[-1])
-    return svg("Instructions of a GET / by the size of a field, on logarithmic scales", _in_words(
-        found["rows"], lambda row: ", ".join(f"{step} {_shown(row, column)}"
-                                             for column, step in steps.items())))
-
-
 def use(ladder: Found, phase: str = "baseline") -> str:
     """How much of its processors a server kept busy, beside the requests that it answered."""
     cores = len(ladder["method"]["server_cores"])
@@ -217,29 +158,6 @@ def _bare(axes: Axes, rows: int, low: float, high: float, ticks: Sequence[float]
     axes.set_xlabel(label, color=MUTED, fontsize=SMALL_TEXT, labelpad=1)
 
 
-def _frame(panel: Axes, title: str, counts: Sequence[int], high: float, low: float = 0) -> None:
-    """A panel for lines: its scale on the left, what it shows above."""
-    panel.set_ylim(low, high)
-    for side in ("top", "right", "left"):
-        panel.spines[side].set_visible(False)
-    panel.spines["bottom"].set_color(LINE)
-    panel.set_xticks(counts)
-    panel.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
-    panel.locator_params(axis="y", nbins=4)
-    panel.grid(axis="y", color=LINE, linewidth=1)
-    panel.set_axisbelow(True)
-    panel.patch.set_visible(False)
-    panel.annotate(title, (0, 1), xycoords="axes fraction", xytext=(0, 8), color=MUTED,
-                   fontsize=SMALL_TEXT, textcoords="offset points", ha="left", va="baseline")
-
-
-def _below(axes: Axes, label: str) -> None:
-    """What the numbers on the lower edge count."""
-    axes.annotate(label, (MARGIN, 0), xycoords="axes fraction", xytext=(0, -38), color=MUTED,
-                  fontsize=SMALL_TEXT, textcoords="offset points", ha="left", va="baseline",
-                  annotation_clip=False)
-
-
 def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str] = (ACCENT, COOL)) -> None:
     """What the colours mean, above everything; nothing where there is one only."""
     if len(names) < 2:
@@ -267,38 +185,12 @@ def _within(count: int) -> tuple[float, ...]:
     return (MIDDLE,) if count == 1 else (MIDDLE - REACH / 2, MIDDLE + REACH / 2 + 0.03)
 
 
-def _gathered(ends: Mapping[str, float], near: float) -> list[tuple[str, float]]:
-    """Names for the ends of lines; those that end together share one, at their middle."""
-    ordered = sorted(ends.items(), key=lambda end: end[1])
-    groups = [[ordered[0]]]
-    for (_, before), end in pairwise(ordered):
-        if end[1] - before < near:
-            groups[-1].append(end)
-        else:
-            groups.append([end])
-    return [(_spanned(sorted(name for name, _ in group)), sum(at for _, at in group) / len(group))
-            for group in groups]
-
-
-def _spanned(names: Sequence[str]) -> str:
-    """02, 03 and 04 as 02–04."""
-    return names[0] if len(names) == 1 else f"{names[0]}–{names[-1]}"
-
-
 def _round_steps(low: float, high: float) -> list[float]:
     """1 and what follows it in equal, round steps, at most five."""
     step = next(step for step in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
                 if (high - low) / step <= 5)
     return [round(1 + step * number, 2) for number in range(math.ceil((low - 1) / step),
                                                             math.floor((high - 1) / step) + 1)]
-
-
-def _short(number: int) -> str:
-    """1,000,000 as 1M."""
-    for size, letter in ((1_000_000, "M"), (1000, "k")):
-        if number >= size:
-            return f"{number // size}{letter}"
-    return str(number)
 
 
 def _number(row: Mapping[str, Any], column: str) -> float:
