@@ -111,7 +111,8 @@ def run(names: Sequence[str] = ()) -> None:
         found = EXPERIMENTS[name]()
         what = f"{found.what} <code>{COMMAND} record --only {name}</code>."
         results = {"kind": "experiment", "what": what, "machine": facts.collect(),
-                   "columns": found.columns, "rows": found.rows}
+                   "columns": found.columns, "rows": found.rows,
+                   **({"marks": found.marks} if found.marks else {})}
         file = RESULTS / f"{name}.json"
         write_atomically(file, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
         _print(file, found)

@@ -30,6 +30,7 @@ from workbook.authors.tools import (
     variant,
 )
 from workbook.common.errors import UserError
+from workbook.common.paths import SOLUTIONS, shown
 from workbook.machine import setup
 from workbook.measure import costs, trace
 from workbook.servers.client import Pause, connect, exchange, exchange_many
@@ -64,7 +65,7 @@ def closing() -> Finding:
 def large_head() -> Finding:
     """What do large fields cost a server that reads byte by byte, and one that reads chunks?"""
     rows: Rows = {}
-    for size in (0, 1000, 10_000):
+    for size in (0, 10, 100, 1000, 10_000):
         request = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * size + b"\r\n\r\n")
         naive, chunks = (costs_of(name, request, costs.SYSCALLS, costs.INSTRUCTIONS)
                          for name in (NAIVE, CHUNKS))
@@ -77,7 +78,17 @@ def large_head() -> Finding:
     return Finding(
         "Per <code>GET /</code> with one field of this many bytes. Counted, not timed.",
         {"naive_syscalls": "01: system calls", "naive_instructions": "01: instructions",
-         "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows)
+         "chunks_syscalls": "02: system calls", "chunks_instructions": "02: instructions"}, rows,
+        {"a chunk": _chunk()})
+
+
+def _chunk() -> int:
+    """How many bytes the server of chapter 2 asks for at once. UserError if it has no such array."""
+    file = SOLUTIONS / CHUNKS / "connection.cpp"
+    found = re.search(r"char chunk\[(\d+)\]", file.read_text(encoding="utf-8"))
+    if not found:
+        raise UserError(f"{shown(file)} has no array called chunk", "fix the experiment")
+    return int(found[1])
 
 
 def connection() -> Finding:

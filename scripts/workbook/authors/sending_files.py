@@ -194,7 +194,7 @@ def file_sizes() -> Finding:
         f"buffer of 64 KiB and one <code>writev</code> instead; {CLIENTS} clients on kept "
         f"connections, {FEW_CLIENTS} from 1 MiB on, median of {ROUNDS} rounds in turn.",
         {"sendfile_us": "sendfile, µs", "copy_us": "pread and writev, µs",
-         "ratio": "sendfile ÷ copy"}, rows)
+         "ratio": "sendfile ÷ copy"}, rows, {"the buffer": 1 << 16})
 
 
 def rivals() -> dict[str, Rival]:

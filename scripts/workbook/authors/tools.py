@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -45,11 +45,14 @@ Rows = dict[str, dict[str, Any]]
 @dataclass(frozen=True)
 class Finding:
     """A table: `columns` are headings by key; a row has a `label`, and a number or a text
-    of HTML for each key. What else a row has is for a chart."""
+    of HTML for each key. What else a row has is for a chart. `marks` are sizes that explain where
+    a curve bends, such as a buffer's, in the unit of the rows' keys.
+    """
 
     what: str
     columns: dict[str, str]
     rows: Rows
+    marks: dict[str, float] = field(default_factory=dict)
 
 
 def in_sequence(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
