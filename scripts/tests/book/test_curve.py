@@ -100,13 +100,15 @@ def test_names_of_ends_at_one_height_do_not_overlap() -> None:
 
 
 def test_ends_of_one_colour_share_a_name() -> None:
-    svg = draw("*.flat=02 *.flat=03 flat=04 copy=05 --accent 05")
-    assert "02–04" in texts(svg) and "05" in texts(svg)
+    svg = draw("*.flat=02 *.flat=03 flat=04 zero=15 copy=05 --accent 05 --linear y")
+    assert {"02–04", "15", "05"} <= set(texts(svg))
+    assert "02–04, 15" in texts(draw("*.flat=02 *.flat=03 flat=04 *.flat=15 copy=05 --accent 05"))
 
 
 def test_blocks_that_touch_move_as_one() -> None:
-    assert curve.spread_out([0, 1, 50], [10, 10, 10]) == [-4.5, 5.5, 50]
-    assert curve.spread_out([0, 10], [10, 10]) == [0, 10]
+    assert curve.spread_out([30, 31, 80], [10, 10, 10]) == [25.5, 35.5, 80]
+    assert curve.spread_out([5, 15], [10, 10]) == [5, 15]
+    assert curve.spread_out([0, 1], [10, 20]) == [5, 20]  # not below the plane
 
 
 @pytest.mark.parametrize(("arguments", "axes", "complaint"), [

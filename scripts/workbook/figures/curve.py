@@ -26,9 +26,9 @@ from workbook.figures.series import Plot
 
 ROWS, TOP = 6, 34  # the height of the plane, in a chart's rows; units above it, without marks
 BOTTOM = 50  # units below it
-LETTER = 0.56  # a letter's average width, of the font size
+LETTER, DIGIT = 0.56, 0.65  # the width of a letter, on average, and of a digit, of the font size
 LINE = 1.2 * SMALL_TEXT  # the height of a line of text
-GAP = 10  # units from the end of a curve to its name
+GAP, PAD = 10, 9  # units from the end of a curve to its name, and from a scale to its numbers
 TOGETHER = 5  # ends that are at most this many units apart share one name
 NAME_WIDTH = 13  # letters of a line of a name
 STYLES = ((ACCENT, "-", "o"), (COOL, "-", "s"), (INK, "--", "^"), (MUTED, ":", "D"))
@@ -55,7 +55,6 @@ class Frame:
     def y(self, at: float) -> float:
         """Units from the lower edge of the plane."""
         return self.height * (at - self.low) / (self.high - self.low)
-
 
     def data(self, right: Sequence[float], up: Sequence[float]) -> tuple[list[float], list[float]]:
         """Where units to the right of the plane, and above its lower edge, are on its scales."""
@@ -121,7 +120,7 @@ def _frame(drawn: Plot) -> Frame:
     """The plane: what is left beside the numbers of its scale and the names of the curves."""
     low, high = _heights(drawn)
     sizes = [drawn.x(size) for each in drawn.series for size, _ in each.points]
-    left = max(_width(_number(tick)) for tick in _ticks(drawn, low, high)) + GAP
+    left = max(_width(_number(tick), DIGIT) for tick in _ticks(drawn, low, high)) + PAD + 1
     names = max(_width(line) for group in _groups(drawn, low, high) for line in group.lines)
     inner = (max(sizes) - min(sizes)) * 0.03
     return Frame(left, WIDTH - left - names - GAP - SIDE, min(sizes) - inner, max(sizes), low, high)
@@ -155,7 +154,7 @@ def _place(axes: Axes, drawn: Plot, frame: Frame, more: float) -> None:
     ticks = _ticks(drawn, frame.low, frame.high)
     axes.set_yticks([drawn.y(tick) for tick in ticks], [_number(tick) for tick in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=9)
+    axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=PAD)
     axes.grid(axis="y", color=GRID, linewidth=1)
     axes.set_axisbelow(True)
     for text, at, below in ((drawn.up, 1, more + 12), (drawn.across, 0, -42)):
@@ -262,26 +261,29 @@ def _groups(drawn: Plot, low: float, high: float) -> list[Group]:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """02, 03 and 04 as 02–04."""
-    ordered = sorted(names)
-    numbers = [int(name) for name in ordered if name.isdecimal()]
-    if len(numbers) == len(names) > 2 and numbers[-1] - numbers[0] == len(names) - 1:
-        return f"{ordered[0]}–{ordered[-1]}"
-    return ", ".join(ordered)
+    """02, 03, 04 and 15 as 02–04, 15."""
+    runs: list[list[str]] = []
+    for name in sorted(names):
+        if runs and name.isdecimal() and runs[-1][-1].isdecimal() and (
+                int(name) == int(runs[-1][-1]) + 1):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def spread_out(middles: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """Where blocks of these heights are put, from the lowest on, so that they do not overlap and
-    move as little as possible: those that touch are moved as one.
+    """Where blocks of these heights are put, from the lowest on, so that they do not overlap, are
+    not below 0, and move as little as possible: those that touch are moved as one.
     """
     stacks: list[tuple[float, float, list[int]]] = []  # middle, height, which
     for number, (middle, height) in enumerate(zip(middles, heights, strict=True)):
-        members = [number]
+        members, middle = [number], max(middle, height / 2)
         while stacks and stacks[-1][0] + stacks[-1][1] / 2 > middle - height / 2:
             below, its_height, earlier = stacks.pop()
-            middle = ((below * len(earlier) + middle * len(members))
-                      / (len(earlier) + len(members)))
+            total = below * len(earlier) + middle * len(members)
             height, members = its_height + height, earlier + members
+            middle = max(total / len(members), height / 2)
         stacks.append((middle, height, members))
     placed = [0.0] * len(middles)
     for middle, height, members in stacks:
@@ -292,8 +294,8 @@ def spread_out(middles: Sequence[float], heights: Sequence[float]) -> list[float
     return placed
 
 
-def _width(text: str) -> float:
-    return LETTER * SMALL_TEXT * len(text)
+def _width(text: str, letter: float = LETTER) -> float:
+    return letter * SMALL_TEXT * len(text)
 
 
 def _number(cost: float) -> str:
