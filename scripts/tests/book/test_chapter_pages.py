@@ -48,6 +48,12 @@ def test_every_experiment_is_recorded_and_shown_on_a_page(name: str) -> None:
         rf"{{{{#(table experiment|chart \w+|curve|film timeline|latency) {name}[ }}]", pages)
 
 
+def test_pending_experiments_have_no_record_yet() -> None:
+    """With one, they belong among those that a page has to show."""
+    assert not authors.EXPERIMENTS.keys() & authors.PENDING.keys()
+    assert not [name for name in authors.PENDING if (RESULTS / f"{name}.json").exists()]
+
+
 @pytest.mark.parametrize(("checkpoint", "file", "old"),
                          blocking_servers.EDITS + labs_in_server.EDITS + streaming.EDITS + thread_pool.EDITS
                          + secured.EDITS + log.EDITS)

@@ -16,6 +16,7 @@ from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 from workbook.common.errors import UserError
 from workbook.course import chapters, progress
 from workbook.course.chapters import LAB, Chapter
+from workbook.machine import caches
 from workbook.measure import labs as benchmarks
 from workbook.measure.costs import Costs, Measure
 from workbook.servers import build
@@ -198,3 +199,24 @@ def test_packaged_task_costs_are_counted_per_library(tmp_path: Path) -> None:
     assert rows["libstdc++"]["futexes"] == 1 and rows["libc++"]["futexes"] == 0
     with pytest.raises(UserError, match="cannot be built with -nowhere"):
         experiments_labs._compile(experiments_labs.PACKAGED_TASK, tmp_path / "program", "-nowhere")
+
+
+def test_list_walk_is_timed_in_both_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiments_labs, "WALKED", (10, 1000))
+    monkeypatch.setattr(experiments_labs, "WALK_ROUNDS", 1)
+    monkeypatch.setattr(experiments_labs.caches, "sizes", lambda: {"L1": 7200})
+    found = experiments_labs.list_walk()
+    assert list(found.rows) == ["10", "1000"] and found.marks == {"L1 full": 100}
+    assert all(row[column] > 0 for row in found.rows.values() for column in found.columns)
+    assert "has 72 bytes" in found.what  # with the two links
+
+
+def test_caches_that_hold_data_are_found(tmp_path: Path) -> None:
+    for index, (level, kind, size) in enumerate((
+            (1, "Data", "32K"), (1, "Instruction", "64K"), (2, "Unified", "2M"),
+            (3, "Unified", ""))):
+        folder = tmp_path / f"index{index}"
+        folder.mkdir()
+        for name, text in (("level", str(level)), ("type", kind), ("size", size)):
+            (folder / name).write_text(text + "\n")
+    assert caches.sizes(tmp_path) == {"L1": 32768, "L2": 2 << 20}

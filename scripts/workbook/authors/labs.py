@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from statistics import median
 
-from workbook.authors.tools import Finding, Rows
+from workbook.authors.tools import Finding, Rows, compiled, output_of
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS, SOLUTIONS
-from workbook.course import chapters
-from workbook.machine import needs, setup
+from workbook.course import chapters, starters, trees
+from workbook.machine import caches, needs, setup
 from workbook.measure import labs
 from workbook.servers import build
 
@@ -21,6 +22,9 @@ LABELS = {"asking": "Busy polling", "select": "<code>select</code>", "poll": "<c
           "epoll": "<code>epoll</code>"}
 SILENT, FEW_ITERATIONS = (1, 100, 1000), 100  # with 1,000 silent each makes a thousand calls
 PACKAGED_TASK, TASKS = SCRIPTS / "lab" / "packaged_task.cpp", 1000
+LIST_WALK, WALK_ROUNDS, ORDERS = SCRIPTS / "lab" / "list_walk.cpp", 5, ("in-order", "shuffled")
+WALKED = (64, 256, 1000, 4000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000)
+LISTS = {"pointers": "std::list of pointers", "intrusive": "intrusive list"}  # in this order built
 LABS = (
     "lab-object-pool",
     "lab-false-sharing",
@@ -149,6 +153,42 @@ def packaged_tasks() -> Finding:
                    "one thread.", {"futexes": "Calls of futex a task"}, rows)
 
 
+def list_walk() -> Finding:
+    """What a visit costs in both lists of the lab, by the number of elements and their order."""
+    setup.ensure(["compiler"])
+    times: dict[tuple[int, str], list[float]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        programs = _walks(Path(scratch))
+        for _ in range(WALK_ROUNDS):
+            for number in WALKED:
+                for list_, program in programs.items():
+                    for order in ORDERS:
+                        size, ns = output_of([str(program), str(number), order]).split()
+                        times.setdefault((number, f"{list_}_{order}"), []).append(float(ns))
+    rows: Rows = {}
+    for number in WALKED:
+        rows[str(number)] = {"label": f"{number:,} elements"}
+        for way in (f"{list_}_{order}" for list_ in programs for order in ORDERS):
+            found = times[number, way]
+            rows[str(number)] |= {f"{way}_ns": round(median(found), 2),
+                                  f"{way}_ns_least": min(found), f"{way}_ns_most": max(found)}
+    return Finding(
+        f"Nanoseconds of processor time for a visit, median of {WALK_ROUNDS} rounds in turn. An "
+        f"element of the intrusive list has {size} bytes, and a mark is where that many fill a "
+        "cache.",
+        {f"{list_}_{order}_ns": f"{name}, {order.replace('-', ' ')}: ns"
+         for list_, name in LISTS.items() for order in ORDERS}, rows,
+        {f"{level} full": round(held / int(size)) for level, held in caches.sizes().items()})
+
+
+def _walks(scratch: Path) -> dict[str, Path]:
+    """The program that walks, built with each list. The intrusive one is last."""
+    chapter = chapters.find("lab-intrusive-list")
+    trees.write(starters.starter(chapter), scratch / "starter")
+    return {key: compiled(LIST_WALK, scratch / key, f"-I{folder}") for key, folder in zip(
+        LISTS, (scratch / "starter", chapter.solution_dir), strict=True)}
+
+
 def _compile(source: Path, program: Path, *options: str) -> None:
     command = [str(needs.compiler()), "-std=c++23", "-O2", *options, str(source), "-o",
                str(program)]
@@ -177,3 +217,4 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
 EXPERIMENTS |= {"lab-readiness-forms": readiness_forms, "lab-readiness-epoll": readiness_epoll,
                 "lab-lock-free-queues-boost": partial(against_boost, "lab-lock-free-queues"),
                 "packaged-tasks": packaged_tasks}
+PENDING: dict[str, Callable[[], Finding]] = {"lab-intrusive-list-walk": list_walk}
