@@ -164,7 +164,7 @@ def _place(axes: Axes, drawn: Plot, frame: Frame, more: float) -> None:
 
 
 def _apart(drawn: Plot, frame: Frame) -> list[float]:
-    """The sizes whose numbers have room on the scale: the last, the first, and those between."""
+    """The sizes whose numbers fit on the scale side by side: the last, and what fits before it."""
     def edges(size: float) -> tuple[float, float]:
         middle = frame.x(drawn.x(size))
         half = _width(size_in_words(size, drawn.across)) / 2
@@ -180,7 +180,7 @@ def _apart(drawn: Plot, frame: Frame) -> list[float]:
 
 
 def _flags(drawn: Plot, frame: Frame) -> list[Flag]:
-    """Lines for the marks and up from the crossings, in as few rows of names as have room."""
+    """Lines for the marks and up from the crossings, in as few rows of names as do not overlap."""
     lines = [(drawn.x(size), f"{name}, {size_in_words(size, drawn.across)}", frame.low, "--")
              for name, size in drawn.marks.items()]
     lines += [(drawn.x(size), f"crossing at {_rounded(size, drawn.across)}", drawn.y(cost), "-")
@@ -221,8 +221,8 @@ def _styles(drawn: Plot) -> list[tuple[str, str, str]]:
 
 
 def _name_ends(axes: Axes, drawn: Plot, frame: Frame) -> None:
-    """The names of the curves on the right, at the height where each ends. If there is no room for
-    that, they move apart, and a line leads to each.
+    """The names of the curves on the right, at the height where each ends. Names that would overlap
+    move apart, and a line leads to each.
     """
     groups = _groups(drawn, frame.low, frame.high)
     places = spread_out([group.y for group in groups], [group.height for group in groups])
