@@ -45,7 +45,7 @@ def test_every_experiment_is_recorded_and_shown_on_a_page(name: str) -> None:
     assert f"record --only {name}" in recorded["what"]
     pages = "".join(page.read_text(encoding="utf-8") for page in (BOOK / "src").rglob("*.md"))
     assert re.search(
-        rf"{{{{#(table experiment|chart \w+|curve|film timeline|latency) {name}[ }}]", pages)
+        rf"{{{{#(table|table experiment|chart \w+|curve|film timeline|latency) {name}[ }}]", pages)
 
 
 def test_pending_experiments_have_no_record_yet() -> None:
