@@ -33,8 +33,8 @@ def test_build_of_the_book_shows_that_it_runs(capsys: pytest.CaptureFixture[str]
     program.write_text("#!/bin/sh\nsleep 0.5\n")
     program.chmod(0o755)
     monkeypatch.setattr(book, "_program", lambda _: str(program))
-    book._run("mdbook", "build")
-    assert "building the book: mdbook (0 s)\n" in capsys.readouterr().err
+    book._run("search index", "mdbook", "build")
+    assert "building the book: search index (0 s)\n" in capsys.readouterr().err
 
 
 def test_terminal_and_quick_work_get_no_lines(capsys: pytest.CaptureFixture[str],

@@ -168,6 +168,16 @@ def test_report_loads_nothing_external(results: dict[str, Any]) -> None:
     assert "12 read errors" in html and "18,000" in html
 
 
+def test_headline_is_about_the_fastest_step(results: dict[str, Any]) -> None:
+    results["servers"]["04-threads"] = server("Threads", 7)
+    assert report._headline(results) == (
+        "The fastest, 03-data-layout, serves a plain page 9.5×, a page asked for with a large "
+        "header 9.5× as fast as 01-naive.")
+    for one in results["servers"].values():
+        one["phases"]["baseline"] = phase(None, "not measured")
+    assert report._headline(results) == ""
+
+
 def test_report_escapes_names(results: dict[str, Any]) -> None:
     results["machine"]["cpu"] = "<script>alert(1)</script>"
     assert "<script>" not in report.html(results)

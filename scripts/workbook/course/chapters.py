@@ -46,10 +46,10 @@ class Part:
 
     @property
     def judged(self) -> list[str]:
-        """The checks that are green at its end and not before it."""
-        partial = [*(f"cost.{name}" for name in self.cost),
-                   *(f"behaviour.{name}" for name in self.cases)]
-        return [*self.checks, *(check for check in partial if check not in self.checks)]
+        """The checks that are green at its end and not before it, what the part is about first."""
+        partial = [f"behaviour.{name}" for name in self.cases]
+        costs = [f"cost.{name}" for name in self.cost]
+        return list(dict.fromkeys([*partial, *self.checks, *costs]))
 
 
 @dataclass(frozen=True)

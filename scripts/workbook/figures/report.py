@@ -116,18 +116,21 @@ def print_files(rows: Mapping[str, Mapping[str, Any]], remarks: Iterable[str]) -
 
 
 def _headline(results: dict[str, Any]) -> str:
-    """What the ladder comes to, in a sentence; empty when an end of it is missing."""
-    rungs = [name for name in results["servers"] if name not in (FLOOR, NAIVE)]
-    if not rungs or NAIVE not in results["servers"]:
+    """How much faster than the naive server the fastest one is, in a sentence: the fastest with a
+    plain page. Empty when no page was timed, or the naive server is missing.
+    """
+    gains = {name: gain for name in results["servers"] if name not in (FLOOR, NAIVE)
+             if (gain := _ratios(results, name, "baseline")[0])}
+    if not gains:
         return ""
-    last = rungs[-1]
+    fastest = max(gains, key=lambda name: gains[name])
     parts = []
     for phase, words in (("baseline", "a plain page"), ("headers", "a page asked for with a large "
                                                         "header"), ("heavy", "a large body")):
-        naive, _ = _ratios(results, last, phase)
+        naive, _ = _ratios(results, fastest, phase)
         if naive:
             parts.append(f"{words} {_times(naive)}")
-    return f"{last} serves {', '.join(parts)} as fast as {NAIVE}." if parts else ""
+    return f"The fastest, {fastest}, serves {', '.join(parts)} as fast as {NAIVE}."
 
 
 def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | None, float | None]:

@@ -34,13 +34,13 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
     UserError lists what is wrong, as page:line where the fault is on a page.
     """
     with _sources(book) as settings:
-        log = _run("mdbook", "build", str(book), "--dest-dir", str(site), **settings)
+        log = _run("pages", "mdbook", "build", str(book), "--dest-dir", str(site), **settings)
     if faults := _warnings(log):  # mdBook only logs some, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "fix them and build again")
     if searched:
         _index(book, site)
     if _path("lychee").exists():
-        _run("lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
+        _run("links", "lychee", "--offline", "--include-fragments", "--no-progress", "--quiet",
              "--root-dir", str(site), str(site))
     else:
         print(f"note: links are not checked; {COMMAND} setup --for-authors fetches what does that",
@@ -67,7 +67,8 @@ def _sources(book: Path) -> Iterator[dict[str, str]]:
 def _index(book: Path, site: Path) -> None:
     """The search's index of a book without diffs and drawings, in place of the one with them."""
     with tempfile.TemporaryDirectory() as scratch, _sources(book) as settings:
-        _run("mdbook", "build", str(book), "--dest-dir", scratch, HOTPATH_INDEXING="1", **settings)
+        _run("search index", "mdbook", "build", str(book), "--dest-dir", scratch,
+             HOTPATH_INDEXING="1", **settings)
         (index,), (crowded,) = (folder.glob("searchindex*.js") for folder in (Path(scratch), site))
         shutil.copyfile(index, crowded)
 
@@ -102,9 +103,11 @@ def _require_free(port: int) -> None:
                             "choose another: --port 3001") from None
 
 
-def _run(program: str, *arguments: str, **environment: str) -> str:
-    """What the program printed; UserError with its complaints if it failed."""
-    doing = f"building the book: {program}"
+def _run(stage: str, program: str, *arguments: str, **environment: str) -> str:
+    """What the program printed; UserError with its complaints if it failed. The progress line names
+    the stage.
+    """
+    doing = f"building the book: {stage}"
     with heartbeat(lambda: doing), Console(stderr=True).status(doing):
         done = subprocess.run([_program(program), *arguments], env=_environment() | environment,
                               text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
