@@ -43,6 +43,7 @@ RUN apt-get update \
 
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
+        ccache \
         git \
         iproute2 \
         libbenchmark-dev \

@@ -56,7 +56,57 @@ case $1-$compiles-$ours-$other in
 esac
 
 # A compiler makes way for the servers that are measured meanwhile, and for their clients.
-if command -v ccache > /dev/null; then
-    exec nice -n 10 ccache "$@"
+if ! command -v ccache > /dev/null; then
+    exec nice -n 10 "$@"
 fi
-exec nice -n 10 "$@"
+
+# Many files of a chapter are those of the chapter before, so they are compiled once: in the
+# checkpoint's folder, with names relative to it, the command is the same in both. Whatever fails is
+# compiled again as CMake asked for it, so that messages have the whole path.
+compile_in_place() {
+    count=$# next= source= depends= target=
+    for argument; do
+        case $argument in
+        *.cpp) source=$argument ;;
+        esac
+    done
+    root=${source%/*}
+    [ -e "$root/CMakeLists.txt" ] || root=${root%/*}
+    case $root in
+    *[!A-Za-z0-9/._+-]* | '') return 1 ;;  # the list of headers would need quotes
+    esac
+    [ -e "$root/CMakeLists.txt" ] || return 1
+    while [ $count -gt 0 ]; do
+        argument=$1
+        shift
+        count=$((count - 1))
+        case $next in
+        -MT) target=$argument argument=object ;;
+        -MF) depends=$argument ;;
+        esac
+        case $next$argument in
+        -o[!/]* | -MF[!/]*) argument=$PWD/$argument ;;
+        esac
+        case $argument in
+        -o | -MF | -MT) next=$argument ;;
+        *) next= ;;
+        esac
+        case $argument in
+        -iquote"$root") set -- "$@" -iquote. ;;
+        -iquote"$root"/*) ;;
+        *) set -- "$@" "${argument#"$root"/}" ;;
+        esac
+    done
+    # The folders of all checkpoints, whether this one has them or not: those with one folder more
+    # would otherwise differ in every command.
+    for folder in files http log net tls; do
+        set -- "$@" "-iquote$folder"
+    done
+    (cd "$root" && nice -n 10 ccache "$@" 2> /dev/null) || return 1
+    [ -z "$depends" ] || sed -i -E "s#(^|[ ])([^ /\\\\])#\\1$root/\\2#g; s#^$root/object:#$target:#" "$depends"
+}
+case $compiles-$flags in
+yes-*-fprofile* | yes-*-fcs-profile* | no-*) ;;
+*) compile_in_place "$@" && exit ;;
+esac
+exec nice -n 10 ccache "$@"

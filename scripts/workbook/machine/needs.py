@@ -22,12 +22,11 @@ PLACES = tuple(map(Path, ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/bin
 BREW_PREFIXES = ("/opt/homebrew", "/usr/local")
 APPLE_COMPILER = "clang++"  # also Homebrew's, which keeps it out of PATH
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
-FOR_READERS = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "openssl", "googletest",
-               "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
-FOR_BENCH = ("compiler", "cmake", "ninja", "jemalloc", "libssl", "wrk", "ss", "strace",
+FOR_READERS = ("compiler", "cmake", "ninja", "ccache", "jemalloc", "libssl", "openssl",
+               "googletest", "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
+FOR_BENCH = ("compiler", "cmake", "ninja", "ccache", "jemalloc", "libssl", "wrk", "ss", "strace",
              "valgrind")
-FOR_AUTHORS = (*FOR_READERS, "ccache", "mimalloc", "boost", "sanitizers", "clang-tidy",
-               "chromium")
+FOR_AUTHORS = (*FOR_READERS, "mimalloc", "boost", "sanitizers", "clang-tidy", "chromium")
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,8 @@ NEEDS: dict[str, Need] = {
     "caddy": _program("caddy", what="Caddy, for files (systemctl disable --now caddy)"),
     "git": _program("git", brew="git"),
     "patch": _program("patch", brew="gpatch"),
-    "ccache": _program("ccache", "ccache", what="ccache, so that the tests compile nothing twice"),
+    "ccache": _program("ccache", what="ccache, so that no file is compiled twice",
+                       without="files that chapters share are compiled once for each"),
     "clang-tidy": Need("clang-tidy 19, which finds bugs in C++",
                        lambda: shutil.which("clang-tidy-19") is not None,
                        ("clang-tidy-19", "libc++-19-dev", "libc++abi-19-dev")),
