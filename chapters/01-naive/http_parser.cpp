@@ -8,7 +8,7 @@ namespace web {
 // - 400: any other shape; a method that is no token (RFC 9110 §5.6.2); a target that is empty, has
 //   bytes outside 0x21 to 0x7e or a '#', or is neither a path, nor "*", nor http://host and a path;
 //   a version that is not HTTP/ digit . digit. The target of CONNECT must be a host and a port
-//   instead (RFC 9112 §3.2.3).
+//   instead, and the port not empty (RFC 9110 §9.3.6).
 // - 505: a major version other than 1. Versions 1.2 to 1.9 are processed as 1.1 (RFC 9110 §6.2).
 // - 501: a method that Method does not list.
 // The path ends at the first '?'; the query follows it.

@@ -110,9 +110,10 @@ ParseResult parse_version(std::string_view text, Request& request) {
     return {};
 }
 
-// RFC 9112 §3.2.3: CONNECT has a host and a port.
+// RFC 9110 §9.3.6: CONNECT has a host and a port, which isn't empty.
 bool is_authority_form(std::string_view target) {
-    return is_authority(target) && target.contains(':') && !target.ends_with(']');
+    return is_authority(target) && target.contains(':') && !target.ends_with(']') &&
+           !target.ends_with(':');
 }
 
 // RFC 9112 §3.2: a path; a whole URI, whose authority the Host field repeats; or "*".

@@ -190,9 +190,9 @@ bool parse_target(std::string_view target, Request& request) {
     return *path_end == '?' && is_all(request.query, query_byte);
 }
 
-// RFC 9112 §3.2.3: CONNECT has a host and a port.
+// RFC 9110 §9.3.6: CONNECT has a host and a port, which isn't empty.
 bool is_authority_form(std::string_view target) {
-    const bool has_port = target.contains(':') && !target.ends_with(']');
+    const bool has_port = target.contains(':') && !target.ends_with(':') && !target.ends_with(']');
     return has_port && skip_host(target.data()) == target.data() + target.size();
 }
 

@@ -64,6 +64,7 @@ def request_lines() -> Iterator[Case]:
         ("connect-to-a-path", b"CONNECT / HTTP/1.1", "RFC 9110 §9.3.6 (MUST)"),
         ("connect-without-port", b"CONNECT example.com HTTP/1.1", "RFC 9110 §9.3.6 (MUST)"),
         ("connect-v6-without-port", b"CONNECT [::1] HTTP/1.1", "RFC 9110 §9.3.6 (MUST)"),
+        ("connect-with-an-empty-port", b"CONNECT example.com: HTTP/1.1", "RFC 9110 §9.3.6 (MUST)"),
         ("connect-without-host", b"CONNECT :443 HTTP/1.1", "RFC 9112 §3.2.3 (ours)"),
         ("absolute-form-without-host", b"GET http:// HTTP/1.1", no_host),
         ("absolute-form-path-without-host", b"GET http:///echo HTTP/1.1", no_host),
