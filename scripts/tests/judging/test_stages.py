@@ -168,11 +168,20 @@ def test_verdicts_are_printed_below_their_part(chapter: Chapter, judged: Judged,
     for line in ("\n· speed                 2 ×\n",
                  "  ✓ cost.instructions     8,000 instructions a request, budget 9,000\n",
                  "✗ part 2 of 3: The second\n  ✗ cost.instructions     8,000 instructions",
-                 "· part 3 of 3: The third\n  · behaviour.cuts        cases\n",
+                 "○ part 3 of 3: The third\n  ○ behaviour.cuts        cases\n",
                  "02-fewer-syscalls: NOT YET, you are in part 2 of 3: The second"):
         assert line in output, output
     assert "it hangs" not in output  # that is not its turn yet
     assert output.count("read ") == 1 and progress.reached(chapter) == 2
+
+
+def test_single_check_is_printed_without_parts(chapter: Chapter, judged: Judged,
+                                               capsys: pytest.CaptureFixture[str]) -> None:
+    judged(*(one for one in found(8000, cuts=True) if one.name.startswith("cost.")))
+    assert verb.run(chapter, only=["cost"]) == 1
+    output = capsys.readouterr().out
+    assert "part 1 of 3" not in output and output.count("cost.instructions") == 2
+    assert "✗ cost.instructions     8,000 instructions a request" in output
 
 
 def test_failures_of_green_checks_are_printed_first(chapter: Chapter, judged: Judged,

@@ -46,7 +46,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         rounds = stages.rounds(parts.find(chapter, part), names, failed)
     console = Console(highlight=False, soft_wrap=True)
     watch = Watch(None if as_json else console if console.is_terminal else Console(stderr=True))
-    telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part, first)
+    telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part, first,
+                               whole)
     times = Times()
 
     def built(these: list[str]) -> Subject:

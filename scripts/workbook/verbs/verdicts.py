@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -22,27 +22,31 @@ from workbook.servers import heads
 
 MAX_IN_FULL = 6  # cases that failed, each of another check
 MAX_NAMES = 40  # of one check
-MARKS: dict[Status, Text] = {
+LATER: Literal["later"] = "later"  # it fails, and a part that isn't reached yet is about it
+MARKS: dict[Status | Literal["later"], Text] = {
     "pass": Text("✓", style="green"), "fail": Text("✗", style="bold red"),
     "skip": Text("–", style="yellow"), "info": Text("·", style="cyan"),
+    LATER: Text("○", style="cyan"),
 }
 
 
 class Telling:
     """Prints verdicts: a check that belongs to no part at once, a part when all its verdicts are
     known, and checks that don't decide at the end. Groups of cases in `first` are printed at once,
-    and again with their part.
+    and again with their part. Unless a `whole` part is judged, parts have no title.
     """
 
     def __init__(self, console: Console, chapter: Chapter, until: int | None = None,
-                 first: Collection[str] = ()) -> None:
+                 first: Collection[str] = (), whole: bool = True) -> None:
         self._console = console
         self._chapter = chapter
         self._until = until
         self._first = first
+        self._whole = whole
         self._found: list[Verdict] = []
         self._reported: set[str] = set()
-        self._of_parts = {name for part in chapter.parts[:until] for name in part.judged}
+        parts = chapter.parts[:until] if whole else ()
+        self._of_parts = {name for part in parts for name in part.judged}
 
     def add(self, verdict: Verdict) -> None:
         self._found.append(verdict)
@@ -60,17 +64,19 @@ class Telling:
         """Tell the rest; returns all that was told."""
         judged = stages.stages(self._chapter, self._found, self._until)
         here = stages.current(judged)
-        for stage in judged[1:]:
+        for stage in judged[1:] if self._whole else ():
             _show_stage(self._console, self._chapter, stage, here)
-        for verdict in judged[0].verdicts:
+        for verdict in judged[0].verdicts if self._whole else self._found:
             if verdict.name not in self._reported:
                 self._report(verdict)
         return judged
 
     def _report(self, verdict: Verdict) -> None:
         self._reported.add(verdict.name)
-        last = stages.stages(self._chapter, [verdict], self._until)[-1]
-        _show_line(self._console, last.verdicts[0].status, last.verdicts[0])
+        judged = [found for stage in stages.stages(self._chapter, [verdict], self._until)
+                  for found in stage.verdicts]
+        shown = next((found for found in judged if found.status == "fail"), judged[-1])
+        _show_line(self._console, shown.status, shown)
 
 
 def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
@@ -100,15 +106,15 @@ def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | N
     """A part's lines stand below its title; what fails in a later one is only not there yet."""
     assert stage.part
     later = here is not None and stage.part.number > here.number
-    mark = MARKS["info" if later else "fail" if stage.failed else "pass"]
+    mark = MARKS[LATER if later else "fail" if stage.failed else "pass"]
     console.print(mark, Text(f"part {stage.part.number} of {len(chapter.parts)}: "
                              f"{stage.part.title}", style="bold" if not later else ""))
     for verdict in stage.verdicts:
-        status = "info" if later and verdict.status == "fail" else verdict.status
+        status = LATER if later and verdict.status == "fail" else verdict.status
         _show_line(console, status, verdict, "  ")
 
 
-def _show_line(console: Console, status: Status, verdict: Verdict, indent: str = "") -> None:
+def _show_line(console: Console, status: Status | Literal["later"], verdict: Verdict, indent: str = "") -> None:
     console.print(Text(indent).append_text(MARKS[status]), f"{verdict.name:<21}",
                   Text(verdict.summary))
 
