@@ -279,9 +279,16 @@ def in_foreground(binary: Path, arguments: Sequence[str], again: str) -> None:
         process.wait()
     if code != 0:
         raise UserError(f"{shown(binary)} ended with {_describe(code)}",
-                        f"the port is in use, so choose another: {again} --port 8081"
+                        f"the port is in use, so choose another: {_with_port(again, arguments)}"
                         if _port_in_use(given) else
                         f"see its message above; what it takes: {again} --help")
+
+
+def _with_port(again: str, arguments: Sequence[str]) -> str:
+    """The command that repeats it with the reader's other options and a free port."""
+    words = " ".join(arguments).replace("--port=", "--port ").split()
+    others = [word for before, word in pairwise(["", *words]) if "--port" not in (before, word)]
+    return " ".join([again, *others, "--port 8081"])
 
 
 def _port_in_use(arguments: Sequence[str]) -> bool:
