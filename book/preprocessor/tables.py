@@ -30,6 +30,7 @@ MACHINE = {
     "date": "Date",
 }
 RATE = "requests_per_second"
+UNPUBLISHED = "not published"  # the reason in published.json
 NO_FIGURE = '<span class="none">no figure</span>'
 
 
@@ -122,9 +123,9 @@ class Tables:
         for name in steps:
             cells = [self._ratio(data, name, "01-naive", phase)
                      for phase in PHASES for data in (published, self._recorded)]
-            rows.append([self._title(name), *cells])
+            rows.append([self._short_title(name), *cells])
         top = "<th></th>" + "".join(f'<th colspan="2">{label}</th>' for label in PHASES.values())
-        head = ["Beside the naive server", *(["published", "ours"] * len(PHASES))]
+        head = ["Times the naive server’s", *(["published", "ours"] * len(PHASES))]
         return self._table(head, rows, self._published_source(), top)
 
     def _published_step(self, name: str) -> str:
@@ -175,8 +176,12 @@ class Tables:
             rates.append(figure(data, f"{path}.{RATE}"))
             if rates[-1].number is not None and any(look_up(data, path)["errors"].values()):
                 mark = "†"
-            self._noted(rates[-1], f"{server}, {phase}")
-        return _times(rates[0].over(rates[1])) + mark
+            if rates[-1].reason == UNPUBLISHED:
+                self._note(f"{server} wasn’t published.")
+            else:
+                self._noted(rates[-1], f"{server}, {phase}")
+        ratio = rates[0].over(rates[1])
+        return _times(ratio) + (mark if ratio.number is not None else "")
 
     def _machine(self) -> str:
         machine = look_up(self._recorded, "machine")
@@ -206,6 +211,10 @@ class Tables:
             return escape(server.capitalize())
         return f"{int(server[:2])}&nbsp;·&nbsp;{escape(self._titles[server])}"
 
+    def _short_title(self, server: str) -> str:
+        """Without what stands after the colon, for a table of many columns."""
+        return self._title(server).partition(":")[0]
+
     def _cost(self, server: str, cost: str) -> Figure:
         return figure(self._recorded, f"servers.{server}.costs.{cost}")
 
@@ -217,10 +226,13 @@ class Tables:
 
     def _noted(self, value: Figure, what: str) -> str:
         """The cell; a missing figure leaves its reason below the table."""
-        note = f"No figure for {what}: {value.reason}."
-        if value.number is None and note not in self._notes:
-            self._notes.append(note)
+        if value.number is None:
+            self._note(f"No figure for {what}: {value.reason}.")
         return _cell(value)
+
+    def _note(self, note: str) -> None:
+        if note not in self._notes:
+            self._notes.append(note)
 
     def _table(self, head: Sequence[str], rows: Iterable[Sequence[str]], caption: str,
                top: str = "", numbers: bool = True,

@@ -84,7 +84,7 @@ const blindSpot = (() => {
             + `<rect class="asleep" x="${x(ASLEEP_AT)}" y="${top + 56}"
                 width="${x(sleep) - LEFT}" height="${base - top - 56}"/>${sleep ? asleep : ''}`
             + `<path class="arrow" d="M${LEFT} ${base}H${x(END)}"/>`
-            + text(LEFT, top + 74, 'latency')
+            + text(LEFT + 6, top + 74, 'latency')
             + `<path class="grid" d="M${LEFT} ${second}H${x(END)}"/>${text(14, second + 4, '1 s')}`
             + bars(loop.requests, now, base) + omitted(loop, now, base)
             + (now < END ? `<path class="cursor" d="M${x(now)} ${top + 56}V${base}"/>` : '');
@@ -111,6 +111,6 @@ const blindSpot = (() => {
         place: steps => `${(steps * STEP / 1000).toFixed(2)} s`,
         buttons: {},
         slider: {input: 'sleep', label: 'Sleep', unit: 'ms', min: 0, max: 1500, step: 250},
-        last: END / STEP, stride: 5, interval: 80,
+        first: END / STEP, last: END / STEP, stride: 5, interval: 80,
     };
 })();

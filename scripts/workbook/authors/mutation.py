@@ -115,10 +115,10 @@ def mutation() -> Finding:
             raise
     rows = rows_of(found, explained())
     return Finding(
-        f"Mutants by universalmutator {version()}, seed {SEED}: drawn by lot until there was "
-        f"another program for each {LINES} lines, or the time was over. “Others” are the checks besides behaviour, asked "
-        "of what that let through; why the equivalent ones are is in "
-        f"<code>{shown(EXPLAINED)}</code>.",
+        f"Mutants by universalmutator {version()}, seed {SEED}, drawn at random until there was "
+        f"one for each {LINES} lines of source, or the time was up. “By others”: caught by "
+        "another check, after behaviour had missed it. The reasons why some are equivalent are "
+        f"in <code>{shown(EXPLAINED)}</code>.",
         {"refused": "Do not compile", "same": "Same program", "judged": "Judged",
          "behaviour": "Caught by behaviour", "others": "By others", "equivalent": "Equivalent",
          "missed": "Missed", "percent": "Caught, % of those not equivalent"}, rows)
