@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from workbook.figures.charts import ACCENT, COOL, INK, LINE, MUTED, SMALL_TEXT, drawing
+from workbook.figures.charts import ACCENT, COOL, INK, LINE, MUTED, SIDE, SMALL_TEXT, drawing
 
 ROWS = 6
-LEFT, TOP = 0.14, 40  # of the width; units above
+LEFT, TOP = 0.14, 62  # of the width; units above
+SAMPLE = 30  # units of a curve in the legend
 COLOURS = ((ACCENT, "-"), (COOL, "--"), (INK, ":"))
 NINES = ("0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %")
 Curve = Sequence[Sequence[float]]  # of shares, from 0 to below 1, and ms
@@ -29,12 +32,20 @@ def draw(curves: Mapping[str, Curve], title: str) -> str:
         for row, ((label, curve), (colour, line)) in enumerate(zip(curves.items(), COLOURS, strict=False)):
             axes.plot([_nines(share) for share, _ in curve], [math.log10(ms) for _, ms in curve],
                       color=colour, linestyle=line, linewidth=2.5)
-            align = "left" if row == 0 else "right"
-            axes.annotate(f"{'—' if line == '-' else '- -'} {label}", (row and 1, 1),
-                          xycoords="axes fraction", xytext=(0, 12), textcoords="offset points",
-                          color=colour, ha=align, va="baseline", fontsize=SMALL_TEXT,
-                          annotation_clip=False)
+            _name(axes, row, label, colour, line)
     return svg(title, _in_words(curves))
+
+
+def _name(axes: Axes, row: int, label: str, colour: str, line: str) -> None:
+    """The legend's entry of a curve: two next to each other, above the plane."""
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    width, height = (72 * inches for inches in figure.get_size_inches())
+    left, at = (row % 2) * 0.5 + SIDE / width, 1 - 14 / height
+    figure.add_artist(Line2D([left, left + SAMPLE / width], [at, at], color=colour, linestyle=line,
+                             linewidth=2.5, transform=figure.transFigure))
+    figure.text(left + (SAMPLE + 8) / width, at, label, color=colour, ha="left", va="center",
+                fontsize=SMALL_TEXT)
 
 
 def _nines(share: float) -> float:
@@ -59,6 +70,9 @@ def _plane(axes: Axes, low_ms: float, high_ms: float, nines: float) -> None:
     axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
     axes.grid(color=LINE, linewidth=1)
     axes.set_axisbelow(True)
+    axes.annotate("latency", (0, 1), xycoords="axes fraction", xytext=(0, 8), color=MUTED,
+                  textcoords="offset points", ha="center", va="baseline", fontsize=SMALL_TEXT,
+                  annotation_clip=False)
     axes.set_xlabel("of the requests were answered within this time", color=MUTED,
                     fontsize=SMALL_TEXT, labelpad=1)
 
