@@ -42,7 +42,7 @@ def _name(axes: Axes, row: int, label: str, colour: str, line: str) -> None:
     assert isinstance(figure, Figure)
     width, height = (72 * inches for inches in figure.get_size_inches())
     left, at = (row % 2) * 0.5 + SIDE / width, 1 - 14 / height
-    figure.add_artist(Line2D([left, left + SAMPLE / width], [at, at], color=colour, linestyle=line,
+    figure.add_artist(Line2D([left, left + SAMPLE / width], [at, at], color=colour, linestyle=line,  # type: ignore[arg-type]
                              linewidth=2.5, transform=figure.transFigure))
     figure.text(left + (SAMPLE + 8) / width, at, label, color=colour, ha="left", va="center",
                 fontsize=SMALL_TEXT)
