@@ -74,7 +74,7 @@ class Tables:
             counted = [self._cost(server, measure.figure) for measure in costs.ALONE]
             rows.append([self._title(server), _times(times),
                          self._noted(rate, f"{server}, baseline"), *map(_cell, counted)])
-        head = ["", "Beside naive", "Requests/s",
+        head = ["", "Times the naive", "Requests/s",
                 *(costs.LABELS[measure.figure] for measure in costs.ALONE)]
         return self._table(head, rows, "Counted, in a build for counting: per <code>GET /</code>. "
                            "Requests/s: the stress test’s baseline, median of its rounds. 1 to 4 "
