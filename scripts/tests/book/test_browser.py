@@ -707,7 +707,9 @@ def test_code_can_be_copied(opened: Open) -> None:
 def test_diagrams_and_charts_are_drawn(opened: Open) -> None:
     for path in ("introduction", "measuring", "ladder"):
         drawings = "figure.diagram:not(.live) svg, figure.chart svg"  # a live one is a simulation
-        for drawing in opened(path).locator(drawings).all():
+        page = opened(path)
+        page.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+        for drawing in page.locator(drawings).all():
             box = drawing.bounding_box()
             assert box and box["width"] > 200 and box["height"] > 100
             assert drawing.locator("title").count() >= 1
