@@ -1,6 +1,6 @@
 """How long tests take that could go on for ever: a moment, or minutes if the run is `test --long`.
 
-A run that is not long stops after 48 minutes to start tests that are marked `late`: it leaves them
+A run that is not long stops after 42 minutes to start tests that are marked `late`: it leaves them
 out, and lists them when it ends.
 """
 
@@ -14,7 +14,7 @@ from outcomes import LEFT_OUT
 
 LONG = os.environ.get("HOTPATH_LONG") == "1"
 BEGAN = float(os.environ.get("HOTPATH_BEGAN") or time.time())  # seconds since 1970, of the run
-ENOUGH_S = 48 * 60.0  # after them only the tests that run alone follow, and second runs
+ENOUGH_S = 42 * 60.0  # after them only the tests that run alone follow, and second runs
 
 
 def seconds(short: float, long: float) -> float:

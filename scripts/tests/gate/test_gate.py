@@ -37,8 +37,8 @@ OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a bui
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
 # A blocking server passes it if its slow clients happen to leave one thread free.
 SOMETIMES_PASSED = "behaviour.slow-clients"
-EARLY_STEP = 5  # one in this many mutants of a check is tried in any run
-GREEN_STEP = 6  # a tree is asked one in this many of the checks that it passes
+EARLY_STEP = 8  # one in this many mutants of a check is tried in any run
+GREEN_STEP = 8  # a tree is asked one in this many of the checks that it passes
 THREADED = [chapter for chapter in SERVERS if any(
     b"std::thread" in text for text in read(chapter.solution_dir).values())]
 # Every solution with threads is asked some cases under the thread sanitizer, by its own check. All
@@ -83,9 +83,9 @@ def trees(chapter: Chapter) -> Iterator[Tree]:
 
 
 def some_of(tree: Tree) -> list[str]:
-    """The checks that it must fail, and a sixth of those that held in the solution before it and
+    """The checks that it must fail, and an eighth of those that held in the solution before it and
     need no further build; all of them in a long run. Successive trees of a chapter are asked
-    different sixths.
+    different eighths.
     """
     green = [found.name for found in registry.of(tree.chapter, AT_HOME)
              if found.name not in red(tree) and (LONG or KQUEUE not in found.builds)]
