@@ -108,12 +108,21 @@ class Tables:
             rows.append([label, _times(new.over(old)), self._noted(old, f"{before}, {phase}"),
                          self._noted(new, f"{name}, {phase}"),
                          *(_cell(self._phase(name, phase, key), missing="–")
-                           for key in ("p50_ms", "p99_ms", "cpu_us_per_request",
-                                       "peak_rss_mib"))])
+                           for key in ("p50_ms", "p99_ms", "cpu_us_per_request")),
+                         self._busy(name, phase),
+                         _cell(self._phase(name, phase, "peak_rss_mib"), missing="–")])
         head = ["Phase", "Ratio", f"{self._title(before)}, requests/s",
                 f"{self._title(name)}, requests/s", "p50, ms", "p99, ms", "CPU, µs a request",
-                "Peak, MiB"]
-        return self._table(head, rows, f"p50 and what follows it: {self._title(name)}.")
+                "Busy", "Peak, MiB"]
+        return self._table(head, rows, f"p50 and what follows it: {self._title(name)}. Busy: how "
+                           "much of its processors’ time the server’s process used.")
+
+    def _busy(self, name: str, phase: str) -> str:
+        rate, cpu_us = self._rate(name, phase), self._phase(name, phase, "cpu_us_per_request")
+        if rate.number is None or cpu_us.number is None:
+            return "–"
+        cores = len(look_up(self._recorded, "method.server_cores"))
+        return f"{rate.number * cpu_us.number / 1e4 / cores:.0f}&nbsp;%"
 
     def _published(self) -> str:
         published = load(self._results / "published.json")

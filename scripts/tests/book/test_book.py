@@ -98,7 +98,7 @@ LADDER = {
     "machine": {"cpu": "Abacus", "cores": 2, "memory_gib": 4, "os": "Debian", "kernel": "Linux 6",
                 "compiler": "clang 19", "flags": "-O2", "commit": "0123456789ab",
                 "date": "2025-01-02T03:04:05+00:00"},
-    "method": {"others_percent": 0.5},
+    "method": {"others_percent": 0.5, "server_cores": [0]},
     "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
                 "02-fewer-syscalls": server(None, "7 connections timed out")},
 }
@@ -441,6 +441,11 @@ def test_table_has_the_ratio_in_its_first_column(build: Build) -> None:
     assert '<th scope="row">Baseline</th><td>0.11×</td><td>9,000</td><td>1,000</td>' in html
 
 
+def test_phases_have_the_share_of_the_time_for_which_the_server_ran(build: Build) -> None:
+    html = build("{{#table phases 01-naive}}")
+    assert "<td>40</td><td>4\u00a0%</td><td>4</td>" in html  # 1,000 requests of 40 µs
+
+
 def test_experiment_is_rendered_as_a_table(build: Build) -> None:
     html = build("{{#table experiment beads}}\n\nIt was {{#figure beads:rows.red.old}}.")
     assert "Beads in <code>GET</code>. Abacus" in html and "<b>Red</b>" in html
@@ -469,7 +474,7 @@ def test_every_chart_has_a_folded_list_of_figures(site: Path) -> None:
 def test_curve_describes_both_ends_and_leaves_out_rows_without_a_size(site: Path) -> None:
     first, last = (recorded("many-fields", row)["map_instructions"] for row in ("5", "6000"))
     html = (site / "part1" / "03-data-layout.html").read_text()
-    assert f"map {first:,.0f} at 5 to {last:,.0f} at 6,000; 03" in html
+    assert f"map {first:,.0f} at 5 to {last:,.0f} at 6,000; vector" in html
     first, last = (recorded("field-sizes", row)["01"] for row in ("100", "60000"))
     html = (site / "part2" / "06-hot-path.html").read_text()
     assert f"01 {first:,} at 100 to {last:,} at 60,000; 02" in html

@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -24,19 +25,25 @@ from workbook.authors.tools import (
     Finding,
     Rows,
     address_of,
+    after_part,
     costs_of,
+    count,
+    edited,
     solution,
     sweep,
     variant,
 )
 from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS, shown
+from workbook.course import chapters
 from workbook.machine import setup
 from workbook.measure import costs, trace
 from workbook.servers.client import Pause, connect, exchange, exchange_many
 from workbook.servers.process import running
 
-CLIENTS = 400
+CLIENTS, ROUNDS = 400, 7
+SPREAD = {"answered": f"Answered, of {CLIENTS}", "fewest": "Fewest", "most": "Most"}
+
 
 def closing() -> Finding:
     """Does a refused client get its answer if the server closes at once?"""
@@ -159,10 +166,10 @@ def nagle() -> Finding:
 
 def layout() -> Finding:
     """How large are the types, and how much of a Request is padding?"""
-    labels = {"request": "Request", "padding": "of it padding", "headers": "of it headers",
-              "body": "of it body", "method": "Method", "status": "Status"}
-    rows: Rows = {key: {"label": f"<code>{label}</code>" if label[0].isupper() else label}
-                  for key, label in labels.items()}
+    rows: Rows = {key: {"label": label} for key, label in {
+        "request": "<code>Request</code>, of which", "padding": "– padding",
+        "headers": "– <code>headers</code>", "body": "– <code>body</code>",
+        "method": "<code>Method</code>", "status": "<code>Status</code>"}.items()}
     checkpoints = (NAIVE, CHUNKS, LAYOUT)
     for name in checkpoints:
         with variant(name, "main.cpp", None, SIZES) as program:
@@ -174,7 +181,9 @@ def layout() -> Finding:
 
 
 def many_fields() -> Finding:
-    """When do hashing and a node for each field pay?"""
+    """When do hashing and a node for each field pay? The server before and after that change."""
+    chapter = chapters.find(LAYOUT)
+    before, after = (after_part(chapter, number) for number in (1, 2))
     rows: Rows = {}
     every = {f"{count}": (f"{count:,} fields", [b"X%d" % i for i in range(count - 2)])
              for count in (5, 25, 100, 1000, 6000)}
@@ -182,8 +191,8 @@ def many_fields() -> Finding:
     for key, (label, names) in every.items():
         fields = b"".join(b"%s: %d\r\n" % (name, i % 10) for i, name in enumerate(names))
         request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
-        hashed, walked = (costs_of(name, request, costs.ALLOCATIONS, costs.INSTRUCTIONS)
-                          for name in (CHUNKS, LAYOUT))
+        hashed, walked = (count(binary, LAYOUT, request, costs.ALLOCATIONS, costs.INSTRUCTIONS)
+                          for binary in (before, after))
         rows[key] = {
             "label": label,
             "map_allocations": hashed[costs.ALLOCATIONS],
@@ -191,9 +200,61 @@ def many_fields() -> Finding:
             "vector_allocations": walked[costs.ALLOCATIONS],
             "vector_instructions": walked[costs.INSTRUCTIONS]}
     return Finding(
-        "Per <code>GET /</code>. Counted, not timed.",
-        {"map_allocations": "02: allocations", "map_instructions": "02: instructions",
-         "vector_allocations": "03: allocations", "vector_instructions": "03: instructions"}, rows)
+        "Per <code>GET /</code>, for the server after part 1 (map) and after part 2 (vector) of "
+        "chapter 3. Counted, not timed.",
+        {"map_allocations": "Map: allocations", "map_instructions": "Map: instructions",
+         "vector_allocations": "Vector: allocations",
+         "vector_instructions": "Vector: instructions"}, rows)
+
+
+def header_nodes() -> Finding:
+    """Where does the map of the server that reads chunks put the nodes of 25 fields?"""
+    fields = b"".join(b"X-Field-%d: %d\r\n" % (i, i) for i in range(23))
+    request = GET.replace(b"\r\n\r\n", b"\r\n" + fields + b"\r\n")
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "nodes")
+        includes = "#include <algorithm>\n#include <cstdio>\n#include <map>\n"
+        binary = edited("header-nodes", CHUNKS, [
+            ("connection.cpp", INCLUDE, includes + INCLUDE),
+            ("connection.cpp", COMPLETE, NODES.replace("REPORT", str(report)) + COMPLETE)],
+            preset="release")
+        with running(binary) as server:
+            for _ in range(10):
+                exchange(address_of(server), (request,), 5.0)
+        seen = [json.loads(line) for line in report.read_text().splitlines()]
+    rows: Rows = {}
+    for key, label, (*nodes, longest) in (("first", "the first request", seen[0]),
+                                          ("tenth", "the tenth request", seen[9])):
+        rows[key] = {"label": label,
+                     "follows": sum(b - a == LINE for a, b in pairwise(nodes)),
+                     "crossing": sum(node % LINE > LINE - NODE for node in nodes),
+                     "span": max(nodes) + NODE - min(nodes), "longest": longest}
+    return Finding(
+        f"The nodes of {len(seen[0]) - 1} headers in the server of chapter 2. A node has {NODE} "
+        f"bytes, and the allocator’s own {LINE - NODE} make them {LINE}.",
+        {"follows": f"{LINE} bytes after the one before", "crossing": "On two cache lines",
+         "span": "Bytes from first to last", "longest": "Most in one bucket"}, rows)
+
+
+def receive_in_place() -> Finding:
+    """What does it change to receive into the string, without an array in between?"""
+    rows: Rows = {}
+    large = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * 30_000 + b"\r\n\r\n")
+    with variant(*IN_PLACE, BY_COPY, preset="measure") as copying:
+        binaries = {"copied": copying, "in_place": solution(LAYOUT, "measure")}
+        for key, label, request in (("browser", "a browser’s <code>GET /</code>", None),
+                                    ("large", "one with a field of 30,000 bytes", large)):
+            rows[key] = {"label": label}
+            for way, binary in binaries.items():
+                counted = costs.count(binary, level=3, request=request,
+                                      measures=(costs.ALLOCATIONS, costs.INSTRUCTIONS))
+                rows[key] |= {f"{way}_instructions": counted[costs.INSTRUCTIONS],
+                              f"{way}_bytes": counted.figures["alloc_bytes"]}
+    return Finding(
+        "03 as it is, and 03 with an array on the stack from which each piece is appended. "
+        "Counted, not timed.",
+        {"copied_instructions": "Array: instructions", "in_place_instructions": "String: instructions",
+         "copied_bytes": "Array: bytes allocated", "in_place_bytes": "String: bytes allocated"}, rows)
 
 
 def late_reader() -> Finding:
@@ -208,21 +269,21 @@ def late_reader() -> Finding:
     return Finding(
         "Calls of <code>writev</code> for the answer of 03 to <code>POST /echo</code> with 10 MiB. "
         "The socket is blocking, and a call waits for 200 ms at most.",
-        {"calls": "Calls", "first": "Bytes that the first took", "percent": "Per cent of all"},
+        {"calls": "Calls", "first": "The first took, bytes", "percent": "The first took, %"},
         rows)
 
 
 def silent_client() -> Finding:
-    """Whom does a client hold up that connects and says nothing?"""
+    """How many clients have to wait when one connects and is silent?"""
     rows: Rows = {}
     for threads in (1, 2, 4, 8):
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}, a listener each",
-                              "answered": _answered(solution(THREADS), threads)}
+                              **_spread(_answered, solution(THREADS), threads)}
     with variant(*OWN_QUEUES, ONE_QUEUE) as shared:
-        rows["shared"] = {"label": "4 threads, one listener", "answered": _answered(shared, 4)}
+        rows["shared"] = {"label": "4 threads, one listener", **_spread(_answered, shared, 4)}
     return Finding(
         f"One client connects and is silent; then {CLIENTS} others ask at once. How many of them "
-        "have their answer within a second.", {"answered": f"Answered, of {CLIENTS}"}, rows)
+        f"have their answer within a second, median of {ROUNDS} rounds.", SPREAD, rows)
 
 
 def port_thief() -> Finding:
@@ -242,6 +303,18 @@ def port_thief() -> Finding:
         f"A second program of the same user listens on our port and never answers. Of {CLIENTS} "
         "clients, how many we get.",
         {"answered": "Answered by us", "stolen": "Waiting at the other"}, rows)
+
+
+def waiting_handler() -> Finding:
+    """What do threads gain if each answer makes its thread wait, as for a database?"""
+    binary = edited("waiting-handler", THREADS, WAITING, preset="release")
+    rows: Rows = {str(threads): {"label": f"{threads} thread{'s' * (threads > 1)}",
+                                 **_spread(_answered_late, binary, threads)}
+                  for threads in (1, 2, 4, 8)}
+    return Finding(
+        f"{CLIENTS} clients ask at once for a page for which a thread sleeps {WAIT_MS} ms. How many "
+        f"of them have their answer within {PATIENCE_S:g} seconds, median of {ROUNDS} rounds.", SPREAD,
+        rows)
 
 
 def thread_sweep() -> Finding:
@@ -272,6 +345,11 @@ def _written(request: bytes, pause_s: float) -> list[int]:
     return [int(count) for count in found]
 
 
+def _spread(once: Callable[[Path, int], int], binary: Path, threads: int) -> dict[str, int]:
+    found = [once(binary, threads) for _ in range(ROUNDS)]
+    return {"answered": round(median(found)), "fewest": min(found), "most": max(found)}
+
+
 def _answered(binary: Path, threads: int) -> int:
     """How many clients are answered in a second while another one is silent."""
     with running(binary, "--threads", str(threads)) as server:
@@ -280,9 +358,15 @@ def _answered(binary: Path, threads: int) -> int:
             return answers(address_of(server))
 
 
-def answers(address: tuple[str, int]) -> int:
-    """How many of CLIENTS that ask at once, and close, are answered in a second."""
-    answers = exchange_many(address, (GET,), 1.0, copies=CLIENTS, enough=CLIENTS)
+def _answered_late(binary: Path, threads: int) -> int:
+    """How many clients are answered by a server whose threads sleep for each."""
+    with running(binary, "--threads", str(threads)) as server:
+        return answers(address_of(server), PATIENCE_S)
+
+
+def answers(address: tuple[str, int], within_s: float = 1.0) -> int:
+    """How many of CLIENTS that ask at once, and close, are answered in this time."""
+    answers = exchange_many(address, (GET,), within_s, copies=CLIENTS, enough=CLIENTS)
     return sum(answer.end == "closed" and bool(answer.data) for answer in answers)
 
 
@@ -369,6 +453,52 @@ LINGER = (NAIVE, "connection.cpp",
           "    if (reading == Reading::refused || has_unread(socket_)) linger();\n")
 NODELAY = (CHUNKS, "socket.cpp", "    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);\n")
 OWN_QUEUES = (THREADS, "socket.cpp", "i > 0 && !can_share_port")
-EDITS = (LINGER, NODELAY, OWN_QUEUES)
+IN_PLACE = (LAYOUT, "connection.cpp", """\
+    const std::size_t received_before = buffer_.size();
+    buffer_.resize_and_overwrite(received_before + chunk_size, [&](char* bytes, std::size_t size) {
+        const std::span<char> space(bytes + received_before, size - received_before);
+        return received_before +
+               until_idle_limit([&] { return receive(socket_, space); }).value_or(0);
+    });
+    return buffer_.size() > received_before;
+""")
+INCLUDE = "#include <array>\n"
+COMPLETE = "        if (*progress == HttpParser::Progress::complete) return Reading::complete;\n"
+WAIT_MS, PATIENCE_S = 500, 10.0  # so long that a busy machine adds little
+PAGE, STRING = "            response.body_reference(page);\n", "#include <string>\n"
+WAITING = (("app.cpp", STRING, STRING + "#include <thread>\n"),
+           ("app.cpp", PAGE, "            std::this_thread::sleep_for("
+                             f"std::chrono::milliseconds({WAIT_MS}));\n" + PAGE))
+EDITS = (LINGER, NODELAY, OWN_QUEUES, IN_PLACE, (CHUNKS, "connection.cpp", INCLUDE),
+         (CHUNKS, "connection.cpp", COMPLETE), (THREADS, "app.cpp", PAGE),
+         (THREADS, "app.cpp", STRING))
+
+BY_COPY = """\
+    char chunk[chunk_size];
+    const auto got = until_idle_limit([&] { return receive(socket_, chunk); });
+    if (!got || *got == 0) return false;
+    buffer_.append(chunk, *got);
+    return true;
+"""
+
+# Before the pair, a node has the pointer to the next one and the hash. The names refer to the
+# buffer, so in the order of their addresses they are in the order in which they came.
+LINE, NODE = 64, 48
+NODES = """\
+        if (*progress == HttpParser::Progress::complete) {
+            std::map<const char*, std::size_t> nodes;
+            std::size_t longest = 0;
+            for (const auto& header : request_.headers) {
+                nodes[header.first.data()] = reinterpret_cast<std::size_t>(&header) - 16;
+                longest = std::max(longest, request_.headers.bucket_size(
+                                                request_.headers.bucket(header.first)));
+            }
+            std::FILE* report = std::fopen("REPORT", "a");
+            std::fputs("[", report);
+            for (const auto& [name, node] : nodes) std::fprintf(report, "%zu, ", node);
+            std::fprintf(report, "%zu]\\n", longest);
+            std::fclose(report);
+        }
+"""
 
 ONE_QUEUE = "i > 0"

@@ -28,6 +28,7 @@ from workbook.authors.tools import (
     Rows,
     Rush,
     address_of,
+    after_part,
     count,
     in_sequence,
     kept_costs,
@@ -39,8 +40,7 @@ from workbook.authors.tools import (
     variant,
 )
 from workbook.common.paths import BUILD, SOLUTIONS
-from workbook.course import chapters, parts, trees
-from workbook.course.chapters import Chapter
+from workbook.course import chapters
 from workbook.machine import setup
 from workbook.measure import costs, crowd, fairness, ladder, pgo, stress
 from workbook.measure.crowd import SHORT, ask_all, connect
@@ -133,7 +133,7 @@ def staying() -> Finding:
             "worker": (4, 1, "after part 4, 1 thread")}
     rows: Rows = {}
     for key, (number, threads, label) in ways.items():
-        binary = _after_part(chapter, number)
+        binary = after_part(chapter, number)
         counted = count(binary, LOOP, costs.KEPT, costs.SYSCALLS)
         with running(binary, "--threads", str(threads)) as server, ExitStack() as stack:
             for client in connect(server, stay, stack):
@@ -194,7 +194,7 @@ def parts_of_hot_path() -> Finding:
     rows: Rows = {}
     for number, title in enumerate(["05", *(f"{part.number}. {part.title}"
                                             for part in chapter.parts)]):
-        binary = _after_part(chapter, number)
+        binary = after_part(chapter, number)
         counted = count(binary, HOT, costs.KEPT, *requests.values())
         rows[str(number)] = {"label": title, "resident": crowd.resident_bytes(binary)} | {
             key: round(counted[measure] or 0, 2) for key, measure in requests.items()}
@@ -204,13 +204,6 @@ def parts_of_hot_path() -> Finding:
         f"{crowd.FEW} clients that had an answer and are silent to {crowd.MANY}, for each of them.",
         {"alone": "Instructions", "pipelined": f"{costs.DEPTH} at once",
          "allocations": "Allocations", "resident": "Bytes of an idle client"}, rows)
-
-
-def _after_part(chapter: Chapter, number: int) -> Path:
-    """The server after a part, built for counting; 0 for where the chapter begins."""
-    directory = BUILD / "experiments" / f"{chapter.name}-{number}"
-    trees.write(parts.tree(chapter, number), directory)
-    return build.isolated(directory, "measure")
 
 
 def allocators() -> Finding:

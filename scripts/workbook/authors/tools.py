@@ -19,7 +19,8 @@ import psutil
 
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, SOLUTIONS, shown
-from workbook.course import trees
+from workbook.course import parts, trees
+from workbook.course.chapters import Chapter
 from workbook.machine import needs
 from workbook.machine.cores import Cores, cores
 from workbook.measure import costs, load, sequence, stress
@@ -137,6 +138,13 @@ def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
 
 def solution(checkpoint: str, preset: str = "release") -> Path:
     return build.build_server(SOLUTIONS / checkpoint, preset)
+
+
+def after_part(chapter: Chapter, number: int) -> Path:
+    """The server after a part, built for counting; 0 for where the chapter begins."""
+    directory = BUILD / "experiments" / f"{chapter.name}-{number}"
+    trees.write(parts.tree(chapter, number), directory)
+    return build.isolated(directory, "measure")
 
 
 def compiled(source: Path, program: Path, *options: str) -> Path:

@@ -33,6 +33,6 @@ def _verdict(subject: Subject, check: Check) -> Verdict:
 
 
 CHECKS = (
-    Check("cost.layout", "bytes without heap memory", judge, unit="bytes", per="Request",
+    Check("cost.layout", "bytes, not counting heap memory", judge, unit="bytes", per="Request",
           level=3, builds=(MEASURE,), after="behaviour.requests"),
 )

@@ -32,6 +32,7 @@ EDGE = 4  # above or below a drawing that has nothing there
 LINE_LENGTH = 45  # in characters; a longer one is set smaller
 NEAR = 0.055  # of a panel's height: names that are nearer to each other than this become one
 LOADS = {"plain": "short requests", "header": "requests with a field of 30 kB"}
+ANEW = ("01", "02", "03", "04")  # the steps with a connection for each request
 KEPT = ("05", "06", "07", "08")  # the steps whose connections stay
 
 Found = Mapping[str, Any]
@@ -60,6 +61,9 @@ def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
             for column, colour, y in zip(columns, (ACCENT, COOL), _within(len(columns)),
                                          strict=False):
                 axes.barh(number + y, _number(row, column), REACH, color=colour)
+                if not _number(row, column):  # no bar would look like no figure
+                    axes.plot([0, 0], [number + y - REACH / 2, number + y + REACH / 2],
+                              color=colour, linewidth=4, clip_on=False)
     return svg(title, _in_words(rows, lambda row: " and ".join(
         _shown(row, column) for column in columns)))
 
@@ -121,21 +125,21 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
 
 
 def use(ladder: Found, phase: str = "baseline") -> str:
-    """How much of its processors a server kept busy, beside the requests that it answered."""
+    """How much of its processors the floor and each server of part I kept busy."""
     cores = len(ladder["method"]["server_cores"])
     rows = {name: {"label": name, **server["phases"][phase]}
             for name, server in ladder["servers"].items()
-            if server["phases"][phase]["requests_per_second"]}
+            if (name == "floor" or name[:2] in ANEW) and server["phases"][phase]["requests_per_second"]}
     busy = {name: row["requests_per_second"] * row["cpu_us_per_request"] / 1e4 / cores
             for name, row in rows.items()}
     with drawing(len(rows), f"use-{phase}", top=EDGE) as (axes, svg):
         _bare(axes, len(rows), 0, max(100.0, *busy.values()), [0, 25, 50, 75, 100],
               "% of its processors used by the server’s process")
         for number, (name, row) in enumerate(rows.items()):
-            _label(axes, number, row, f"{busy[name]:.0f} % for {_shown(row, 'requests_per_second')}"
+            _label(axes, number, row, f"{busy[name]:.0f} % at {_shown(row, 'requests_per_second')}"
                                       "/s")
             axes.barh(number + MIDDLE, busy[name], REACH, color=ACCENT)
-    return svg("How busy the server was, and how many requests a second it answered",
+    return svg(f"How busy the server was in the {phase}, and how many requests a second it answered",
                "; ".join(f"{name} {busy[name]:.0f} % at {_shown(row, 'requests_per_second')} "
                          "requests a second" for name, row in rows.items()) + ".")
 
