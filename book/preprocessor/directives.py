@@ -17,7 +17,7 @@ from workbook.checks import registry
 from workbook.checks.model import Check
 from workbook.common.errors import UserError
 from workbook.course import chapters, editions, parts, progress, starters, trees
-from workbook.course.chapters import Chapter, Part
+from workbook.course.chapters import Chapter
 from workbook.figures import machines, timeline
 from workbook.measure import speed
 
@@ -452,13 +452,7 @@ class Page:
 
 
 def _parts(chapter: Chapter) -> list[str]:
-    """Where each part is, and what it turns green: of some groups only some cases."""
-    def name(part: Part, check: str) -> str:
-        partial = check.startswith("behaviour.") and check.partition(".")[2] in part.cases
-        return f"{'cases of ' if partial else ''}<code>{check}</code>"
-
-    items = "".join(f'<li><a href="{part.anchor}">{escape(part.title)}</a>: '
-                    + ", ".join(name(part, check) for check in part.judged) + "</li>"
+    items = "".join(f'<li><a href="{part.anchor}">{escape(part.title)}</a></li>'
                     for part in chapter.parts)
     return [f"<dt>In parts</dt><dd><ol>{items}</ol></dd>"] if items else []
 
@@ -497,14 +491,15 @@ def _maximum(check: Check, budget: float) -> str:
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
-    """The medals, or that there are none; nothing where nothing comes before. What our solution
-    reaches stays out of it, because the page asks the reader to predict that.
+    """The medals; nothing where nothing comes before. What our solution reached is on the page, after
+    the reader has guessed it.
     """
-    if speed.recorded(chapter, results_directory / "ladder.json") is None and not chapter.speed:
+    if not chapter.speed and speed.recorded(chapter, results_directory / "ladder.json") is None:
         return []
     medals = ", ".join(f"{medal} from {goal:g} ×" for medal, goal in chapter.speed.items())
-    goals = f"{medals} the starting point{speed.LOADS[chapter.speed_load]}" if medals else ""
-    return [f"<dt>Clock</dt><dd>{goals or 'no medal here'}</dd>"]
+    goal = (f"{medals} the starting point{speed.LOADS[chapter.speed_load]}" if medals
+            else "no medal in this chapter")
+    return [f"<dt>Clock</dt><dd>{goal}</dd>"]
 
 
 def _fence(label: str, text: str) -> str:

@@ -86,7 +86,7 @@ class Tables:
         for cost, label in costs.LABELS.items():
             old, new = self._cost(before, cost), self._cost(name, cost)
             rows.append([label, _change(old, new), _cell(old), _cell(new)])
-        head = ["Per <code>GET /</code>", "Change", self._title(before), self._title(name)]
+        head = ["Per <code>GET /</code>", "Change", self._short(before), self._short(name)]
         return self._table(head, rows, "Counted, not timed.")
 
     def _calls(self, name: str) -> str:
@@ -97,8 +97,8 @@ class Tables:
                        key=lambda call: (-max(old.get(call, 0), new.get(call, 0)), call))
         rows = [[f"<code>{escape(call)}</code>", *(_cell(Figure(side.get(call, 0)))
                                                    for side in (old, new))] for call in calls]
-        return self._table(["Calls per <code>GET /</code>", self._title(before),
-                            self._title(name)], rows, "Counted, not timed.")
+        return self._table(["Calls per <code>GET /</code>", self._short(before),
+                            self._short(name)], rows, "Counted, not timed.")
 
     def _phases(self, name: str) -> str:
         before = self._before(name)
@@ -111,10 +111,10 @@ class Tables:
                            for key in ("p50_ms", "p99_ms", "cpu_us_per_request")),
                          self._busy(name, phase),
                          _cell(self._phase(name, phase, "peak_rss_mib"), missing="–")])
-        head = ["Phase", "Ratio", f"{self._title(before)}, requests/s",
-                f"{self._title(name)}, requests/s", "p50, ms", "p99, ms", "CPU, µs a request",
+        head = ["Phase", "Ratio", f"{self._short(before)}, requests/s",
+                f"{self._short(name)}, requests/s", "p50, ms", "p99, ms", "CPU, µs a request",
                 "Busy", "Peak, MiB"]
-        return self._table(head, rows, f"p50 and what follows it: {self._title(name)}. Busy: how "
+        return self._table(head, rows, f"p50 and what follows it: {self._short(name)}. Busy: how "
                            "much of its processors’ time the server’s process used.")
 
     def _busy(self, name: str, phase: str) -> str:
@@ -142,7 +142,7 @@ class Tables:
         rows = [[label, *(self._ratio(data, name, before, phase)
                           for data in (published, self._recorded))]
                 for phase, label in PHASES.items()]
-        head = [f"Beside {self._title(before)}", "Published", "Ours"]
+        head = [f"Compared with {self._short(before)}", "Published", "Ours"]
         return self._table(head, rows, self._published_source())
 
     def _older(self) -> str:
@@ -223,6 +223,10 @@ class Tables:
     def _short_title(self, server: str) -> str:
         """Without what stands after the colon, for a table of many columns."""
         return self._title(server).partition(":")[0]
+
+    def _short(self, server: str) -> str:
+        """Its chapter's number, which leaves a column room for its own numbers."""
+        return server[:2] if server in self._titles else escape(server.capitalize())
 
     def _cost(self, server: str, cost: str) -> Figure:
         return figure(self._recorded, f"servers.{server}.costs.{cost}")

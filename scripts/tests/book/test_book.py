@@ -352,8 +352,7 @@ def test_snippets_and_diffs_can_show_the_tree_after_a_part(build: Build) -> None
 def test_a_chapter_lists_its_parts(build: Build, scratch: Path) -> None:
     build("Nothing.")
     html = (scratch / "site" / "page2.html").read_text()
-    assert ('<li><a href="#a-section">Sends &lt;one&gt; more</a>: <code>behaviour.bodies</code>'
-            "</li>") in html
+    assert '<li><a href="#a-section">Sends &lt;one&gt; more</a></li>' in html
 
 
 def test_chapter_header_shows_goals(build: Build, scratch: Path) -> None:
@@ -375,7 +374,7 @@ def test_several_goals_are_a_list_with_their_checks() -> None:
 @pytest.mark.parametrize(("name", "words"), [
     ("part1/02-fewer-syscalls", "× the starting point</dd>"),
     ("part2/06-hot-path", "× the starting point with large headers</dd>"),
-    ("part1/03-data-layout", "<dd>no medal here</dd>"),
+    ("part1/03-data-layout", "<dd>no medal in this chapter</dd>"),
 ])
 def test_real_pages_show_the_speed_goals(site: Path, name: str, words: str) -> None:
     assert words in (site / f"{name}.html").read_text()

@@ -569,25 +569,25 @@ def test_without_scripts_all_steps_are_shown_and_predictions_are_prose(
 
 def test_prediction_is_stored_and_compared_with_the_answer(opened: Open) -> None:
     page = opened("part1/01-naive")
-    calls, slower = page.locator(".predict .guess").all()
-    calls.get_by_label("System calls for one GET /").fill("60")
-    slower.get_by_label("Times slower").fill("many")
-    assert calls.locator("output").inner_text() == ""  # not before it is measured
+    short, large = page.locator(".predict .guess").all()
+    large.get_by_label("With the large field").fill("150")
+    short.get_by_label("Short requests").fill("many")
+    assert large.locator("output").inner_text() == ""  # not before it is measured
     page.locator(".predict summary").click()
-    expect(calls.locator("output")).to_have_text(  # `toggle` fires a moment after the click
-        re.compile(r"^It is \d{3}: that is 9\.\d times too few\.$"))
-    expect(slower.locator("output")).to_have_text("Write a number.")
+    expect(large.locator("output")).to_have_text(  # `toggle` fires a moment after the click
+        re.compile(r"^It is \d,\d{3}: that is 9\.\d times too few\.$"))
+    expect(short.locator("output")).to_have_text("Write a number.")
     kept = page.evaluate("Object.keys(localStorage).filter(key => key.includes('guess'))")
-    assert sorted(kept) == ["hotpath-guess:naive:System calls for one GET /:",
-                            "hotpath-guess:naive:Times slower than the floor:"]
+    assert sorted(kept) == ["hotpath-guess:naive:Short requests, times as many:",
+                            "hotpath-guess:naive:With the large field, times as many:"]
     page.reload()
-    assert calls.get_by_label("System calls").input_value() == "60"
+    assert large.get_by_label("With the large field").input_value() == "150"
     page.locator(".predict summary").click()
-    for guess, words in (("1,000", "you were 75 % off, too many."), ("0", "another thing.")):
-        calls.get_by_label("System calls").fill(guess)
-        expect(calls.locator("output")).to_have_text(re.compile(re.escape(words) + "$"))
-    calls.get_by_label("System calls").fill("")
-    expect(calls.locator("output")).to_have_text("")
+    for guess, words in (("2,500", "you were 75 % off, too many."), ("0", "another thing.")):
+        large.get_by_label("With the large field").fill(guess)
+        expect(large.locator("output")).to_have_text(re.compile(re.escape(words) + "$"))
+    large.get_by_label("With the large field").fill("")
+    expect(large.locator("output")).to_have_text("")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
