@@ -18,7 +18,7 @@ public:
 
     template <typename Function>
     void start(Function function) {
-        threads_.emplace_back(function);
+        threads_.emplace_back(std::move(function));
     }
 
 private:
@@ -40,15 +40,15 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler,
 void Server::run() {
     Threads threads(stopping_);
     for (const Fd& listener : listeners_) {
-        threads.start([this, &listener] { serve(listener); });
+        // Made here, because an exception that leaves a thread's function ends the process.
+        threads.start([this, &listener, handler = make_handler_()] { serve(listener, *handler); });
     }
 }
 
-void Server::serve(const Fd& listener) {
-    const std::unique_ptr<Handler> handler = make_handler_();
+void Server::serve(const Fd& listener, Handler& handler) {
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (auto client = accept_client(listener)) {
-            Connection(std::move(*client), *handler, stopping_).serve();
+            Connection(std::move(*client), handler, stopping_).serve();
         }
     }
 }

@@ -29,11 +29,11 @@ public:
     std::uint16_t port() const { return local_port(listeners_.front()); }
 
     /// Returns when `stopping` is set and the clients being answered have their answers. Throws
-    /// std::system_error if a thread cannot be started.
+    /// std::system_error if a thread cannot be started, and whatever making a handler throws.
     void run();
 
 private:
-    void serve(const Fd& listener);
+    void serve(const Fd& listener, Handler& handler);
 
     std::vector<Fd> listeners_;
     HandlerFactory make_handler_;
