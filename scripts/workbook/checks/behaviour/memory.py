@@ -11,6 +11,7 @@ from time import monotonic, sleep
 
 from workbook.checks.behaviour.alone import (
     LOOK_S,
+    TIMEOUT_S,
     alone,
     connected,
     have_the_page,
@@ -19,7 +20,7 @@ from workbook.checks.behaviour.alone import (
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.pausing_clients import OF_ALL, PausingClient, connection
 from workbook.checks.behaviour.rows import MIB, Case, Unable, Unmet, get
-from workbook.checks.behaviour.unchanged import GET, sink
+from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, sink
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
@@ -27,7 +28,8 @@ FIRST = 500  # the first clients, which cause the allocations that are permanent
 CLIENTS = 2000
 ROUNDS = 3  # an allocator may grow once by chance, but a leak grows every time
 GREEDY = 8
-ASKED = 10 * MIB  # more than kernels buffer for a connection
+ROUNDS_OF_PAGES = 200  # each of them ends with an echo, whose number shows the order
+PAGES = 99
 # bytes, for buffers in both directions; the answers to 64 KiB of requests would be more
 ENOUGH = 384 * 1024
 QUIET_S = 0.2  # a socket that accepts nothing for this long is full
@@ -47,9 +49,7 @@ def cases() -> Iterator[Case]:
                     f"{CLIENTS} more, and if need be {CLIENTS} again",
                     f"the {CLIENTS} leave less than {MINIMUM} bytes each in the server's memory",
                     partial(returns, pausing_client=pausing_client))
-    yield alone("unread-pipelined-answers", "tcp(7)",
-                f"{GREEDY} clients send all the requests that they can, and read no answer",
-                f"the server holds less than {ENOUGH // 1024} KiB for each", unread, level=6)
+    yield unread_pipelined_answers(level=6)
     yield alone("burst-of-bodies", "jemalloc(3), arena.<i>.purge",
                 f"{BODIES} clients get the page; then all send a body of {BODY // MIB} MiB at "
                 "once, have their answers and stay",
@@ -59,6 +59,14 @@ def cases() -> Iterator[Case]:
                 f"a client sends {ITERATIONS} bodies of {BODY // MIB} MiB, one after another",
                 "the server finds at least half of their pages in its memory", body_after_body,
                 level=8)
+
+
+def unread_pipelined_answers(**levels: int) -> Case:
+    return alone("unread-pipelined-answers", "tcp(7); RFC 9112 §9.3.2 (MUST)",
+                 f"{GREEDY} clients send {ROUNDS_OF_PAGES * (PAGES + 1):,} requests each, and read "
+                 "no answer; then one of them reads",
+                 f"the server holds less than {ENOUGH // 1024} KiB for each; all the answers, in "
+                 "order, for the one that reads", unread, **levels)
 
 
 def returns(server: Server, pausing_client: PausingClient, sources: Iterator[str] = repeat(""),
@@ -79,15 +87,21 @@ def unread(server: Server) -> None:
     read.
     """
     must_be_plain(server)
-    requests = get(fields=b"Host:a\r\n")
-    requests *= ASKED // len(requests)
+    shortest = get(fields=b"Host:a\r\n"), GET[1]
+    asked, answers = chain(*(each for number in range(ROUNDS_OF_PAGES)
+                             for each in (*[shortest] * PAGES, echo(b"%d" % number))), LAST)
     with connected(server, GREEDY, narrow=True) as clients:
         before = server.own_bytes()
-        for client in clients:
-            client.offer(requests, QUIET_S)
+        taken = [client.offer(asked, QUIET_S) for client in clients]
+        server.sleeps(TIMEOUT_S)
         held = (server.own_bytes() - before) / GREEDY
-    if held >= ENOUGH:
-        raise Unmet(f"it held {held / 1024:,.0f} KiB for each")
+        if held >= ENOUGH:
+            raise Unmet(f"it held {held / 1024:,.0f} KiB for each")
+        clients[0].perform((asked[taken[0]:],))
+        received = clients[0].finish()
+    if received.data != answers or received.end != "closed":
+        raise Unmet(f"{len(received.data):,} bytes came of the {len(answers):,} of the answers, or "
+                    f"others; then the connection was {received.end}")
 
 
 def rush_of_bodies(server: Server) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbook.checks.behaviour.judge import group
+from workbook.checks.behaviour.memory import unread_pipelined_answers
 from workbook.checks.behaviour.rows import (
     CONTINUE,
     HOST,
@@ -37,6 +38,8 @@ from workbook.servers.client import Await, HalfClose, Pause, Sip, Vanish
 
 
 def cases() -> Iterator[Case]:
+    # Chapter 5 introduces pipelines, and this group with it; later chapters have it in `memory`.
+    yield unread_pipelined_answers(level=5, until=5)
     tcp = "tcp(7), epoll(7)"
     sent, expect = chain(echo(noise(300)), GET, LAST)
     pages, answers = chain(*[GET] * 999, LAST)
