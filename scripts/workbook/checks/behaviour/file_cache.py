@@ -54,6 +54,8 @@ from workbook.servers.client import Await, Client, Vanish
 from workbook.servers.process import Server
 
 ALONE = ("--threads", "1", "--cache", str(64 * MIB))
+WORKERS = ("--threads", "4", "--cache", str(64 * MIB))
+SPREAD = 32  # clients; the kernel deals them out to four workers, and leaves out none of these
 SETTLED_S = 3.2  # a file last changed this long ago may be cached, however its timestamp is rounded
 AHEAD_S = 5.0  # longer, so such a file is cached before its time
 STALE_S = 1.1  # a change made this long ago must be visible
@@ -157,6 +159,11 @@ def changes() -> Iterator[Case]:
     yield _change("directory-link-changed", "/now/it.bin",
                   "a link in its name leads elsewhere, to a file "
                   "of the same size and time", lambda file: _link(file.parent), 200)
+    yield alone("replaced-in-all-workers", "socket(7), SO_REUSEPORT; stat(2)",
+                f"{SPREAD} clients get /it.bin from four workers and stay; another file is renamed "
+                f"over it; one of them asks all the time; {STALE_S:g} s later all of them do",
+                "what is there now, for each", replaced_in_all_workers, arguments=WORKERS,
+                site=make)
     yield _change("root-replaced", "/it.bin", "another folder takes the root's place",
                   _replace_root, 200, stale_s=ROOT_STALE_S)
     yield alone("clock-set-back", "clock_gettime(2), CLOCK_MONOTONIC",
@@ -211,6 +218,36 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str,
                     f"{now.body[:20]!r} and so on, {len(now.body):,}")
     if "etag" in now.fields and before.fields.get("etag") == now.tag and "now" not in target:
         raise Unmet(f"the ETag is still {now.tag}")
+
+
+def replaced_in_all_workers(server: Server) -> None:
+    """Each worker has a cache of its own, and each has to look, however busy another one is."""
+    file, asks = root_of(server) / "it.bin", get(b"/it.bin", HOST)
+    settle(server)
+    with connected(server, SPREAD, timeout_s=2 * TIMEOUT_S) as clients:
+        for client in clients:
+            _next_body(client, asks)
+        _replace(file)
+        end = time.monotonic() + STALE_S
+        while time.monotonic() < end:
+            _next_body(clients[0], asks)
+            time.sleep(BETWEEN_S)
+        bodies = [_next_body(client, asks) for client in clients]
+    if stale := bodies.count(OLD * SMALL):
+        raise Unmet(f"{stale} of {SPREAD} clients got the old bytes {STALE_S:g} s later")
+
+
+def _next_body(client: Client, asks: bytes) -> bytes:
+    """Returns the body of the client's next answer: the file, before or after it was replaced."""
+    before = len(client.received().raw)
+    client.perform((asks,))
+    while not client.ended:
+        raw = client.received().raw
+        body = raw[before:].partition(b"\r\n\r\n")[2]
+        if body in (OLD * SMALL, NEW * (SMALL - 1)):
+            return body
+        client.receive_in_all(len(raw) + 1)
+    raise Unmet("a client was not answered with the file")
 
 
 def seen_with_clock_set_back(server: Server) -> None:
@@ -490,9 +527,10 @@ def release() -> Iterator[Case]:
                 f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
                 "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)
     yield alone("unused-file-is-closed", "unlink(2)",
-                "a large file is asked for, and removed; no client asks for it "
-                "again", f"within {COLD_S:g} s it is not open any more", without_requests,
-                arguments=ALONE, site=make)
+                f"{SPREAD} clients ask four workers for a large file, which is removed; no client "
+                "asks for it again, but one of them asks for another file all the time",
+                f"within {COLD_S:g} s no worker has it open any more", without_requests,
+                arguments=WORKERS, site=make)
 
 
 def nothing_kept(server: Server) -> None:
@@ -616,15 +654,19 @@ def visited_stays(server: Server) -> None:
 
 def without_requests(server: Server) -> None:
     settle(server)
-    _ask(server, "/large.bin")
-    if not open_files(server):
-        raise Unmet("it is not kept open while it is asked for")
-    os.unlink(root_of(server) / "large.bin")
-    deadline = time.monotonic() + COLD_S
-    while open_files(server):
-        if time.monotonic() > deadline:
-            raise Unmet(f"it was still open {COLD_S:g} s later")
-        time.sleep(0.2)
+    asked = b"HEAD" + get(b"/large.bin", HOST)[3:]
+    with connected(server, SPREAD, timeout_s=2 * COLD_S) as clients:
+        for client in clients:
+            client.perform((asked, Await(b"\r\n\r\n")))
+        if not open_files(server):
+            raise Unmet("it is not kept open while it is asked for")
+        os.unlink(root_of(server) / "large.bin")
+        deadline = time.monotonic() + COLD_S
+        while still_open := open_files(server):
+            if time.monotonic() > deadline:
+                raise Unmet(f"{COLD_S:g} s later it was still open, {len(still_open)} times")
+            clients[0].perform((get(b"/it.bin", HOST),))
+            clients[0].receive_for(0.2)
 
 
 def repeated(server: Server, group: object) -> None:
