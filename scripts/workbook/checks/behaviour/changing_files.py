@@ -19,6 +19,13 @@ from workbook.checks.behaviour.alone import (
     must_end,
 )
 from workbook.checks.behaviour.deadlines import Limits
+from workbook.checks.behaviour.exhaustion import (
+    LITTLE,
+    NEIGHBOURS,
+    NO_STOCK,
+    UNAVAILABLE,
+    may_grow_by,
+)
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import (
     BYTES,
@@ -45,6 +52,8 @@ ASKS_SMALL = get(b"/small.bin", HOST)
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL, connection=STAYS)
 TIMES, ROUND = 1000, 50
 READERS = 64
+STARVED = 200  # clients, whose requests need more memory than the server may take
+REQUESTS = 200  # of each: what remains of them needs a buffer while the first is answered
 MORE = 8 * MIB  # allowed growth over all requests: four of their files
 MARGIN = 2 * MIB
 
@@ -96,6 +105,13 @@ def cases() -> Iterator[Case]:
     ]:
         arguments = Limits(stop=20).options() if what == "stopped" else ()
         yield alone(what, reference, done, expected, perform, arguments=arguments, site=make)  # type: ignore[arg-type]
+
+    yield alone("descriptors-released-without-memory", "close(2); RFC 9110 §15.6.4 (ours)",
+                f"the server may take {LITTLE // MIB} MiB more than it has; {STARVED} clients ask "
+                f"{REQUESTS} times for a file of {LARGE // MIB} MiB, read nothing, and disconnect",
+                "some get 503, or are cut off; then as many descriptors are open as before, and "
+                "another client has its file", descriptors_without_memory,
+                environment=NO_STOCK, site=make)
 
 
 def _begin(client: Client, sent: bytes) -> None:
@@ -192,6 +208,31 @@ def descriptors_of_open_clients(server: Server) -> None:
             if now != before or client.ended:
                 raise Unmet(f"{before} descriptors were open after the first answer, {now} after "
                             f"{method} /{name}.bin")
+
+
+def descriptors_without_memory(server: Server) -> None:
+    """Once no buffer is left for the head of an answer, its file has been opened already."""
+    with connected(server, NEIGHBOURS) as clients:  # so that each worker has an arena of jemalloc's
+        for client in clients:
+            client.perform((ASKS_SMALL, Await(SMALL_ANSWER)))
+    before = settled(server, 0)
+    may_grow_by(server, LITTLE)
+    with connected(server, STARVED, narrow=True) as clients:
+        for client in clients:
+            client.perform((ASKS * REQUESTS,))
+        server.sleeps(TIMEOUT_S)
+        for client in clients:
+            client.receive()
+        starved = sum(client.ended or client.received().data.startswith(UNAVAILABLE)
+                      for client in clients)
+    if not starved:
+        raise Unmet(f"{LITTLE // MIB} MiB were enough for all of the {STARVED}")
+    after = settled(server, before)
+    if after > before:
+        raise Unmet(f"{before} descriptors were open before, and {after} after")
+    with connected(server, 1) as (client,):
+        client.perform((get(b"/small.bin"),))
+        must_have(client, answer("200 OK", BYTES, SMALL), "the client that came later")
 
 
 def memory_of_requests(server: Server) -> None:
