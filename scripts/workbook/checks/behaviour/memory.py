@@ -61,12 +61,12 @@ def cases() -> Iterator[Case]:
                 level=8)
 
 
-def unread_pipelined_answers(**levels: int) -> Case:
+def unread_pipelined_answers(level: int, until: int | None = None) -> Case:
     return alone("unread-pipelined-answers", "tcp(7); RFC 9112 §9.3.2 (MUST)",
                  f"{GREEDY} clients send {ROUNDS_OF_PAGES * (PAGES + 1):,} requests each, and read "
                  "no answer; then one of them reads",
                  f"the server holds less than {ENOUGH // 1024} KiB for each; all the answers, in "
-                 "order, for the one that reads", unread, **levels)
+                 "order, for the one that reads", unread, level=level, until=until)
 
 
 def returns(server: Server, pausing_client: PausingClient, sources: Iterator[str] = repeat(""),
