@@ -190,3 +190,11 @@ def test_clone_with_autocrlf_has_lf(tmp_path: Path) -> None:
     git(tmp_path, "-c", "core.autocrlf=true", "clone", "-q", "from", "to")
     for name in ("hotpath", "a.patch", "chapter.toml"):
         assert (tmp_path / "to" / name).read_bytes() == b"#!/bin/sh\none\n"
+
+
+def test_compiler_of_single_checkpoints_is_the_one_that_cmake_chooses(
+        monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(facts, "BUILD", tmp_path)  # where nothing was built
+    chosen = needs.compiler()
+    assert chosen
+    assert facts.collect()["compiler"] == probes.first_line([str(chosen), "--version"])

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 
 from workbook.common.paths import BUILD, ROOT
-from workbook.machine import git
+from workbook.machine import git, needs
 from workbook.machine.cores import available_cpus
 from workbook.machine.probes import first_line
 
@@ -21,15 +21,17 @@ MEASURED = ("solutions", "chapters/*/bench.cpp", "scripts/cmake", "scripts/floor
 
 
 def collect(preset: str = "release") -> dict[str, Any]:
-    """What stands beside figures that were measured here and now, with this preset's build."""
-    cache = _cmake_cache(BUILD / preset / "CMakeCache.txt")
+    """What is recorded with figures that were measured here and now, with this preset's build. If
+    only single checkpoints were built, it is the compiler that CMake chooses for them.
+    """
+    cache = _cmake_cache(BUILD / preset / "CMakeCache.txt") or _chosen_for_checkpoints()
     return {
         "cpu": _cpu(),
         "cores": available_cpus(),
         "memory_gib": round(psutil.virtual_memory().total / GIB, 1),
         "os": _system(),
         "kernel": f"{platform.system()} {platform.release()}",
-        "compiler": first_line([cache.get("CMAKE_CXX_COMPILER", "c++"), "--version"]),
+        "compiler": first_line([cache["CMAKE_CXX_COMPILER"], "--version"]),
         "flags": _flags(cache),
         "wrk": first_line(["wrk", "--version"], codes=(0, 1)).partition(" Copyright")[0],
         "commit": _commit(),
@@ -61,6 +63,14 @@ def _cmake_cache(file: Path) -> dict[str, str]:
     except OSError:
         return {}
     return dict(re.findall(r"^(\w+):\w+=(.*)$", text, re.M))
+
+
+def _chosen_for_checkpoints() -> dict[str, str]:
+    """As scripts/cmake/hotpath.cmake chooses it."""
+    compiler = str(needs.compiler() or "c++")
+    library = "-stdlib=libc++" if "clang" in compiler else ""
+    return {"CMAKE_CXX_COMPILER": compiler, "CMAKE_CXX_FLAGS": library,
+            "CMAKE_CXX_FLAGS_RELEASE": "-O3 -DNDEBUG"}
 
 
 def _flags(cache: dict[str, str]) -> str:
