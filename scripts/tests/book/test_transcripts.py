@@ -42,9 +42,9 @@ def test_commands_of_the_sockets_page_print_what_it_shows(shell: Shell, tmp_path
         assert same(printed, command), f"$ {command.line}\n" + "\n".join(printed)
 
 
-def test_sockets_page_has_only_console_fences() -> None:
+def test_sockets_page_has_only_commands_and_code_fences() -> None:
     fences = set(re.findall(r"^```(\w+)$", SOCKETS.read_text(encoding="utf-8"), re.M))
-    assert fences == {"console"}
+    assert fences == {"console", "cpp"}
 
 
 @pytest.mark.parametrize(("printed", "expected", "command"), [
