@@ -62,7 +62,8 @@ fi
 
 # Many files of a chapter are those of the chapter before, so they are compiled once: in the
 # checkpoint's folder, with names relative to it, the command is the same in both. Whatever fails is
-# compiled again as CMake asked for it, so that messages have the whole path.
+# compiled again as CMake asked for it: messages then have the whole path, and a cache that can't be
+# written costs nothing but time.
 compile_in_place() {
     count=$# next= source= depends= target=
     for argument; do
@@ -73,9 +74,12 @@ compile_in_place() {
     root=${source%/*}
     [ -e "$root/CMakeLists.txt" ] || root=${root%/*}
     case $root in
-    *[!A-Za-z0-9/._+-]* | '') return 1 ;;  # the list of headers would need quotes
+    *[!A-Za-z0-9/._+-]* | '') root= ;;  # the list of headers would need quotes
     esac
-    [ -e "$root/CMakeLists.txt" ] || return 1
+    if [ ! -e "${root:-none}/CMakeLists.txt" ]; then
+        nice -n 10 ccache "$@" 2> /dev/null
+        return
+    fi
     while [ $count -gt 0 ]; do
         argument=$1
         shift
@@ -106,7 +110,7 @@ compile_in_place() {
     [ -z "$depends" ] || sed -i -E "s#(^|[ ])([^ /\\\\])#\\1$root/\\2#g; s#^$root/object:#$target:#" "$depends"
 }
 case $compiles-$flags in
-yes-*-fprofile* | yes-*-fcs-profile* | no-*) ;;
+yes-*-fprofile* | yes-*-fcs-profile* | no-*) nice -n 10 ccache "$@" 2> /dev/null && exit ;;
 *) compile_in_place "$@" && exit ;;
 esac
-exec nice -n 10 ccache "$@"
+exec nice -n 10 "$@"

@@ -30,7 +30,7 @@ def checkpoints(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "one", tmp_path / "two"
 
 
-def compiled(checkpoint: Path) -> subprocess.CompletedProcess[str]:
+def compiled(checkpoint: Path, cache: str = "") -> subprocess.CompletedProcess[str]:
     """What CMake would run in the checkpoint's build folder."""
     directory = checkpoint.parent / f"build-{checkpoint.name}"
     directory.mkdir(exist_ok=True)
@@ -41,7 +41,7 @@ def compiled(checkpoint: Path) -> subprocess.CompletedProcess[str]:
          "-MD", "-MT", f"{checkpoint.name}.o", "-MF", "page.d", "-o", "page.o", "-c",
          str(checkpoint / "net" / "page.cpp")],
         cwd=directory, env=os.environ | build.faster() | {
-            "CCACHE_DIR": str(checkpoint.parent / "cache")},
+            "CCACHE_DIR": cache or str(checkpoint.parent / "cache")},
         capture_output=True, text=True)
 
 
@@ -84,3 +84,12 @@ def test_error_names_the_whole_path(checkpoints: tuple[Path, Path]) -> None:
     done = compiled(one)
     assert done.returncode != 0
     assert done.stderr.count(f"{one}/page.h:1:2: error: no size") == 1
+
+
+@pytest.mark.parametrize("name", ["one", "with a space"])
+def test_cache_that_cannot_be_written_costs_only_time(checkpoints: tuple[Path, Path],
+                                                      name: str) -> None:
+    place = checkpoints[0].rename(checkpoints[0].with_name(name))
+    done = compiled(place, cache="/proc/none")
+    assert done.returncode == 0, done.stderr
+    assert (place.parent / f"build-{name}" / "page.o").exists()
