@@ -370,7 +370,7 @@ def test_unwritable_output_stops_what_runs_before_its_end_is_waited_for(
 
     verdicts()
     monkeypatch.setattr(check, "judge", judge)
-    monkeypatch.setattr(printed.Telling, "add", fails)
+    monkeypatch.setattr(printed.Printer, "add", fails)
     monkeypatch.setattr(children, "stop", lambda: events.append("stopped"))
     with pytest.raises(BrokenPipeError):
         verb.run(chapter)

@@ -331,11 +331,11 @@ def test_check_can_apply_to_one_level_only() -> None:
 def test_group_that_failed_last_is_reported_at_once_and_again_with_its_part(
         chapter: Chapter, capsys: pytest.CaptureFixture[str]) -> None:
     console = verdicts.Console(highlight=False, soft_wrap=True)
-    telling = verdicts.Telling(console, chapter, first=["behaviour.cuts", "cost.instructions"])
+    printer = verdicts.Printer(console, chapter, first=["behaviour.cuts", "cost.instructions"])
     for verdict in found(9500, cuts=True):
-        telling.add(verdict)
+        printer.add(verdict)
     at_once = capsys.readouterr().out
     assert "✗ behaviour.cuts" in at_once and "behaviour.bodies" not in at_once
     assert "cost.instructions" not in at_once  # a part may have a budget of its own
-    telling.stages()
+    printer.stages()
     assert "behaviour.cuts" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Judges how large a Request is, which the mirror of the reader's sources tells."""
+"""Judges how large a Request is, which the mirror of the reader's sources prints."""
 
 from __future__ import annotations
 

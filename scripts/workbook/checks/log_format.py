@@ -1,6 +1,6 @@
 """Judges the lines of the log alone: what they contain, and that a client cannot forge one.
 
-A program asks it, which is built beside the server: see scripts/log/format_test.cpp.
+A program asks it, which is built next to the server: see scripts/log/format_test.cpp.
 """
 
 from __future__ import annotations

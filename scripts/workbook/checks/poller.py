@@ -1,6 +1,6 @@
 """Judges the poller on kqueue, alone: what it owes its worker when changes wait for the next call.
 
-A program asks it, which is built beside the server: see scripts/poller/poller_test.cpp.
+A program asks it, which is built next to the server: see scripts/poller/poller_test.cpp.
 """
 
 from __future__ import annotations

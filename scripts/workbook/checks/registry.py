@@ -10,7 +10,7 @@ write a module here (or one of cases in `behaviour`) with
    `resident = 1024` for `cost.resident`;
 2. the tuple `CHECKS`. See `Check` for what an entry says: what it is called, what it is about,
    from which level of behaviour on it holds, for servers or labs, which builds and which tool it
-   needs, whether it decides or only tells;
+   needs, whether it decides or only informs;
 
 and name the module below.
 

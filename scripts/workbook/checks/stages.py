@@ -84,7 +84,7 @@ def unmet(found: Iterable[Stage]) -> list[str]:
 
 
 def undecided(found: Iterable[Stage]) -> bool:
-    """Whether nothing of it passed and nothing failed: all was skipped, or only told."""
+    """Whether nothing of it passed and nothing failed: all was skipped, or is only information."""
     return not any(verdict.status in ("pass", "fail") for stage in found
                    for verdict in stage.verdicts)
 

@@ -1,6 +1,6 @@
 """Judges the TLS session alone: that it converts between records and plain bytes in memory.
 
-A program asks it, which is built beside the server: see scripts/tls/session_test.cpp.
+A program asks it, which is built next to the server: see scripts/tls/session_test.cpp.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a test program that is built beside the server and drives one of its classes alone."""
+"""Runs a test program that is built next to the server and drives one of its classes alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the known names somebody who typed an unknown one may have meant."""
+"""Which of the known names was meant by an unknown one that was typed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The trees between two solutions: one after each part of a chapter.
 
-The tree after part K is kept as `parts/K-name.patch` beside the chapter's data: what git says from
+The tree after part K is kept as `parts/K-name.patch` next to the chapter's data: what git says from
 the tree after part K-1, or from the solution before. The last part has no patch, because it ends at
 the chapter's solution: so the parts together are the step.
 

@@ -34,7 +34,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Mark:
-    """A comment of a starter that says what to do, and before which line of the base it stands."""
+    """A comment of a starter that says what to do, and before which line of the base it is."""
 
     file: str
     part: int

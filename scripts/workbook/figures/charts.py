@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 WIDTH = 440  # units of the view box; on a phone's 340 pixels the text is still 11 high
 TEXT, SMALL_TEXT = 17, 16
 ROW, TOP, BOTTOM, SIDE = 48, 34, 44, 6
-BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: where text stands, where the mark, its reach
+BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: where the text is, where the mark, its reach
 
 # matplotlib draws in these colours, which stand for the page's own.
 COLOURS = {
@@ -60,7 +60,7 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
 
 
 def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str:
-    """Processor time a request beside the floor's, on every machine that is known: a dot for each,
+    """Processor time per request as a multiple of the floor's, on every known machine: a dot for each,
     of our own ladder the first.
     """
     steps = {step: [one["ladder"][step]["beside_floor"][load] for one in shared

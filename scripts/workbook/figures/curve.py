@@ -117,7 +117,7 @@ def draw(drawn: Plot, name: str, title: str = "") -> str:
 
 
 def _frame(drawn: Plot) -> Frame:
-    """The plane: what is left beside the numbers of its scale and the names of the curves."""
+    """The plane: what is left next to the numbers of its scale and the names of the curves."""
     low, high = _heights(drawn)
     sizes = [drawn.x(size) for each in drawn.series for size, _ in each.points]
     left = max(_width(_number(tick), DIGIT) for tick in _ticks(drawn, low, high)) + PAD + 1

@@ -1,5 +1,5 @@
 """A machine's ladder as others may have it: counts and ratios, the processor and the system, and
-nothing that tells whose it is.
+nothing that shows whose it is.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 
 def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
-    """One or two columns of an experiment from nothing on, a bar for each; its figures beside it.
+    """One or two columns of an experiment from nothing on, a bar for each; its figures next to it.
     A row named with a minus before it is left out: it is of another kind.
     """
     rows, columns = dict(found["rows"]), []
@@ -84,7 +84,7 @@ def shares(found: Found, name: str, _: Sequence[str] = ()) -> str:
 
 
 def next_to(found: Found, name: str, loads: Sequence[str]) -> str:
-    """Processor time a request of the last four steps, beside the floor's in the same round."""
+    """Processor time per request of the last four steps, and the floor's in the same round."""
     load, = loads
     return ratios({**found, "rows": {key: row for key, row in found["rows"].items()
                                      if row["label"] in KEPT}},

@@ -22,7 +22,7 @@ BUSY_PERCENT = 10  # of all processors, taken by others: worth reporting
 
 
 def write(results: dict[str, Any]) -> Path:
-    """Write ladder.json and the page beside it, each whole or not at all; returns the page."""
+    """Write ladder.json and the page next to it, each whole or not at all; returns the page."""
     page = REPORT / "index.html"
     text = html(results)
     try:
@@ -134,7 +134,7 @@ def _headline(results: dict[str, Any]) -> str:
 
 
 def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | None, float | None]:
-    """How fast beside the naive server and beside the floor."""
+    """The rate as a multiple of the naive server's, and of the floor's."""
     def rate(server: str) -> float | None:
         return results["servers"].get(server, {"phases": {}})["phases"].get(  # type: ignore[no-any-return]
             phase, {}).get(RATE)

@@ -221,7 +221,7 @@ def ensure_server(system: str, checkpoint: str) -> dict[str, str]:
 
 
 def build(system: str, service: str, what: str, settings: Mapping[str, str] | None = None) -> None:
-    """Build a service's image, telling each step; UserError with the step that failed."""
+    """Build a service's image, showing each step; UserError with the step that failed."""
     _print(f"building {what}")
     command = [*compose_command(), "-f", str(COMPOSE_FILE), "build", service]
     child = children.start(command, env={**os.environ, **environment(system), **(settings or {})},

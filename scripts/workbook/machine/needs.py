@@ -163,7 +163,7 @@ NEEDS: dict[str, Need] = {
     "valgrind": Need("valgrind, which counts allocations and instructions",
                      lambda: shutil.which("valgrind") is not None, ("valgrind", "libc6-dbg"),
                      without="allocations are not counted", program="valgrind"),
-    "nginx": _program("nginx", what="nginx, which the ladder stands beside (Debian also starts "
+    "nginx": _program("nginx", what="nginx, which the ladder compares with (Debian also starts "
                       "it: systemctl disable --now nginx)"),
     "h2o": _program("h2o", what="h2o, likewise (systemctl disable --now h2o)"),
     "lighttpd": _program("lighttpd", what="lighttpd, for files (systemctl disable --now lighttpd)"),

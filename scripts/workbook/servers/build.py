@@ -91,7 +91,7 @@ def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | No
              target: str = "all") -> Path:
     """Build a checkpoint on its own, in the tree or a copy outside it; returns its program.
 
-    `settings` are CMake variables beside those of the preset.
+    `settings` are CMake variables in addition to those of the preset.
     """
     setup.ensure(NEEDED)
     directory = build_dir or checkpoint_dir / "build" / preset

@@ -46,7 +46,7 @@ class Server:
         self._out: IO[bytes] = tempfile.TemporaryFile()
         self._err: IO[bytes] = tempfile.TemporaryFile()
         self._ended: Ended | None = None
-        # Ours end when told once. nginx may look for a signal just before it comes, and then wait.
+        # Ours end after one signal. nginx may look for a signal just before it comes, and then wait.
         self._retry_s = float("inf") if port is None else 0.5
         try:
             self._process = children.start(
@@ -111,7 +111,7 @@ class Server:
 
     def own_bytes(self) -> int:
         """The same without what is a file's, which may be shared or not (proc_pid_smaps(5)), where
-        the system tells."""
+        the system reports."""
         with suppress(OSError):
             rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
             return 1024 * sum(map(int, re.findall(r"^Anonymous: +(\d+) kB", rollup, re.M)))
@@ -307,7 +307,7 @@ def _port_in_use(arguments: Sequence[str]) -> bool:
 
 
 def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:
-    """The exit code; Ctrl-C is the server's to answer, for the terminal tells it too."""
+    """The exit code; Ctrl-C is the server's to answer, which the terminal signals, too."""
     while True:
         try:
             return process.wait()
@@ -326,7 +326,7 @@ def _just_died(server: Server) -> bool:
 
 
 def _listens(pid: int, port: int) -> bool:
-    """Whether somebody on this process's network listens at a port (proc_net(5): state 0A)."""
+    """Whether a program on this process's network listens at a port (proc_net(5): state 0A)."""
     with suppress(OSError):
         table = Path(f"/proc/{pid}/net/tcp").read_text()
         return re.search(rf"^ *\d+: \w+:{port:04X} \w+:\w+ 0A ", table, re.M) is not None

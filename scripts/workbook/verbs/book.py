@@ -119,7 +119,7 @@ def _run(stage: str, program: str, *arguments: str, **environment: str) -> str:
 
 
 def _program(name: str) -> str:
-    """A program that pip installed beside this Python."""
+    """A program that pip installed next to this Python."""
     program = _path(name)
     if not program.exists():
         raise UserError(f"{name} is missing from the environment",

@@ -46,7 +46,7 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         rounds = stages.rounds(parts.find(chapter, part), names, failed)
     console = Console(highlight=False, soft_wrap=True)
     watch = Watch(None if as_json else console if console.is_terminal else Console(stderr=True))
-    telling = verdicts.Telling(Console(quiet=True) if as_json else console, chapter, part, first,
+    printer = verdicts.Printer(Console(quiet=True) if as_json else console, chapter, part, first,
                                whole)
     times = Times()
 
@@ -54,8 +54,8 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         subject = check.built(chapter, solution, these, case or "*", watch)
         return replace(subject, first=frozenset(first))
 
-    left = _judge(rounds, built, telling, times)
-    judged = telling.stages()
+    left = _judge(rounds, built, printer, times)
+    judged = printer.stages()
     nothing = whole and stages.undecided(judged)
     passed = not nothing and not stages.unmet(judged) and not left
     if not solution:
@@ -100,7 +100,7 @@ class Times:
 
 
 def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject],
-           telling: verdicts.Telling, times: Times) -> list[str]:
+           printer: verdicts.Printer, times: Times) -> list[str]:
     """Judge one round after another, until one has a check that fails; the checks left out."""
     for at, names in enumerate(rounds):
         before = time.monotonic()
@@ -112,8 +112,8 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
             judging = check.judge(subject, names)  # named, as its end waits for what runs
             with heartbeat(lambda: _doing(subject, known)):  # noqa: B023
                 for verdict in judging:
-                    telling.add(verdict)
-                    failed |= telling.fails(verdict)
+                    printer.add(verdict)
+                    failed |= printer.fails(verdict)
                     known.append(verdict.name)
         times.building += subject.background.seconds if subject.background else 0.0
         if failed:

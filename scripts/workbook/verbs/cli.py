@@ -172,7 +172,7 @@ def watch(chapter: ChapterArgument) -> None:
 def hint(chapter: ChapterArgument, part: PartOption = None,
          level: Annotated[int | None, typer.Option(min=1, max=3, metavar="1-3", show_default=False,
                                                    help="Show this one again.")] = None) -> None:
-    """Show the next of three hints; each tells more.
+    """Show the next of three hints; each reveals more.
 
     Of a chapter with parts: for the part that you have reached.
     """

@@ -30,7 +30,7 @@ MARKS: dict[Status | Literal["later"], Text] = {
 }
 
 
-class Telling:
+class Printer:
     """Prints verdicts: a check that belongs to no part at once, a part when all its verdicts are
     known, and checks that don't decide at the end. Groups of cases in `first` are printed at once,
     and again with their part. Unless a `whole` part is judged, parts have no title.
@@ -61,7 +61,7 @@ class Telling:
         return bool(stages.unmet(judged))
 
     def stages(self) -> list[Stage]:
-        """Tell the rest; returns all that was told."""
+        """Print the rest, and return all stages."""
         judged = stages.stages(self._chapter, self._found, self._until)
         here = stages.current(judged)
         for stage in judged[1:] if self._whole else ():
@@ -284,7 +284,7 @@ def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
 
 
 def _section(chapter: Chapter, case: Case) -> str:
-    """The anchor of the section that tells of this case in particular; empty if none does."""
+    """The anchor of the section about this case in particular; empty if none does."""
     return next((anchor for pattern, anchor in chapter.case_sections.items()
                  if fnmatchcase(case.name, pattern)), "")
 

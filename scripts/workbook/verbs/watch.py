@@ -78,7 +78,7 @@ def _check(chapter: Chapter, only: list[str]) -> int | None:
             with suppress(subprocess.TimeoutExpired):
                 child.wait(LOOK_S)
         return child.returncode
-    except KeyboardInterrupt:  # the terminal has told it too
+    except KeyboardInterrupt:  # the terminal has sent it the signal, too
         child.terminate()
         child.wait(END_S)
         raise

@@ -258,7 +258,7 @@ def of_client(lines: list[Line], client: int) -> list[int]:
 def must_be(lines: list[Line], expected: list[Line]) -> None:
     for number, (line, wanted) in enumerate(zip(lines, expected, strict=False), 1):
         if line != wanted:
-            raise Unmet(f"line {number} tells {line}, and should {wanted}")
+            raise Unmet(f"line {number} is {line}, and should be {wanted}")
     if len(lines) != len(expected):
         raise Unmet(f"{len(lines)} lines are there, {len(expected)} should be")
 
@@ -266,7 +266,7 @@ def must_be(lines: list[Line], expected: list[Line]) -> None:
 def must_count(lines: list[Line], missing: int, asked: int) -> None:
     if len(lines) + missing != asked:
         raise Unmet(f"{asked} requests were answered; {len(lines)} lines are there, {missing} are "
-                    "told to be lost")
+                    "reported as lost")
 
 
 def requests(server: Server, form: str) -> None:

@@ -63,7 +63,7 @@ def of(name: str, **how: object) -> Hello:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a client was told in its handshake, when it had the page."""
+    """What a client learned in its handshake, when it had the page."""
 
     version: str
     cipher: str
@@ -103,7 +103,7 @@ def must_have(found: object, expected: object, what: str) -> None:
 
 
 def s_client(server: Server, *options: str, output: Sequence[bytes | Pause] = (LAST[0],)) -> str:
-    """What openssl-s_client(1) tells when it has said this and the connection has ended."""
+    """What openssl-s_client(1) prints when it has said this and the connection has ended."""
     certificates.folder()
     process = children.start(
         ["openssl", "s_client", "-connect", f"{server.host}:{server.port}", *options],

@@ -1,4 +1,4 @@
-"""Records however they come, ends that are told from cuts, and the bytes that pass through."""
+"""Records however they come, ends that differ from cuts, and the bytes that pass through."""
 
 from __future__ import annotations
 
