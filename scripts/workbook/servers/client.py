@@ -189,6 +189,12 @@ class Client:
                 self._was_reset()
         return taken
 
+    def hold_at_most(self, size: int) -> None:
+        """From now on the kernel holds about this number of bytes for us (SO_RCVBUF in socket(7)),
+        and no longer more, the more we read.
+        """
+        self._plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+
     def receive_in_all(self, size: int) -> None:
         """Receive until this number of bytes has come since the beginning, or it has ended."""
         while self._end is None and len(self._data) < size:

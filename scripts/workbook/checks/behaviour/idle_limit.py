@@ -14,7 +14,7 @@ import psutil
 from workbook.checks.behaviour.alone import TIMEOUT_S, alone, connected
 from workbook.checks.behaviour.deadlines import CLOSING, SUSTAINING, lingers
 from workbook.checks.behaviour.idle_cpu import wait_until_sent
-from workbook.checks.behaviour.rows import MIB, Case, Unmet, Wrong, echoed, noise, post
+from workbook.checks.behaviour.rows import MAX_BODY, MIB, Case, Unmet, Wrong, echoed, noise, post
 from workbook.servers.client import Client, Pause, Received, Step, exchange
 from workbook.servers.process import Server
 
@@ -25,6 +25,11 @@ PAUSE = Pause(3.9)
 PAUSES = 3  # together longer than the limit
 SLACK_S = LIMIT_S - PAUSE.seconds - 1  # by which the pauses together may last longer
 TOTAL_S = PAUSES * PAUSE.seconds
+# A full socket accepts more when a third of what it holds has been sent: Linux lets it hold 4 MiB
+# (tcp_wmem in tcp(7)). Three bursts and that are together less than the largest body.
+BURST = 1_800_000
+RECEIVED = 1 << 18  # bytes that the client's socket holds, which otherwise grows as it reads
+FAST_LEVEL = 3  # from which the starter, too, sends more than a byte per call
 POLL_S = 0.2
 ACCEPT_S = 20.0  # the server does nothing else, so only a busy machine delays it
 LAST_LEVEL = 4  # the last level at which a thread serves one client at a time
@@ -33,15 +38,17 @@ LAST_LEVEL = 4  # the last level at which a thread serves one client at a time
 def cases() -> Iterator[Case]:
     body = noise(1000)
     pauses = f"{PAUSES} times, {PAUSE.seconds:g} s apart"
-    slow: list[tuple[str, str, Callable[[Server], None]]] = [
+    slow: list[tuple[str, str, Callable[[Server], None], int]] = [
         ("head-in-slow-pieces", f"sends a byte of its head {pauses}, then the rest",
-         partial(stays, steps=slowly(post(body)), expect=echoed(body))),
+         partial(stays, steps=slowly(post(body)), expect=echoed(body)), 1),
         ("body-in-slow-pieces", f"sends a byte of its body {pauses}, then the rest",
-         partial(stays, steps=(post(b"", length=b"1000"), *slowly(body)), expect=echoed(body))),
+         partial(stays, steps=(post(b"", length=b"1000"), *slowly(body)), expect=echoed(body)), 1),
+        ("answer-read-in-bursts", f"reads {BURST / 1e6:g} MB of its answer, of {MAX_BODY // MIB} "
+         f"MiB, {pauses}, then the rest", reads_in_bursts, FAST_LEVEL),
     ]
-    for what, does, perform in slow:
+    for what, does, perform, level in slow:
         yield _waiting(what, SUSTAINING, does, "the answer: each wait is shorter than the limit of "
-                       f"{LIMIT_S} s", perform)
+                       f"{LIMIT_S} s", perform, level)
     for what, does, steps in [
         ("silent-after-connect", "connects and is silent", ()),
         ("silent-in-a-body", "stops in its body", (post(body[:-1], length=b"1000"),)),
@@ -56,9 +63,9 @@ def cases() -> Iterator[Case]:
 
 
 def _waiting(what: str, reference: str, does: str, expected: str,
-             perform: Callable[[Server], None]) -> Case:
+             perform: Callable[[Server], None], level: int = 1) -> Case:
     return alone(what, reference, f"a client {does}", expected, perform, only_waits=True,
-                 until=LAST_LEVEL)
+                 level=level, until=LAST_LEVEL)
 
 
 def slowly(data: bytes) -> tuple[Step, ...]:
@@ -70,6 +77,18 @@ def slowly(data: bytes) -> tuple[Step, ...]:
 def stays(server: Server, steps: tuple[Step, ...], expect: bytes) -> None:
     address, timeout_s = (server.host, server.port), TOTAL_S + TIMEOUT_S
     _must_be_whole(exchange(address, steps, timeout_s), expect)
+
+
+def reads_in_bursts(server: Server) -> None:
+    body = noise(MAX_BODY)
+    with connected(server, 1, timeout_s=TOTAL_S + 2 * TIMEOUT_S) as (client,):
+        client.hold_at_most(RECEIVED)
+        client.perform((post(body),))
+        wait_until_sent(client)
+        for number in range(1, PAUSES + 1):
+            client.perform((PAUSE,))
+            client.receive_in_all(number * BURST)
+        _must_be_whole(client.finish(), echoed(body))
 
 
 def _must_be_whole(received: Received, expect: bytes) -> None:
