@@ -259,6 +259,13 @@ def test_output_to_a_full_disk_is_reported_and_to_a_closed_pipe_is_not(
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("flag", ["-Werror,-Wunused-function", "-Werror=unused-variable"])
+def test_advice_for_what_is_not_used_yet_is_how_to_keep_it(flag: str) -> None:
+    lines = [f"{ROOT}/chapters/01-naive/app.cpp:7:5: error: unused 'helper' [{flag}]"]
+    failure = build._failure("building chapters/01-naive", lines)
+    assert "[[maybe_unused]] before it (chapters/01-naive/app.cpp, line 7)" in failure.fix
+
+
 def test_build_on_a_full_disk_is_reported() -> None:
     lines = ["CMake Error at CMakeTestCXXCompiler.cmake:60 (message):",
              "    fatal error: error writing to /a/b.o: No space left on device", "  CMake will fail"]

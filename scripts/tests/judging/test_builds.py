@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,36 @@ from workbook.servers import build
 
 TIMEOUT_S = 10
 ANSWERS, IDLE, COST = "behaviour.requests", "behaviour.idle-cpu", "cost.syscalls"
+
+
+EDITED = """
+cmake_minimum_required(VERSION 3.25)
+set(CMAKE_CXX_COMPILER_WORKS 1)
+project(edited CXX)
+add_library(edited OBJECT edited.cpp)
+"""
+# The object is newer than what is saved after the compiler has read its source.
+SLOW = """#!/bin/sh
+"$@" && touch begun && sleep 1 && touch CMakeFiles/edited.dir/edited.cpp.o
+"""
+
+
+def test_source_saved_while_it_is_compiled_is_compiled_again(tmp_path: Path) -> None:
+    source, directory, slow = tmp_path / "edited.cpp", tmp_path / "build", tmp_path / "slow"
+    (tmp_path / "CMakeLists.txt").write_text(EDITED)
+    source.write_text("int old_version;")
+    slow.write_text(SLOW)
+    slow.chmod(0o755)
+    subprocess.run(["cmake", "-G", "Ninja", f"-DCMAKE_CXX_COMPILER_LAUNCHER={slow}",
+                    "-S", tmp_path, "-B", directory], check=True, capture_output=True)
+    building = threading.Thread(target=build.make, args=(directory, "edited", "edited", tmp_path))
+    building.start()
+    while not (directory / "begun").exists():
+        assert building.is_alive()
+        time.sleep(0.01)
+    source.write_text("int new_version;")
+    building.join()
+    assert b"new_version" in next(directory.rglob("*.o")).read_bytes()
 
 
 class Late:

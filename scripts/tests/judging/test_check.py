@@ -23,7 +23,7 @@ from workbook.checks.model import BASE, MEASURE, RELEASE, Check, Subject, Verdic
 from workbook.common import children
 from workbook.common.errors import UserError
 from workbook.common.paths import SCRIPTS
-from workbook.course import chapters, progress
+from workbook.course import chapters, progress, trees
 from workbook.course.chapters import Chapter, find
 from workbook.measure import compare, costs, speed
 from workbook.measure.costs import Costs
@@ -292,6 +292,19 @@ def test_pass_is_recorded_only_after_a_complete_check(
     for part in ({"solution": True}, {"case": "page"}, {"only": ["cost"]}):
         assert verb.run(chapter, **part) == 0
         assert "remembered" not in capsys.readouterr().out
+
+
+def test_check_of_a_file_that_is_saved_meanwhile_decides_nothing(
+        chapter: Chapter, verdicts: Callable[..., None], monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts(Verdict("behaviour.requests", "pass", "68 of 68 cases"))
+    versions = iter([{"app.h": b"old", "app.cpp": b"same"}, {"app.h": b"new", "app.cpp": b"same"}])
+    monkeypatch.setattr(trees, "read", lambda _: next(versions))
+    monkeypatch.setattr(progress, "record", lambda *_: pytest.fail("it is remembered"))
+    assert verb.run(chapter) == 1
+    output = capsys.readouterr().out
+    assert "app.h changed during this check" in output and "check 2" in output
+    assert "PASS" not in output
 
 
 def test_costs_and_speed_are_skipped_after_wrong_answers(chapter: Chapter,

@@ -1,15 +1,18 @@
-"""How good is the judge? Automatic mutants of the solutions, and what becomes of each.
+"""How good are the checks? Automatic mutants of all solutions, and what becomes of each.
 
-universalmutator (A. Groce et al., ICSE 2018) changes one line at a time by rules of patterns. What
-does not compile, or compiles to the same program, is no mistake. Every other one is asked what
-`check` asks: first all behaviour up to the first failure, what caught others before first; if that
-passes, and there is no recorded reason why it should, the other checks. A failure counts if it is
-seen twice and the solution does not fail there too, as it may on a busy machine.
+universalmutator (A. Groce et al., ICSE 2018) changes one line at a time by rules of patterns. Only
+lines that a chapter adds or changes are drawn, because the others are those of the chapter before.
+A mutant that does not compile, or compiles to the same program, is no mistake. Every other one is
+judged as `check` judges: first by all behaviour up to the first failure, beginning with the cases
+that caught others; if it passes, and no reason is recorded why it should, by the other checks. A
+failure counts if it is seen twice and the solution does not fail there too, as it may on a busy
+machine.
 
-What became of a mutant is kept in build/mutation, so that a run that was ended goes on. Who was not
-caught is asked again when the checks have changed, unless a reason for it is recorded.
-HOTPATH_MUTATION_S is how many seconds it may take: then the sample is what has been judged by then,
-and who behaves counts as missed though the other checks were not asked.
+The verdicts are kept in build/mutation, so that a run that was ended goes on. A mutant that was not
+caught is judged again when the checks have changed, unless a reason for it is recorded.
+
+HOTPATH_MUTATION_S is the number of seconds that it may take. When they are over, the sample is what
+has been judged by then, and a mutant that only behaviour has judged counts as missed.
 """
 
 from __future__ import annotations
@@ -26,14 +29,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from workbook.authors.tools import CHUNKS, OPTIMISED, Finding, Rows
-from workbook.checks import check, registry
+from workbook.authors.tools import LOOP, Finding, Rows
+from workbook.checks import check, labs, registry
 from workbook.checks.behaviour import cases, suite
 from workbook.checks.behaviour.rows import Case
 from workbook.checks.model import BASE, KQUEUE, RELEASE, Subject
@@ -41,6 +45,7 @@ from workbook.common import children, toml
 from workbook.common.errors import UserError
 from workbook.common.paths import BUILD, COMMAND, RESULTS, SCRIPTS, shown, write_atomically
 from workbook.course import chapters, trees
+from workbook.course.chapters import LAB, Chapter, base_dir, previous
 from workbook.machine import setup
 from workbook.machine.cores import available_cpus
 from workbook.servers import build
@@ -50,7 +55,8 @@ TOOL = SCRIPTS / "requirements-mutation.txt"
 EXPLAINED = RESULTS / "mutation-survivors.toml"
 RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
 SEED = 8
-LINES = 12  # of a file for each of its mutants
+LINES = 100  # that a chapter adds or changes, for each of its mutants
+AT_LEAST = 4  # mutants of a chapter, however short it is
 STARTED = time.monotonic()
 SECONDS = float(os.environ.get("HOTPATH_MUTATION_S", "inf"))
 MAX_KIB = 4 << 20  # of address space: a mutant that allocates for ever ends
@@ -63,23 +69,22 @@ ON_KQUEUE = ("behaviour.kqueue", "seam.poller", "cost.kevents")  # all that ask 
 
 @dataclass(frozen=True)
 class Target:
-    """Files of a solution whose mutants are made and judged one after the other, with these checks;
-    the first of them are groups of behaviour.
+    """A checkpoint whose mutants are made and judged one after the other; of some of its files and
+    by some checks only, if they are given. The first of the checks are groups of behaviour.
     """
 
     checkpoint: str
-    files: tuple[str, ...]
     preset: str = RELEASE
+    files: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
 
 
-TARGETS = (
-    Target(OPTIMISED, ("http_parser.cpp",)),
-    Target(OPTIMISED, ("connection.cpp", "buffer.h", "buffer.cpp", "buffer_pool.h")),
-    Target(OPTIMISED, ("worker.cpp", "poller_epoll.cpp")),
-    Target(OPTIMISED, ("poller_kqueue.cpp",), KQUEUE, ON_KQUEUE),
-    Target(CHUNKS, ("http_parser.cpp", "connection.cpp")),
-)
+def targets() -> list[Target]:
+    """All chapters and labs, those with the most new lines first, and the loop's on kqueue."""
+    by_size = sorted(chapters.all_chapters(), reverse=True,
+                     key=lambda chapter: sum(map(len, new_lines(chapter).values())))
+    return [*(Target(chapter.name) for chapter in by_size),
+            Target(LOOP, KQUEUE, ("poller_kqueue.cpp", "wake_event_bsd.cpp"), ON_KQUEUE)]
 
 
 @dataclass(frozen=True)
@@ -108,17 +113,19 @@ def mutation() -> Finding:
     memory = Memory(WORKSPACE / "verdicts.json")
     with ThreadPoolExecutor(available_cpus()) as pool:
         try:
-            found = [one for lane in pool.map(lambda target: list(judged(target, memory)), TARGETS)
+            # All are judged by behaviour first, so that few are left if the time is up.
+            list(pool.map(lambda target: list(_drawn(target, Bench(target, memory))), targets()))
+            found = [one for lane in pool.map(lambda target: list(judged(target, memory)), targets())
                      for one in lane]
         except BaseException:
             children.stop()  # the pool would wait for what they do
             raise
     rows = rows_of(found, explained())
     return Finding(
-        f"Mutants by universalmutator {version()}, seed {SEED}, drawn at random until there was "
-        f"one for each {LINES} lines of source, or the time was up. “By others”: caught by "
-        "another check, after behaviour had missed it. The reasons why some are equivalent are "
-        f"in <code>{shown(EXPLAINED)}</code>.",
+        f"Mutants by universalmutator {version()}, seed {SEED}, of lines that a chapter adds or "
+        f"changes: one for each {LINES} of them, drawn at random, and at least {AT_LEAST} for a "
+        "chapter or lab. “By others”: caught by another check, after behaviour had missed it. The "
+        f"reasons why some are equivalent are in <code>{shown(EXPLAINED)}</code>.",
         {"refused": "Do not compile", "same": "Same program", "judged": "Judged",
          "behaviour": "Caught by behaviour", "others": "By others", "equivalent": "Equivalent",
          "missed": "Missed", "percent": "Caught, % of those not equivalent"}, rows)
@@ -137,6 +144,22 @@ def mutants(file: str, text: str) -> list[Mutant]:
     with redirect_stdout(io.StringIO()):  # it tells its rules
         made = mutate(lines, RULES, ignorePatterns=[])
     return [Mutant(file, number, lines[number - 1], new) for number, new, *_ in made]
+
+
+def new_lines(chapter: Chapter) -> dict[str, list[int]]:
+    """By file, the numbers of the lines that are not in the solution before, from 1; all of a lab's
+    and of the first chapter's. A file that moved to another folder is compared with its old self.
+    """
+    old = trees.read(base_dir(chapter)) if previous(chapter) else {}
+    by_name = {Path(name).name: content for name, content in old.items()}
+    found = {}
+    for name, content in trees.read(chapter.solution_dir).items():
+        if name.endswith((".cpp", ".h")):
+            before = old.get(name, by_name.get(Path(name).name, b""))
+            steps = SequenceMatcher(None, before.splitlines(), content.splitlines(), False)
+            found[name] = [number + 1 for step, _, _, begin, end in steps.get_opcodes()
+                           if step in ("insert", "replace") for number in range(begin, end)]
+    return found
 
 
 @cache
@@ -180,8 +203,8 @@ class Memory:
 
 def judged(target: Target, memory: Memory,
            pattern: str = "*") -> Iterator[tuple[Target, Mutant, Verdict]]:
-    """What became of the mutants of a target: of each file so many as its length asks for that are
-    another program, drawn by lot, and those drawn in vain.
+    """What became of the mutants of a target: as many as its new lines ask for that are another
+    program, drawn at random, and those drawn in vain.
     """
     bench = Bench(target, memory, pattern)
     for mutant, verdict in list(_drawn(target, bench)):
@@ -191,17 +214,19 @@ def judged(target: Target, memory: Memory,
 
 
 def _drawn(target: Target, bench: Bench) -> Iterator[tuple[Mutant, Verdict]]:
-    for file in target.files:
-        text = bench.tree[file].decode()
-        drawn = mutants(file, text)
-        random.Random(f"{SEED} {target.checkpoint} {file}").shuffle(drawn)
-        wanted = max(1, round(len(text.splitlines()) / LINES))
-        for mutant in drawn:
-            if not wanted or is_over() and not bench.knows(mutant):
-                break
-            verdict = bench.verdict(mutant)
-            wanted -= verdict.outcome not in (REFUSED, SAME)
-            yield mutant, verdict
+    files = {name: numbers for name, numbers in new_lines(bench.chapter).items()
+             if not target.files or name in target.files}
+    drawn = [mutant for name, numbers in files.items()
+             for mutant in mutants(name, bench.tree[name].decode())
+             if mutant.line in set(numbers) and not mutant.old.lstrip().startswith("//")]
+    random.Random(f"{SEED} {target.checkpoint} {target.preset}").shuffle(drawn)
+    wanted = max(AT_LEAST, round(sum(map(len, files.values())) / LINES))
+    for mutant in drawn:
+        if not wanted or is_over() and not bench.knows(mutant):
+            break
+        verdict = bench.verdict(mutant)
+        wanted -= verdict.outcome not in (REFUSED, SAME)
+        yield mutant, verdict
 
 
 def is_over() -> bool:
@@ -217,16 +242,17 @@ class Bench:
         self.chapter = chapters.find(target.checkpoint)
         self.tree = trees.read(self.chapter.solution_dir)
         self._location = WORKSPACE / \
-            f"{target.checkpoint}-{target.files[0]}" / "solutions" / "checkpoint"
+            f"{target.checkpoint}-{target.preset}" / "solutions" / "checkpoint"
         self._caught: Counter[str] = Counter()
         names = target.checks or tuple(
             one.name for one in registry.of(self.chapter) if one.decides
             and one.name not in ON_KQUEUE)
-        self._cases = [case for case in cases.select(self.chapter.level, names, pattern)
-                       if not self._in_other_builds(case.check)]
+        self._cases = [] if self.chapter.kind == LAB else [
+            case for case in cases.select(self.chapter.level, names, pattern)
+            if not self._in_other_builds(case.check)]
         asked = {case.check for case in self._cases}
         self._others = [name for name in names if name not in asked] if pattern == "*" else []
-        self._original: bytes | None = None
+        self._original: list[bytes] = []
         self._reasons = explained()
 
     def _in_other_builds(self, name: str) -> bool:
@@ -275,25 +301,34 @@ class Bench:
                 and not self.is_explained(mutant))
 
     def _judge(self, mutant: Mutant) -> Verdict:
-        if self._original is None:
-            self._original = self._build(self.tree).read_bytes()
+        if not self._original:
+            self._original = self._built(self.tree)
             shutil.copy(self._program, self._solution)
             self._must_hold()
         try:
-            program = self._build(mutant.applied(self.tree))
+            programs = self._built(mutant.applied(self.tree))
         except UserError:
             return Verdict(REFUSED)
-        if program.read_bytes() == self._original:
+        if programs == self._original:
             return Verdict(SAME)
+        if not self._cases:
+            failed = self._first_check()
+            return Verdict(KILLED if failed else SURVIVED, failed, judge())
         failed = _twice(self._first_case, lambda name: self._fails(name) and self._holds(name))
         return Verdict(KILLED if failed else BEHAVES, failed, judge())
+
+    def _built(self, tree: trees.Tree) -> list[bytes]:
+        """The server, or a lab's programs."""
+        made = self._build(tree)
+        return [file.read_bytes() for file in (made, made.with_name(labs.PROGRAM)) if file.exists()]
 
     def _must_hold(self) -> None:
         """Or a judge that refuses everything would catch all."""
         key = f"{self.target.checkpoint} {self.target.preset}"
         known = self._memory.get(key)
         if known is None or known.judge != judge():
-            if failed := self._first_case():
+            look = self._first_case if self._cases else self._first_check
+            if failed := _twice(look, lambda name: self._fails(name) and self._fails(name)):
                 raise UserError(f"{self.chapter.name} itself fails {failed}",
                                 f"{COMMAND} check {self.chapter.tag} --solution")
             self._memory.keep(key, Verdict(BEHAVES, "", judge()))
@@ -305,7 +340,8 @@ class Bench:
     def _make(self, preset: str) -> Path:
         # Optimised across files every object would be another.
         settings = {"HOTPATH_LTO": "OFF"} if preset == self.target.preset else {}
-        return build.isolated(self._location, preset, settings=settings)
+        return build.isolated(self._location, preset, settings=settings,
+                              program=self.chapter.program)
 
     def _fails(self, name: str) -> bool:
         mine = [case for case in self._cases if name in (case.name, case.check)]
@@ -330,7 +366,8 @@ class Bench:
 
     def _limited(self, program: Path) -> Path:
         script = program.with_name(f"limited-{program.name}")
-        script.write_text(f'#!/bin/sh\nulimit -v {MAX_KIB} && exec "{program}" "$@"\n')
+        # It can't be raised where a case has set a lower one.
+        script.write_text(f'#!/bin/sh\nulimit -v {MAX_KIB} 2>/dev/null\nexec "{program}" "$@"\n')
         script.chmod(0o755)
         return script
 
@@ -346,6 +383,7 @@ class Bench:
         """Those of these checks that fail."""
         needed = {preset for name in names for preset in registry.named(name).builds} - {BASE}
         made = {preset: self._make(preset) for preset in needed}
+        made.setdefault(RELEASE, self._program)
         subject = Subject(self.chapter, self._location, made, make=self._make)
         return [verdict.name for verdict in check.judge(subject, names)
                 if verdict.status == "fail"] if names else []
@@ -378,13 +416,12 @@ def explained(file: Path = EXPLAINED) -> Explained:
 
 
 def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained) -> Rows:
-    """A row for each file, and one of them all."""
-    by_file: dict[str, list[tuple[Mutant, Verdict]]] = {}
+    """A row for each checkpoint, and one of them all."""
+    by_checkpoint: dict[str, list[tuple[Mutant, Verdict]]] = {}
     for target, mutant, verdict in found:
-        by_file.setdefault(f"{target.checkpoint}/{mutant.file}", []).append((mutant, verdict))
-    rows: Rows = {name.replace(".", "-"): {"label": f"<code>{name}</code>",
-                                           **_row(name, of, reasons)}
-                  for name, of in by_file.items()}
+        by_checkpoint.setdefault(target.checkpoint, []).append((mutant, verdict))
+    rows: Rows = {name: {"label": f"<code>{name}</code>", **_row(name, of, reasons)}
+                  for name, of in sorted(by_checkpoint.items())}
     total: Counter[str] = Counter()
     for each in rows.values():
         total.update({key: value for key, value in each.items() if isinstance(value, int)})
@@ -393,10 +430,11 @@ def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained)
 
 def _row(name: str, found: Sequence[tuple[Mutant, Verdict]],
          reasons: Explained) -> dict[str, Any]:
-    """What became of the mutants of a file, the survivors with their place and change."""
+    """What became of the mutants of a checkpoint, the survivors with their place and change."""
     outcomes = Counter(verdict.outcome for _, verdict in found)
     survivors = [mutant for mutant, verdict in found if verdict.outcome in (SURVIVED, BEHAVES)]
-    missed = [mutant for mutant in survivors if (name, *mutant.change) not in reasons]
+    missed = [mutant for mutant in survivors
+              if (f"{name}/{mutant.file}", *mutant.change) not in reasons]
     by_cases = sum("/" in verdict.by or verdict.by.startswith("behaviour.") for _, verdict in found)
     counts: dict[str, Any] = {
         "refused": outcomes[REFUSED], "same": outcomes[SAME],
@@ -404,8 +442,10 @@ def _row(name: str, found: Sequence[tuple[Mutant, Verdict]],
         "others": outcomes[KILLED] - by_cases, "equivalent": len(survivors) - len(missed),
         "missed": len(missed)}
     return counts | {"percent": _percent(counts), "survivors": [
-        {"line": mutant.line, "old": mutant.change[0], "new": mutant.change[1],
-         "because": reasons.get((name, *mutant.change), "")} for mutant in survivors]}
+        {"file": mutant.file, "line": mutant.line, "old": mutant.change[0],
+         "new": mutant.change[1],
+         "because": reasons.get((f"{name}/{mutant.file}", *mutant.change), "")}
+        for mutant in survivors]}
 
 
 def _percent(counts: Any) -> float:

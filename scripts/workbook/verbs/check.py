@@ -19,7 +19,7 @@ from workbook.checks.watch import Watch
 from workbook.common import children
 from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import COMMAND
-from workbook.course import parts, progress
+from workbook.course import parts, progress, trees
 from workbook.course.chapters import Chapter
 from workbook.verbs import verdicts
 
@@ -49,6 +49,7 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     printer = verdicts.Printer(Console(quiet=True) if as_json else console, chapter, part, first,
                                whole)
     times = Times()
+    source = trees.read(chapter.directory(solution))
 
     def built(these: list[str]) -> Subject:
         subject = check.built(chapter, solution, these, case or "*", watch)
@@ -57,13 +58,16 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
     left = _judge(rounds, built, printer, times)
     judged = printer.stages()
     nothing = whole and stages.undecided(judged)
-    passed = not nothing and not stages.unmet(judged) and not left
-    if not solution:
+    saved = _differing(source, trees.read(chapter.directory(solution)))
+    passed = not nothing and not stages.unmet(judged) and not left and not saved
+    if not solution and not saved:
         progress.record(chapter, _outcome(chapter, judged, None if nothing else passed, whole,
                                           part, left))
     if as_json:
         print(json.dumps(verdicts.report(chapter, solution, passed, judged)
-                         | {"not_run": left}, indent=2))
+                         | {"not_run": left, "saved_meanwhile": saved}, indent=2))
+    elif saved:
+        verdicts.show_saved(console, chapter, solution, part, saved)
     else:
         verdicts.show_remainder(console, chapter, solution, judged, whole,
                                 time.monotonic() - started, part)
@@ -72,6 +76,11 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         if timing:
             times.show(console, judged, time.monotonic() - started)
     return 0 if passed else 1
+
+
+def _differing(source: trees.Tree, now: trees.Tree) -> list[str]:
+    """The files that are not what they were."""
+    return sorted(name for name in {*source, *now} if source.get(name) != now.get(name))
 
 
 def _here(chapter: Chapter, failed: Iterable[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -100,6 +100,16 @@ def show_left(console: Console, chapter: Chapter, solution: bool, until: int | N
         f"Stopped here, without the {others} that must hold at the end of part {until} too. "
         f"To run everything: {COMMAND} check {chapter.tag}{_flag(solution)} "
         f"--part {until} --all"))
+
+
+def show_saved(console: Console, chapter: Chapter, solution: bool, until: int | None,
+               files: Sequence[str]) -> None:
+    """Say that files were saved during a check, which may have built either version of them."""
+    names = ", ".join(files)
+    part = f" --part {until}" if until is not None else ""
+    console.print(Text(
+        f"{names} changed during this check, so the verdicts may be of either version and aren't "
+        f"remembered. Run it again: {COMMAND} check {chapter.tag}{_flag(solution)}{part}"))
 
 
 def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | None) -> None:
