@@ -11,7 +11,7 @@ import io
 import os
 import re
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -25,6 +25,9 @@ Tree = dict[str, bytes]
 # A chapter's own data, which no reader edits, and the results of builds.
 NOT_SOURCE = {"chapter.toml", "starter.patch", "validate.cpp", "bench.cpp"}
 NOT_SOURCES = {"parts", "mutants", "build"}
+
+# The files that a patch names, in either form of its heads.
+_NAMES = re.compile(rb"^(?:diff --git [ab]/(\S+) [ab]/|--- a/|\+\+\+ b/)(\S+)", re.M)
 
 SIMILARITY = 50  # per cent of a file that must be equal for it to count as moved; git's default
 
@@ -130,15 +133,20 @@ def diff(old: Tree, new: Tree, *options: str) -> bytes:
 
     Without the hashes of the files, which would change with every edit.
     """
+    differ = set(differing(old, new))
     with TemporaryDirectory() as scratch:
-        write(old, Path(scratch, "a"))
-        write(new, Path(scratch, "b"))
+        write(_only(old, differ), Path(scratch, "a"))
+        write(_only(new, differ), Path(scratch, "b"))
         done = git("diff", "--no-index", "--no-prefix", "--no-renames", "--no-color",
                    "--diff-algorithm=histogram", *options, "a", "b", cwd=Path(scratch))
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stderr.decode(errors="replace"))
     patch = re.sub(rb"^index [0-9a-f]+\.\.[0-9a-f]+.*\n", b"", done.stdout, flags=re.M)
     return re.sub(rb"^(rename from |rename to )[ab]/", rb"\1", patch, flags=re.M)
+
+
+def _only(tree: Tree, names: Set[str]) -> Tree:
+    return {path: content for path, content in tree.items() if path in names}
 
 
 def patch(old: Tree, new: Tree) -> bytes:
@@ -150,13 +158,14 @@ def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
     """The tree with a git diff applied, or with -R undone; ValueError if it does not fit."""
     if not patch.strip():
         return dict(tree)
+    touched = {name.decode() for names in _NAMES.findall(patch) for name in names if name}
     with TemporaryDirectory() as scratch:
-        write(tree, Path(scratch))
+        write(_only(tree, touched), Path(scratch))
         done = git("apply", "--whitespace=nowarn", "-p1", *options, "-", cwd=Path(scratch),
                    stdin=patch)
         if done.returncode != 0:
             raise ValueError(done.stderr.decode(errors="replace").strip())
-        return read(Path(scratch))
+        return _only(tree, tree.keys() - touched) | read(Path(scratch))
 
 
 def merge(base: Tree, ours: Tree, theirs: Tree, names: tuple[str, str] = ("ours", "theirs"),
