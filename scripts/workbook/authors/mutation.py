@@ -24,7 +24,7 @@ import random
 import shutil
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
@@ -113,8 +113,9 @@ def mutation() -> Finding:
     memory = Memory(WORKSPACE / "verdicts.json")
     with ThreadPoolExecutor(available_cpus()) as pool:
         try:
-            # All are judged by behaviour first, so that few are left if the time is up.
-            list(pool.map(lambda target: list(_drawn(target, Bench(target, memory))), targets()))
+            # By behaviour first, one of each target in turn, for the case that the time is up.
+            list(pool.map(lambda lane: _draw_in_turn(lane, memory),
+                          [targets()[first::available_cpus()] for first in range(available_cpus())]))
             found = [one for lane in pool.map(lambda target: list(judged(target, memory)), targets())
                      for one in lane]
         except BaseException:
@@ -229,6 +230,15 @@ def _drawn(target: Target, bench: Bench) -> Iterator[tuple[Mutant, Verdict]]:
         yield mutant, verdict
 
 
+def _draw_in_turn(lane: Sequence[Target], memory: Memory) -> None:
+    drawing = deque(_drawn(target, Bench(target, memory)) for target in lane)
+    while drawing:
+        if next(drawing[0], None):
+            drawing.rotate(-1)
+        else:
+            drawing.popleft()
+
+
 def is_over() -> bool:
     """The time that this may take."""
     return time.monotonic() - STARTED > SECONDS
@@ -304,7 +314,8 @@ class Bench:
         if not self._original:
             self._original = self._built(self.tree)
             shutil.copy(self._program, self._solution)
-            self._must_hold()
+            if not self._cases:
+                self._must_hold()
         try:
             programs = self._built(mutant.applied(self.tree))
         except UserError:
@@ -323,12 +334,11 @@ class Bench:
         return [file.read_bytes() for file in (made, made.with_name(labs.PROGRAM)) if file.exists()]
 
     def _must_hold(self) -> None:
-        """Or a judge that refuses everything would catch all."""
+        """Or checks that refuse everything would catch all. A case is tried on the solution, too."""
         key = f"{self.target.checkpoint} {self.target.preset}"
         known = self._memory.get(key)
         if known is None or known.judge != judge():
-            look = self._first_case if self._cases else self._first_check
-            if failed := _twice(look, lambda name: self._fails(name) and self._fails(name)):
+            if failed := self._first_check():
                 raise UserError(f"{self.chapter.name} itself fails {failed}",
                                 f"{COMMAND} check {self.chapter.tag} --solution")
             self._memory.keep(key, Verdict(BEHAVES, "", judge()))
