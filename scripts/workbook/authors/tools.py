@@ -124,8 +124,8 @@ def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
     in any folder, and some files besides.
     """
     tree = trees.read(SOLUTIONS / checkpoint)
-    for name, old, new in edits:
-        file = trees.find(tree, name)
+    for edited_file, old, new in edits:
+        file = trees.find(tree, edited_file)
         if tree[file].count(old.encode()) != 1:
             raise UserError(f"{shown(SOLUTIONS / checkpoint / file)} is not what an experiment "
                             f"expects: it should have once\n{old}", "fix the experiment")
