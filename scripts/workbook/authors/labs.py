@@ -35,7 +35,11 @@ LABS = (
     "lab-readiness",
     "lab-small-recipes",
     "lab-thread-pool",
+    "lab-simd",
 )
+COOKIES = (16, 64, 256, 1024, 4096, 16_384)  # bytes
+BY_STEP = {"1": "1 byte", "8": "8 bytes", "16": "16, SSE2", "32": "32, AVX2",
+           "two_passes": "two passes"}
 BUILT = ("Built, whatever the flags say, with the C++ library that the package of Google Benchmark "
          "needs, which on Debian is libstdc++.")
 
@@ -139,6 +143,23 @@ def readiness_epoll() -> Finding:
                    _columns("poll", "epoll"), _rows(found, "poll", "epoll"))
 
 
+def head_sizes() -> Finding:
+    """What it costs to find the end of a head, by its size and how many bytes a step tests."""
+    bench = build.build_program(SOLUTIONS / "lab-simd", "measure", "bench")
+    heads = {"browser": "a browser’s head"} | {
+        str(size): f"a cookie of {size:,} bytes" for size in COOKIES}
+    rows: Rows = {}
+    for key, label in heads.items():
+        head = key if key == "browser" else f"cookie_{key}"
+        rows[key] = {"label": label.capitalize()} | {
+            f"step_{step}": round(labs.count(bench, f"{head}/{step}", [labs.INSTRUCTIONS])[
+                labs.INSTRUCTIONS] or 0) for step in BY_STEP}
+    return Finding(
+        "Instructions to find the end of a head and refuse control bytes. Two passes is "
+        f"<code>memchr</code>, then eight bytes a step, as in chapter 6. Counted, not timed. {BUILT}",
+        {f"step_{step}": name for step, name in BY_STEP.items()}, rows)
+
+
 def packaged_tasks() -> Finding:
     """What the two C++ libraries do for a std::packaged_task besides running it."""
     setup.ensure(["compiler", "strace"])
@@ -216,5 +237,5 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     for ending, of in (("", timed), ("-counts", counted))}
 EXPERIMENTS |= {"lab-readiness-forms": readiness_forms, "lab-readiness-epoll": readiness_epoll,
                 "lab-lock-free-queues-boost": partial(against_boost, "lab-lock-free-queues"),
-                "packaged-tasks": packaged_tasks}
+                "lab-simd-sizes": head_sizes, "packaged-tasks": packaged_tasks}
 PENDING: dict[str, Callable[[], Finding]] = {"lab-intrusive-list-walk": list_walk}

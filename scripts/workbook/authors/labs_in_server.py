@@ -1,4 +1,6 @@
-"""Two labs in a server: clients whose memory comes from the pool, and parts that are sent apart."""
+"""Three labs in a server: clients whose memory comes from the pool, parts that are sent apart, and a
+head that is searched once.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,7 @@ TIMEOUT_S = 5.0
 PIECE = 8192
 ECHO = (b"POST /echo HTTP/1.1\r\n" + costs.FIELDS + b"Content-Length: %d\r\n\r\n" % PIECE
         + b"b" * PIECE)
+LARGE = SHORT.replace(b"\r\n\r\n", b"\r\nCookie: " + b"c" * 4096 + b"\r\n\r\n")
 
 
 def pooled_clients() -> Finding:
@@ -51,6 +54,33 @@ def pooled_clients() -> Finding:
         "08 without LTO and profile: a client that connects, asks for the page as a browser does, "
         "and leaves, the server asleep before each of the three. Counted, not timed.",
         {"new": "As it is", "pool": "From the pool"}, rows)
+
+
+def one_search() -> Finding:
+    """What does the server save that finds line ends and control bytes in one search?"""
+    lab = SOLUTIONS / "lab-simd"
+    headers = {name: lab / name for name in ("task.h", "portable.h", "x86.h", "arm.h")}
+    requests = {"browser": costs.KEPT, "cookie": LARGE}
+    rows: Rows = {}
+    for preset, build in (("measure", "counted"), ("release", "timed")):
+        sides = {"two": build_of_08(preset),
+                 "one": edited(f"one-search-{preset}", OPTIMISED, ONE_SEARCH, PLAINLY, headers,
+                               preset)}
+        for key, request in requests.items():
+            found = {side: round(count(binary, OPTIMISED, request, costs.INSTRUCTIONS)[
+                costs.INSTRUCTIONS] or 0) for side, binary in sides.items()}
+            label = {"browser": "A browser’s <code>GET /</code>",
+                     "cookie": "A short one with a cookie of 4 KiB"}[key]
+            rows[f"{key}_{build}"] = {"label": f"{label}, {build} build", **found}
+    return Finding(
+        "Instructions of 08, without LTO and profile, for one request on a connection that stays "
+        "open. Counted, not timed.",
+        {"two": "<code>memchr</code>, then the values", "one": "One search"}, rows)
+
+
+def build_of_08(preset: str) -> Path:
+    """08 as it is, built like the edited ones."""
+    return edited(f"08-{preset}", OPTIMISED, (), PLAINLY, preset=preset)
 
 
 def _leaving(binary: Path, measure: costs.Measure) -> float:
@@ -101,6 +131,29 @@ def parts_apart() -> Finding:
         {"together": "Parts together", "apart": "Parts apart"}, rows)
 
 
+# Each control byte of a line but its LF is counted. A good line has one, which is its CR.
+ONE_SEARCH = (
+    ("http_parser.h", "    bool malformed_ = false;",
+     "    std::size_t controls_ = 0;  // in the line being scanned\n    bool malformed_ = false;"),
+    ("http_parser.cpp", '#include "http_parser.h"\n', '#include "http_parser.h"\n#include "task.h"\n'),
+    ("http_parser.cpp", "bool is_field_value(std::string_view text) {",
+     "[[maybe_unused]] bool is_field_value(std::string_view text) {"),
+    ("http_parser.cpp", "const char* find_line_feed(const char* from, const char* end) {",
+     "const char* find_line_feed(const char* from, const char* end, std::size_t& controls) {"),
+    ("http_parser.cpp", "    return static_cast<const char*>(std::memchr(from, '\\n', "
+     "static_cast<std::size_t>(end - from)));",
+     "    for (; (from = find_control(from, end)) != end; ++from) {\n"
+     "        if (*from == '\\n') return from;\n"
+     "        ++controls;\n"
+     "    }\n"
+     "    return nullptr;"),
+    ("http_parser.cpp", "find_line_feed(from, end)) {", "find_line_feed(from, end, controls_)) {"),
+    ("http_parser.cpp", "if (!parse_field(line, line_end, request)) malformed_ = true;",
+     "if (!parse_field(line, line_end, request) || controls_ != 1) malformed_ = true;"),
+    ("http_parser.cpp", "        line = from;\n", "        line = from;\n        controls_ = 0;\n"),
+    ("http_parser.cpp", "    return is_field_value(value);", "    return true;"),
+)
+
 # Clients are made where the pool says, and end where they were.
 POOLED = (
     ("worker.h", '#include "handler.h"\n', '#include "handler.h"\n#include "object_pool.h"\n'),
@@ -140,5 +193,5 @@ def _apart(end: str, error: str) -> tuple[tuple[str, str, str], ...]:
 APART_BLOCKING = _apart(");\n", "")
 APART = _apart(",\n                  IoError::needs_send);\n", ", IoError::needs_send")
 EDITS = tuple((checkpoint, file, old) for checkpoint, edits in (
-    (OPTIMISED, POOLED), (LAYOUT, APART_BLOCKING), (OPTIMISED, APART)) for file, old, _ in edits)
-EXPERIMENTS = {"pooled-clients": pooled_clients, "parts-apart": parts_apart}
+    (OPTIMISED, ONE_SEARCH), (OPTIMISED, POOLED), (LAYOUT, APART_BLOCKING), (OPTIMISED, APART)) for file, old, _ in edits)
+EXPERIMENTS = {"pooled-clients": pooled_clients, "parts-apart": parts_apart, "one-search": one_search}
