@@ -145,6 +145,7 @@ ONE_SEARCH = (
      "    for (; (from = find_control(from, end)) != end; ++from) {\n"
      "        if (*from == '\\n') return from;\n"
      "        ++controls;\n"
+     "        if (end - from >= 2 && from[1] == '\\n') return from + 1;\n"
      "    }\n"
      "    return nullptr;"),
     ("http_parser.cpp", "find_line_feed(from, end)) {", "find_line_feed(from, end, controls_)) {"),
