@@ -140,6 +140,11 @@ ONE_SEARCH = (
      "[[maybe_unused]] bool is_field_value(std::string_view text) {"),
     ("http_parser.cpp", "const char* find_line_feed(const char* from, const char* end) {",
      "const char* find_line_feed(const char* from, const char* end, std::size_t& controls) {"),
+    ("http_parser.cpp", "    if (end - from >= 2 && from[0] == '\\r' && from[1] == '\\n') return from + 1;",
+     "    if (end - from >= 2 && from[0] == '\\r' && from[1] == '\\n') {\n"
+     "        ++controls;\n"
+     "        return from + 1;\n"
+     "    }"),
     ("http_parser.cpp", "    return static_cast<const char*>(std::memchr(from, '\\n', "
      "static_cast<std::size_t>(end - from)));",
      "    for (; (from = find_control(from, end)) != end; ++from) {\n"
