@@ -9,6 +9,7 @@ from pathlib import Path
 from workbook.authors import (
     blocking_servers,
     box,
+    branches,
     event_loops,
     file_cache,
     fleet,
@@ -97,6 +98,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "box-walls": box.walls,
     "box-quota": box.quota,
     **labs.EXPERIMENTS,
+    **branches.EXPERIMENTS,
     **labs_in_server.EXPERIMENTS,
     **thread_pool.EXPERIMENTS,
     **tls.EXPERIMENTS,

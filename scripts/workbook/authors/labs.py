@@ -29,6 +29,7 @@ LABS = (
     "lab-object-pool",
     "lab-false-sharing",
     "lab-intrusive-list",
+    "lab-branches",
     "lab-memory-order",
     "lab-lock-free-queues",
     "lab-scatter-gather",

@@ -44,6 +44,12 @@ LOCKING = Tool("valgrind", lambda report: [
     "valgrind", "--tool=callgrind", "--collect-bus=yes", "--dump-instr=yes", "--compress-pos=no",
     "--compress-strings=no", "--log-file=/dev/null", f"--callgrind-out-file={report}"],
     lambda report: _read_locks(report))
+# Conditional and indirect branches that valgrind's simple predictor, typical of 2004, gets wrong.
+# It is the same on every machine (Valgrind's manual, “Branch Simulation Specifics”).
+BRANCHES = Tool("valgrind", lambda report: [
+    "valgrind", "--tool=cachegrind", "--cache-sim=no", "--branch-sim=yes", "--log-file=/dev/null",
+    f"--cachegrind-out-file={report}"],
+    lambda report: _read_branches(report), stray=30)  # of which the start of a run has a few more
 FENCE = re.compile(r"^ *([0-9a-f]+):\t[^\t]*\tmfence", re.M)  # a line of objdump
 SYSCALLS = Measure("bench-syscalls", costs.STRACE, {"syscalls": "system calls"})
 ALLOCATIONS = Measure("bench-allocations", costs.CLOSING_ALLOCATIONS.tool,
@@ -53,7 +59,9 @@ FUTEXES = Measure("bench-futexes", replace(costs.STRACE, wrapper=lambda report: 
     *costs.STRACE.wrapper(report), "--seccomp-bpf", "-e", "trace=futex"]),
     {"futexes": "calls of futex"})
 LOCKS = Measure("bench-locks", LOCKING, {"locks": "locking instructions and fences"})
-MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, FUTEXES, LOCKS)
+MISPREDICTIONS = Measure("bench-mispredictions", BRANCHES,
+                         {"mispredictions": "simulated branch mispredictions"})
+MEASURES = (INSTRUCTIONS, ALLOCATIONS, SYSCALLS, FUTEXES, LOCKS, MISPREDICTIONS)
 WOULD_BLOCK = Measure("bench-would-block", replace(costs.STRACE, read=lambda report: Counter(
     would_block=report.count(" = -1 EAGAIN "))), {"would_block": "calls answered EWOULDBLOCK"})
 
@@ -112,6 +120,20 @@ def _read_locks(report: str) -> Counter[str]:
     """The second column, which a program that locks nothing lacks, and the fences."""
     totals = re.findall(r"^(?:totals|summary): (.+)", report, re.M)[-1].split()
     return Counter(locks=(int(totals[1]) if len(totals) > 1 else 0) + executed_fences(report))
+
+
+def branch_events(report: str) -> Counter[str]:
+    """What a cachegrind report counts in total, by the names of its events: Ir instructions, Bc and
+    Bi conditional and indirect branches, Bcm and Bim those that were mispredicted.
+    """
+    names, totals = (re.findall(rf"^{line}: (.+)", report, re.M)[-1].split()
+                     for line in ("events", "summary"))
+    return Counter(dict(zip(names, map(int, totals), strict=True)))
+
+
+def _read_branches(report: str) -> Counter[str]:
+    events = branch_events(report)
+    return Counter(mispredictions=events["Bcm"] + events["Bim"])
 
 
 def executed_fences(report: str) -> int:
