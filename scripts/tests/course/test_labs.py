@@ -10,6 +10,7 @@ import pytest
 from conftest import Hotpath, assert_refused
 from scratch import edit
 
+from workbook.authors import branches, tools
 from workbook.authors import labs as experiments_labs
 from workbook.checks import check, labs, registry
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
@@ -171,6 +172,35 @@ def test_fences_are_counted_by_their_addresses(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(benchmarks, "_fences", lambda program: frozenset({0x14}))
     assert benchmarks.executed_fences(report) == 501
     assert benchmarks.LOCKS.tool.read(report) == {"locks": 503}
+
+
+CACHEGRIND = "\n".join([
+    "desc: I1 cache: …", "cmd: ./bench", "events: Ir Bc Bcm Bi Bim", "fl=a.cpp",
+    "fn=web::find_method(std::string_view)", "10 50 20 3 4 1", "11 50 10 0 0 0",
+    "fn=__memchr_avx2", "0 30 8 2 0 0", "fn=main", "5 70 6 1 0 0", "summary: 200 44 6 4 1"])
+
+
+def test_both_kinds_of_mispredicted_branches_are_counted() -> None:
+    assert benchmarks.branch_events(CACHEGRIND) == {
+        "Ir": 200, "Bc": 44, "Bcm": 6, "Bi": 4, "Bim": 1}
+    assert benchmarks.MISPREDICTIONS.tool.read(CACHEGRIND) == {"mispredictions": 7}
+    assert branches.by_function(CACHEGRIND) == {
+        "branches method": 34, "missed method": 4, "branches fields": 8, "missed fields": 2,
+        "branches others": 6, "missed others": 1}
+
+
+def test_mispredictions_are_counted_where_the_input_decides(tmp_path: Path) -> None:
+    """A program is run under the tool itself: a loop whose condition is random, and one without."""
+    found = {}
+    for name, condition in (("random", "random() >> 8 & 1"), ("constant", "random() != 0")):
+        source = tmp_path / f"{name}.cpp"
+        source.write_text(
+            "#include <cstdlib>\n#include <random>\nvolatile int taken, other;\n"
+            "int main(int, char** arguments) {\n  std::minstd_rand random(7);\n"
+            f"  for (int i = std::atoi(arguments[1]) * {branches.ELEMENTS}; i > 0; --i)\n"
+            f"    if ({condition}) taken = i; else other = i;\n}}\n")
+        found[name] = branches.counted([str(tools.compiled(source, tmp_path / name))])["missed"]
+    assert found["random"] > 0.3 and found["constant"] < 0.01
 
 
 def test_benchmark_order_is_balanced(tmp_path: Path,

@@ -36,6 +36,7 @@ LAB = "lab-branches"
 SHARE, FORMS, LIKELY = (SCRIPTS / "lab" / f"{name}.cpp" for name in (
     "branch_share", "method_forms", "likely"))
 ELEMENTS = 65_536  # of each of these programs
+ORDERS, SECONDS = {"sorted": "Sorted", "shuffled": "Shuffled"}, 5.0
 ROUNDS, PASSES = 15, 60
 FEW, MORE = 1, 4  # passes that are counted: the difference is free of start and stop
 SHARES = (0, 1, 2, 5, 10, 15, 20, 30, 40, 50)  # per cent
@@ -59,6 +60,27 @@ FUNCTIONS = {"method": "find_method", "fields": "parse_field|process_field|memch
              "others": ""}  # what is left
 
 Key = TypeVar("Key")
+
+
+def orders() -> Finding:
+    """The starter's sweep of the same deadlines, sorted and shuffled."""
+    chapter = chapters.find(LAB)
+    rows: Rows = {}
+    counts = labs.starter(chapter, "measure")
+    for key, label in ORDERS.items():
+        found = labs.count(counts, f"expired_{key}", (labs.INSTRUCTIONS, labs.MISPREDICTIONS))
+        if found.skipped:
+            raise UserError(f"this cannot be counted: {found.skipped}", "record where it can be")
+        rows[key] = {"label": label, "instructions": round(found.figures["instructions"]),
+                     "missed": round(found.figures["mispredictions"], 1)}
+    times = labs.one_against_another(labs.starter(chapter), *(
+        f"expired_{key}" for key in ORDERS), SECONDS)
+    for key, ns in zip(ORDERS, (times.base_ns, times.others[0].ns), strict=True):
+        rows[key]["ns"] = round(ns, 1)
+    return Finding(
+        "The starter looks at 64 clients, of which half have expired: instructions and simulated "
+        f"mispredictions, counted, and nanoseconds of processor time, both in turn. {busy()}",
+        {"instructions": "Instructions", "missed": "Mispredictions", "ns": "ns"}, rows)
 
 
 def share() -> Finding:
@@ -141,9 +163,9 @@ def _profile(scratch: Path) -> Sequence[str]:
     if not merger:
         raise UserError("a profile is merged by llvm-profdata, which this compiler lacks",
                         "record with clang")
-    program = compiled(LIKELY, scratch / "trained", f"-fprofile-generate={scratch / 'profile'}")
+    program = compiled(LIKELY, scratch / "trained", f"-fprofile-generate={scratch / 'raw'}")
     output_of([str(program), str(FEW)])
-    output_of([merger, "merge", "-o", str(scratch / "merged"), str(scratch / "profile")])
+    output_of([merger, "merge", "-o", str(scratch / "merged"), str(scratch / "raw")])
     return [f"-fprofile-use={scratch / 'merged'}"]
 
 
@@ -226,9 +248,13 @@ def timed(commands: dict[Key, list[str]]) -> tuple[dict[Key, list[float]], str]:
         keys = list(commands)
         for key in keys if number % 2 else reversed(keys):
             times[key].append(float(output_of([*commands[key], str(PASSES)])))
-    return times, f"Load average {os.getloadavg()[1]:.1f} meanwhile."
+    return times, busy()
+
+
+def busy() -> str:
+    return f"Load average {os.getloadavg()[1]:.1f} meanwhile."
 
 
 EXPERIMENTS: dict[str, Callable[[], Finding]] = {
-    f"{LAB}-share": share, f"{LAB}-methods": method_forms, f"{LAB}-likely": likely,
+    f"{LAB}-orders": orders, f"{LAB}-share": share, f"{LAB}-methods": method_forms, f"{LAB}-likely": likely,
     f"{LAB}-server": in_server}
