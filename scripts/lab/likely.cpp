@@ -20,16 +20,20 @@ volatile std::uint64_t noted, result;  // keep the compiler from leaving out the
 // Functions of their own, so that objdump shows one alone, and the other path is a call.
 extern "C" {
 
-[[gnu::noinline]] void note(std::uint8_t byte) { noted = byte; }
+[[gnu::noinline]] void note(std::uint8_t byte) {
+    noted = byte;
+}
 
 [[gnu::noinline]] std::uint64_t sum_up(std::span<const std::uint8_t> bytes) {
     std::uint64_t sum = 0;
     for (const std::uint8_t byte : bytes) {
+        // clang-format off: it takes RARE for a statement
         if (byte < 0x20) RARE {
             note(byte);
         } else {
             sum += byte;
         }
+        // clang-format on
     }
     return sum;
 }
