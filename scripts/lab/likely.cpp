@@ -1,5 +1,5 @@
 // Sums up bytes, of which one in a hundred, in random order, is rare and takes another path. RARE
-// is empty, [[likely]] or [[unlikely]]. The argument says how often all are summed up.
+// is empty, likely or unlikely. The argument says how often all are summed up.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -27,13 +27,11 @@ extern "C" {
 [[gnu::noinline]] std::uint64_t sum_up(std::span<const std::uint8_t> bytes) {
     std::uint64_t sum = 0;
     for (const std::uint8_t byte : bytes) {
-        // clang-format off: it takes RARE for a statement
-        if (byte < 0x20) RARE {
+        if (byte < 0x20) [[RARE]] {
             note(byte);
         } else {
             sum += byte;
         }
-        // clang-format on
     }
     return sum;
 }

@@ -44,8 +44,8 @@ WAYS = {"chain": "Chain of comparisons", "length": "<code>switch</code> on the l
         "byte": "<code>switch</code> on the first byte", "integers": "Chain of integers",
         "table": "Table"}
 TRAFFIC = {"mostly": (20, "one in 20 drawn from all nine"), "mixed": (1, "all nine equally often")}
-VARIANTS = {"plain": ("", "No attribute"), "likely": ("[[likely]]", "<code>[[likely]]</code>"),
-            "unlikely": ("[[unlikely]]", "<code>[[unlikely]]</code>"), "profile": ("", "Profile")}
+VARIANTS = {"plain": ("", "No attribute"), "likely": ("likely", "<code>[[likely]]</code>"),
+            "unlikely": ("unlikely", "<code>[[unlikely]]</code>"), "profile": ("", "Profile")}
 REQUESTS, TIMEOUT_S = 400, 5.0
 BROWSER = b"GET / HTTP/1.1\r\n" + costs.FIELDS + b"\r\n"
 SHORT = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
