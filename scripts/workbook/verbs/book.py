@@ -56,12 +56,26 @@ def _sources(book: Path) -> Iterator[dict[str, str]]:
     pages = book / "src"
     names = (name for _, folders, files in os.walk(pages) for name in (*folders, *files))
     if not any(map(is_leftover, names)):
-        yield {}
+        yield _redirects(book)
         return
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copytree(pages, Path(scratch, "src"),
                         ignore=lambda _, names: set(filter(is_leftover, names)))
-        yield {"MDBOOK_BOOK__SRC": f"{scratch}/src"}
+        yield {"MDBOOK_BOOK__SRC": f"{scratch}/src", **_redirects(book)}
+
+
+def _redirects(book: Path) -> dict[str, str]:
+    """What becomes of the addresses of earlier editions. Anchors lead elsewhere only from a page that
+    this book has, or that moved as a whole: mdBook refuses the others.
+    """
+    every = editions.redirects()
+
+    def is_known(address: str) -> bool:
+        page = address.partition("#")[0]
+        return page in every or (book / "src" / page[1:]).with_suffix(".md").exists()
+
+    found = {old: new for old, new in every.items() if is_known(old)}
+    return {"MDBOOK_OUTPUT__HTML__REDIRECT": json.dumps(found)}
 
 
 def _index(book: Path, site: Path) -> None:
@@ -79,7 +93,7 @@ def serve(port: int = 3000) -> int:
     _require_free(port)
     command = [_program("mdbook"), "serve", str(BOOK), "--dest-dir", str(BUILD / "book-live"),
                "--hostname", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(command, env=_environment())
+    process = subprocess.Popen(command, env=_environment() | _redirects(BOOK))
     try:
         return process.wait()
     finally:
@@ -132,13 +146,10 @@ def _path(name: str) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """With this Python first, so that mdBook runs the preprocessor in it, and with what becomes of
-    the addresses of earlier editions.
-    """
+    """With this Python first, so that mdBook runs the preprocessor in it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     editor = edit_address()
     return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1",
-            "MDBOOK_OUTPUT__HTML__REDIRECT": json.dumps(editions.redirects()),
             **({"MDBOOK_OUTPUT__HTML__EDIT_URL_TEMPLATE": editor} if editor else {})}
 
 
