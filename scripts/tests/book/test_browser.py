@@ -570,23 +570,23 @@ def test_without_scripts_all_steps_are_shown_and_predictions_are_prose(
 def test_prediction_is_stored_and_compared_with_the_answer(opened: Open) -> None:
     page = opened("part1/01-naive")
     short, large = page.locator(".predict .guess").all()
-    large.get_by_label("With the large field").fill("150")
-    short.get_by_label("Short requests").fill("many")
+    large.get_by_label("Factor with the large field").fill("150")
+    short.get_by_label("Factor for short requests").fill("many")
     assert large.locator("output").inner_text() == ""  # not before it is measured
     page.locator(".predict summary").click()
     expect(large.locator("output")).to_have_text(  # `toggle` fires a moment after the click
         re.compile(r"^It is \d,\d{3}: that is 9\.\d times too few\.$"))
     expect(short.locator("output")).to_have_text("Write a number.")
     kept = page.evaluate("Object.keys(localStorage).filter(key => key.includes('guess'))")
-    assert sorted(kept) == ["hotpath-guess:naive:Short requests, times as many:",
-                            "hotpath-guess:naive:With the large field, times as many:"]
+    assert sorted(kept) == ["hotpath-guess:naive:Factor for short requests:",
+                            "hotpath-guess:naive:Factor with the large field:"]
     page.reload()
-    assert large.get_by_label("With the large field").input_value() == "150"
+    assert large.get_by_label("Factor with the large field").input_value() == "150"
     page.locator(".predict summary").click()
     for guess, words in (("2,500", "you were 75 % off, too many."), ("0", "another thing.")):
-        large.get_by_label("With the large field").fill(guess)
+        large.get_by_label("Factor with the large field").fill(guess)
         expect(large.locator("output")).to_have_text(re.compile(re.escape(words) + "$"))
-    large.get_by_label("With the large field").fill("")
+    large.get_by_label("Factor with the large field").fill("")
     expect(large.locator("output")).to_have_text("")
 
 

@@ -35,6 +35,7 @@ def planted() -> list[Mutant]:
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(mutation, "WORKSPACE", BUILD / "mutation-test")
+    monkeypatch.setattr(mutation, "AT_LEAST", len(planted()))
     monkeypatch.setattr(mutation, "mutants", lambda *_: planted())
     return tmp_path / "verdicts.json"
 
