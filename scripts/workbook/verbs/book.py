@@ -65,7 +65,7 @@ def _sources(book: Path) -> Iterator[dict[str, str]]:
 
 
 def _redirects(book: Path) -> dict[str, str]:
-    """What becomes of the addresses of earlier editions. Anchors lead elsewhere only from a page that
+    """What becomes of the addresses of earlier editions. Anchors are redirected only from a page that
     this book has, or that moved as a whole: mdBook refuses the others.
     """
     every = editions.redirects()
