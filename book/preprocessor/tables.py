@@ -105,8 +105,9 @@ class Tables:
         rows = []
         for phase, label in PHASES.items():
             old, new = self._rate(before, phase), self._rate(name, phase)
-            rows.append([label, _times(new.over(old)), self._noted(old, f"{before}, {phase}"),
-                         self._noted(new, f"{name}, {phase}"),
+            rows.append([label, _times(new.over(old)),
+                         self._noted(old, f"{before}, {phase}") + self._range(before, phase),
+                         self._noted(new, f"{name}, {phase}") + self._range(name, phase),
                          *(_cell(self._phase(name, phase, key), missing="–")
                            for key in ("p50_ms", "p99_ms", "cpu_us_per_request")),
                          self._busy(name, phase),
@@ -114,8 +115,18 @@ class Tables:
         head = ["Phase", "Ratio", f"{self._short(before)}, requests/s",
                 f"{self._short(name)}, requests/s", "p50, ms", "p99, ms", "CPU, µs a request",
                 "Busy", "Peak, MiB"]
-        return self._table(head, rows, f"p50 and what follows it: {self._short(name)}. Busy: how "
-                           "much of its processors’ time the server’s process used.")
+        return self._table(head, rows, "The range below a rate is that of its rounds. p50 and what "
+                           f"follows it: {self._short(name)}. Busy: how much of its processors’ "
+                           "time the server’s process used.")
+
+    def _range(self, server: str, phase: str) -> str:
+        """The slowest and the fastest round, in a second line of the cell."""
+        measured = look_up(self._recorded, f"servers.{server}.phases.{phase}")
+        rounds = (measured or {}).get("rounds") or []
+        if len(rounds) < 2:
+            return ""
+        least, most = (_cell(Figure(bound)) for bound in (min(rounds), max(rounds)))
+        return f'<small class="range">{least}–{most}</small>'
 
     def _busy(self, name: str, phase: str) -> str:
         rate, cpu_us = self._rate(name, phase), self._phase(name, phase, "cpu_us_per_request")
@@ -276,13 +287,22 @@ def _cell(value: Figure, missing: str = NO_FIGURE) -> str:
 
 
 def _change(old: Figure, new: Figure) -> str:
-    """51× fewer, 1.02× more, the same."""
+    """51× fewer, 17 % fewer, 3 % more, the same."""
     if old.number == new.number:
         return "the same"
     if not old.number or not new.number:
         return "–"
     fewer = new.number < old.number
-    return f"{_times(old.over(new) if fewer else new.over(old))} {'fewer' if fewer else 'more'}"
+    factor = old.over(new) if fewer else new.over(old)
+    amount = _times(factor)
+    if factor.number is not None and factor.number < 2:
+        amount = _percent(abs(1 - new.number / old.number))
+    return f"{amount} {'fewer' if fewer else 'more'}"
+
+
+def _percent(share: float) -> str:
+    """17 %, 3.4 %, 0.2 %."""
+    return f"{100 * share:.{0 if share >= 0.1 else 1}f}&nbsp;%"
 
 
 def _times(value: Figure) -> str:

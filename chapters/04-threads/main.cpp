@@ -93,8 +93,7 @@ std::optional<web::ServerOptions> parse_options(int argc, char** argv) {
 }
 
 void serve(const web::ServerOptions& options) {
-    // TODO(4.2): remove this message. Correct the usage above and the default in server.h: one
-    // thread for each hardware thread (std::thread::hardware_concurrency(), which may be 0).
+    // TODO(4.1): remove this message, and correct the usage above.
     if (options.threads > 1) std::fputs("server: one thread serves here, not more\n", stderr);
     web::Server server(options, web::make_app, stopping);
     const bool ipv6 = options.host.contains(':');

@@ -14,6 +14,7 @@ namespace web {
 struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
+    // TODO(4.3): one for each hardware thread (std::thread::hardware_concurrency(), which may be 0).
     unsigned threads = 1;
 };
 
@@ -30,7 +31,8 @@ public:
     void run();
 
 private:
-    // TODO(4.1): a listener for each thread, so that the threads share nothing.
+    // TODO(4.1): the number of threads, and a way to make a handler for each of them.
+    // TODO(4.2): a listener for each thread.
     Fd listener_;
     std::unique_ptr<Handler> handler_;
     const std::atomic<bool>& stopping_;

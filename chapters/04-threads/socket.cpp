@@ -62,7 +62,7 @@ std::expected<std::size_t, IoError> result(ssize_t count) {
 
 }  // namespace
 
-// TODO(4.1): with SO_REUSEPORT several sockets may have this port, and the kernel spreads the
+// TODO(4.2): with SO_REUSEPORT several sockets may have this port, and the kernel spreads the
 // clients over them. But then a second server could start on a port in use and take half of the
 // clients: how do you detect that? With port 0, all sockets must have the port that the first one
 // got.

@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds wait_slice{200};
 
 enum class IoError { timed_out, failed };
 
-// TODO(4.1): listen_on(host, port, count): `count` sockets on the same port, or what this system
+// TODO(4.2): listen_on(host, port, count): `count` sockets on the same port, or what this system
 // offers instead.
 /// A socket that listens on a numeric address. Port 0 lets the system choose.
 /// Throws std::system_error naming the call that failed.

@@ -16,7 +16,7 @@ void set_blocking(const Fd& socket, bool blocking) {
 
 }  // namespace
 
-// TODO(4.1): only FreeBSD's SO_REUSEPORT_LB spreads clients over sockets. On the other systems let
+// TODO(4.2): only FreeBSD's SO_REUSEPORT_LB spreads clients over sockets. On the other systems let
 // the threads accept from duplicates (dup(2)) of one listener.
 // Non-blocking, in case a client that poll(2) reported disconnects before accept(2).
 Fd open_listener(int family) {

@@ -11,7 +11,7 @@ namespace web {
 /// A stream socket to listen with. On failure it owns no descriptor and errno is set.
 Fd open_listener(int family);
 
-// TODO(4.1): whether a port can be shared, and how, differs by system.
+// TODO(4.2): whether a port can be shared, and how, differs by system.
 
 /// The next client. On failure the Fd owns no descriptor and errno is set, to EAGAIN if no client
 /// arrived within the slice.

@@ -206,11 +206,13 @@ def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}"}
         for location in locations:
             results = found[location, threads]
-            rates = [r.requests_per_second or 0 for r in results]
-            rows[str(threads)] |= {
-                f"{location}_rps": round(median(rates)), f"{location}_rps_least": round(min(rates)),
-                f"{location}_rps_most": round(max(rates)),
-                f"{location}_us": round(median(r.cpu_us_per_request or 0 for r in results), 1)}
+            for unit, digits, values in (
+                    ("rps", 0, [r.requests_per_second or 0 for r in results]),
+                    ("us", 1, [r.cpu_us_per_request or 0 for r in results])):
+                name = f"{location}_{unit}"
+                rows[str(threads)] |= {name: round(median(values), digits or None),
+                                       f"{name}_least": round(min(values), digits or None),
+                                       f"{name}_most": round(max(values), digits or None)}
     share = f"{len(usable.server)} for the server, {len(usable.client)} for wrk"
     return Finding(
         f"<code>GET /</code> from {phase.connections} clients, median of {rounds} rounds. Apart: "

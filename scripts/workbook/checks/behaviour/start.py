@@ -28,6 +28,7 @@ TOO_MANY_THREADS = 64
 CAPACITY_KB = 64 * 1024  # enough for the stacks of only some of them, at 8 MiB each
 TOO_LARGE = "99999999999999999999999"
 PORTS_TRIED = 3
+TCP_TABLE, LISTEN = Path("/proc/net/tcp"), "0A"  # the state as the table has it
 CLOSED_STREAMS = ("sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh")
 NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
 
@@ -54,6 +55,9 @@ def cases() -> Iterator[Case]:
                 f"the server is started with --threads {FEW_THREADS}, and {MORE_THREADS}",
                 f"the second has {MORE_THREADS - FEW_THREADS} threads more", threads_as_asked,
                 level=4, until=4)
+    yield alone("listener-for-each-thread", "socket(7), SO_REUSEPORT",
+                f"the server is started with --threads {MORE_THREADS}",
+                f"{MORE_THREADS} sockets listen on its port", a_listener_each, level=4, until=4)
     for last, level in (("", 4), ("-with-workers", 7)):
         yield alone(f"thread-creation-fails{last}", "pthread_create(3), EAGAIN",
                     f"the server is started with --threads {TOO_MANY_THREADS}, and memory for a "
@@ -167,6 +171,25 @@ def threads_as_asked(server: Server) -> None:
             right = right + 1 if had[1] - had[0] == MORE_THREADS - FEW_THREADS else 0
             if not right and time.monotonic() > deadline:
                 raise Unmet(f"it had {had[0]} threads, and {had[1]}")
+
+
+def a_listener_each(server: Server) -> None:
+    """The threads may start to listen after the server reports that it is ready."""
+    if not TCP_TABLE.is_file():
+        raise Unable("this system does not list its sockets in /proc/net/tcp")
+    deadline = time.monotonic() + TIMEOUT_S
+    with repeated(server, "--threads", str(MORE_THREADS)) as several:
+        while (found := _listeners(several.port)) != MORE_THREADS:
+            time.sleep(LOOK_S)
+            if time.monotonic() > deadline:
+                raise Unmet("1 socket listens" if found == 1 else f"{found} sockets listen")
+
+
+def _listeners(port: int) -> int:
+    """How many IPv4 sockets listen on the port (proc_net_tcp in the kernel's documentation)."""
+    lines = [line.split() for line in TCP_TABLE.read_text(encoding="ascii").splitlines()[1:]]
+    return sum(int(local.rpartition(":")[2], 16) == port and state == LISTEN
+               for _, local, _, state, *_ in lines)
 
 
 def out_of_threads(server: Server) -> None:
