@@ -287,6 +287,10 @@ class Page:
         try:
             if kind in of_ladder and not names:
                 return _drawn(of_ladder[kind](results.load(self._site.results / "ladder.json")))
+            if kind == "times" and len(names) > 1:
+                phase, *steps = names
+                ladder = results.load(self._site.results / "ladder.json")
+                return _drawn(plots.times(ladder, phase, steps), title.strip())
             if kind in of_experiment and names:
                 name, *columns = names
                 found = results.load(self._site.results / f"{name}.json")
@@ -296,7 +300,7 @@ class Page:
             raise DirectiveError(f"no such chart: {error}") from None
         raise DirectiveError(f"no chart “{arguments}”; there are: "
                              f"{', '.join(of_ladder)}, and of an experiment: "
-                             f"{', '.join(of_experiment)}")
+                             f"{', '.join(of_experiment)}; and times of a phase and its steps")
 
     def _curve(self, arguments: str) -> str:
         """A cost over a size, with the table folded away, unless the page shows that already."""

@@ -491,6 +491,12 @@ def test_a_chart_may_leave_a_row_out_and_have_a_title_of_its_own(build: Build) -
     assert "step 7, tin: 5,678" in build("{{#chart bars beads old}}")
 
 
+def test_chart_of_times_shows_the_steps_that_are_named(build: Build) -> None:
+    html = build("{{#chart times baseline floor 01-naive | Before & after}}")
+    assert "<figcaption>Before &amp; after.<" in html
+    assert "floor: 40; step 1: 40." in html and "step 2" not in html
+
+
 def test_page_links_to_its_source_file(
         build: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     line = '<p class="origin">Edit this page: {}</p>'
@@ -628,6 +634,7 @@ FAULTS = [
     ("{{#table costs 03-gone}}", "nothing was recorded before “03-gone”"),
     ("{{#chart gone}}", "no chart “gone”; there are: ladder, use, machines, and of"),
     ("{{#chart bars beads old -gone}}", "no such chart: 'gone'"),
+    ("{{#chart times baseline 03-gone}}", "no such chart: '03-gone'"),
     ("{{#chart bars beads gone}}", "no such chart: 'gone'"),
     ("{{#chart bars beads new}}", "Red</b> has no figure for new"),
     ("{{#curve beads old}}", "a curve is written {{#curve experiment series"),

@@ -144,6 +144,15 @@ def use(ladder: Found, phase: str = "baseline") -> str:
                          "requests a second" for name, row in rows.items()) + ".")
 
 
+def times(ladder: Found, phase: str, steps: Sequence[str]) -> str:
+    """The server's processor time per request of some steps under one load, from nothing on."""
+    servers = ladder["servers"]
+    rows = {step: {"label": step.partition("-")[0],
+                   "us": servers[step]["phases"][phase]["cpu_us_per_request"]} for step in steps}
+    return bars({"columns": {"us": f"The server’s µs per request in the {phase}"}, "rows": rows},
+                f"times-{phase}", ["us"])
+
+
 def _bare(axes: Axes, rows: int, low: float, high: float, ticks: Sequence[float],
           label: str = "") -> None:
     """Axes for rows of bars, the first on top; a line for each tick."""
