@@ -287,22 +287,18 @@ def _cell(value: Figure, missing: str = NO_FIGURE) -> str:
 
 
 def _change(old: Figure, new: Figure) -> str:
-    """51× fewer, 17 % fewer, 3 % more, the same."""
+    """51× fewer, 17 % fewer, 2 % more, 6.1× as many, the same."""
     if old.number == new.number:
         return "the same"
     if not old.number or not new.number:
         return "–"
     fewer = new.number < old.number
-    factor = old.over(new) if fewer else new.over(old)
-    amount = _times(factor)
-    if factor.number is not None and factor.number < 2:
-        amount = _percent(abs(1 - new.number / old.number))
-    return f"{amount} {'fewer' if fewer else 'more'}"
-
-
-def _percent(share: float) -> str:
-    """17 %, 3.4 %, 0.2 %."""
-    return f"{100 * share:.{0 if share >= 0.1 else 1}f}&nbsp;%"
+    ratio = old.over(new) if fewer else new.over(old)
+    if (ratio.number or 0) >= (10 if fewer else 2):
+        return f"{_times(ratio)} {'fewer' if fewer else 'as many'}"
+    percent = 100 * abs(new.number / old.number - 1)
+    digits = 0 if percent >= 1 else 1
+    return f"{percent:.{digits}f}&nbsp;% {'fewer' if fewer else 'more'}"
 
 
 def _times(value: Figure) -> str:
