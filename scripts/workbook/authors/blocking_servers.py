@@ -242,7 +242,7 @@ def receive_in_place() -> Finding:
     large = GET.replace(b"\r\n\r\n", b"\r\nX-Large: " + b"h" * 30_000 + b"\r\n\r\n")
     with variant(*IN_PLACE, BY_COPY, preset="measure") as copying:
         binaries = {"copied": copying, "in_place": solution(LAYOUT, "measure")}
-        for key, label, request in (("browser", "a browser’s <code>GET /</code>", None),
+        for key, label, request in (("browser", "a browser-like <code>GET /</code>", None),
                                     ("large", "one with a field of 30,000 bytes", large)):
             rows[key] = {"label": label}
             for way, binary in binaries.items():
