@@ -52,6 +52,7 @@ const blindSpot = (() => {
 
     // From here on, the drawing: latency over the time at which a request was sent.
     const LEFT = 40, HEIGHT = 90, HIGHEST = 1505;
+    const INVITING = 'class="title" text-anchor="middle"';
     const x = time => +(LEFT + time * 0.11).toFixed(1);
     const height = latency => +Math.max(2.5, latency * HEIGHT / HIGHEST).toFixed(1);
     const ms = time => `${time.toLocaleString('en')}\u00a0ms`;
@@ -74,13 +75,17 @@ const blindSpot = (() => {
         return `<path class="bar omitted" d="${ticks.join('')}"/>`;
     }
 
+    function summary({sent, omitted, p90, slowest}, now) {
+        return now === 0 ? 'Which p90 will it report?'
+            : `${sent} sent, ${omitted} left out, p90 ${ms(p90)}, slowest ${ms(slowest)}`;
+    }
+
     function chart(title, loop, {sleep, now}, top) {
         const base = top + 62 + HEIGHT, second = base - height(1000);
         const asleep = text(x(ASLEEP_AT + sleep / 2), top + 74, 'server asleep',
             'class="small" text-anchor="middle"');
         return text(10, top + 22, title, 'class="title"')
-            + text(10, top + 43, `${loop.sent} sent, ${loop.omitted} left out, `
-                + `p90 ${ms(loop.p90)}, slowest ${ms(loop.slowest)}`)
+            + text(10, top + 43, summary(loop, now))
             + `<rect class="asleep" x="${x(ASLEEP_AT)}" y="${top + 56}"
                 width="${x(sleep) - LEFT}" height="${base - top - 56}"/>${sleep ? asleep : ''}`
             + `<path class="arrow" d="M${LEFT} ${base}H${x(END)}"/>`
@@ -96,11 +101,15 @@ const blindSpot = (() => {
         return `<svg viewBox="0 0 380 352" role="img"><title>Latency of each request over the time at
             which it was sent, in a closed and in an open loop</title>
             ${chart('Closed loop', state.closed, state, 0)}
-            ${chart('Open loop', state.open, state, 168)}${seconds.join('')}</svg>`;
+            ${chart('Open loop', state.open, state, 168)}${seconds.join('')}
+            ${state.now === 0 ? text(290, 116, 'Guess, then start', INVITING) : ''}</svg>`;
     }
 
     function report({now, closed, open}) {
-        if (now === 0) return `Each generator is to send a request every ${ms(PERIOD)}.`;
+        if (now === 0) {
+            return `Each generator will send a request every ${ms(PERIOD)}, if it can. Guess both`
+                + ' p90s, then press Play or Step.';
+        }
         return `The closed loop has left out ${closed.omitted} requests, and reports a p90 of`
             + ` ${ms(closed.p90)}. The open loop reports ${ms(open.p90)}.`;
     }
@@ -111,6 +120,6 @@ const blindSpot = (() => {
         place: steps => `${(steps * STEP / 1000).toFixed(2)} s`,
         buttons: {},
         slider: {input: 'sleep', label: 'Sleep', unit: 'ms', min: 0, max: 1500, step: 250},
-        first: END / STEP, last: END / STEP, stride: 5, interval: 80,
+        last: END / STEP, stride: 5, interval: 80,
     };
 })();

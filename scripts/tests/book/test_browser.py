@@ -481,6 +481,12 @@ def test_open_loop_reports_the_sleep_that_a_closed_loop_omits(
         assert tuple(found[key] for key in ("sent", "omitted", "p90", "slowest")) == expected
 
 
+def test_simulation_asks_for_a_guess_before_it_starts(opened: Open) -> None:
+    simulation = opened("measuring").locator("[data-play=blind-spot]")
+    assert "Which p90 will it report?" in (simulation.locator(".stage").text_content() or "")
+    assert simulation.locator(".location").inner_text() == "0.00 s"
+
+
 def test_simulation_ends_as_its_drawing_shows(opened: Open) -> None:
     page = opened("measuring")
     simulation = page.locator("[data-play=blind-spot]")
