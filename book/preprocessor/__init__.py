@@ -57,7 +57,7 @@ Blocks with Markdown inside:
     {{#guess How many calls? = ladder:servers.01-naive.costs.syscalls}}
         Where a script runs, a field for that number; the script shows how far off it was. Optional.
     {{#reveal}}
-    The folded measurement. ({{#reveal}} may be left out.)
+    The folded measurement, or with {{#reveal Answer}} an answer. ({{#reveal}} may be left out.)
     {{/predict}}
 
     {{#film stale-view}}

@@ -436,11 +436,11 @@ class Page:
         return (f'\n<p class="guess" data-answer="{number}" data-shown="{shown}" hidden>'
                 f"{escape(question)}</p>\n")
 
-    def _reveal(self, _: str) -> str:
+    def _reveal(self, label: str) -> str:
         if not self._open or self._open[-1][0] != "predict":
             raise DirectiveError("{{#reveal}} belongs in a {{#predict}}")
         self._open.append(("reveal", self._line))
-        return "\n<details>\n<summary>Measured</summary>\n"
+        return f"\n<details>\n<summary>{escape(label or 'Measured')}</summary>\n"
 
     def _close_predict(self, _: str) -> str:
         revealed = bool(self._open) and self._open[-1][0] == "reveal"

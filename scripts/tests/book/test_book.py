@@ -559,6 +559,12 @@ def test_questions_and_predictions_are_folded(build: Build) -> None:
     assert html.count("<details") == html.count("</details>") == 2
 
 
+def test_answer_to_a_prediction_need_not_be_measured(build: Build) -> None:
+    html = build("{{#predict}}\nGuess.\n{{#reveal}}\nNone.\n{{/predict}}\n\n"
+                 "{{#predict}}\nGuess.\n{{#reveal Answer}}\nTwo.\n{{/predict}}\n")
+    assert html.count("<summary>Measured</summary>") == html.count("<summary>Answer</summary>") == 1
+
+
 @pytest.mark.parametrize("text", [
     "We think that a loop is faster.",
     "Which of the two is faster?",
