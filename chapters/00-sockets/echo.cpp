@@ -35,7 +35,7 @@ int listen_on(std::uint16_t port, int backlog, int reuse) {
 bool send_all(int client, std::string_view bytes) {
     while (!bytes.empty()) {
         const ssize_t sent = ::send(client, bytes.data(), bytes.size(), 0);
-        if (sent < 0) return false;  // the client has disconnected
+        if (sent < 0) return false;  // an error: usually the client has disconnected
         bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
     return true;
