@@ -2,8 +2,8 @@
 
 // A simulation that the reader steers. Each has a model, `stateAt(inputs, steps)`, which depends on
 // nothing else, and `draw(state)`, which makes HTML of what the model returns. So another number of
-// threads, say, shows at once what would have happened until now. In print, and where no script runs,
-// a drawing takes its place.
+// threads, say, shows at once what would have happened until now. In print, and where no script
+// runs, a drawing takes its place.
 const simulations = {'slow-client': slowClient, 'blind-spot': blindSpot};
 const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -38,7 +38,8 @@ function button(label, onclick) {
 }
 
 function simulate(figure, simulation) {
-    const {stateAt, draw, report, place, start, buttons, slider, last, stride, interval} = simulation;
+    const {stateAt, draw, report, place, start, buttons, slider, last, stride,
+        interval} = simulation;
     const {input, label, unit, ...range} = slider;
     const stage = make('div', {className: 'stage'});
     const location = make('span', {className: 'location'});
