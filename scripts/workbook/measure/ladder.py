@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 LAST_OF_CLIMB = 8
 MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
+WITH_RANGE = ("p99_ms", "cpu_us_per_request")  # the range of the rate is that of its `rounds`
 NOT_MEASURED = "the run was stopped before"
 
 
@@ -204,8 +205,12 @@ def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
     reason = next((result.reason for result in results if result.reason), None)
     figures = {name: None if reason else _rounded(median(getattr(r, name) for r in results))
                for name in MEDIANS}
+    ranges = {f"{name}_{bound}": None if reason else
+              _rounded(choose(getattr(r, name) for r in results))
+              for name in WITH_RANGE for bound, choose in (("least", min), ("most", max))}
     return {
         **figures,
+        **ranges,
         "rounds": [_rounded(result.requests_per_second) for result in results],
         "peak_rss_mib": None if reason else _rounded(max(r.peak_rss_mib or 0 for r in results)),
         "errors": {kind: sum(result.errors.get(kind, 0) for result in results)
