@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -28,7 +29,10 @@ from workbook.authors.tools import (
     after_part,
     costs_of,
     count,
+    cpu_us,
     edited,
+    in_sequence,
+    ratios,
     solution,
     sweep,
     variant,
@@ -37,7 +41,9 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS, shown
 from workbook.course import chapters
 from workbook.machine import setup
-from workbook.measure import costs, trace
+from workbook.measure import costs, load, trace
+from workbook.measure.load import Phase
+from workbook.measure.sequence import Way
 from workbook.servers.client import Pause, connect, exchange, exchange_many
 from workbook.servers.process import running
 
@@ -205,6 +211,50 @@ def many_fields() -> Finding:
         {"map_allocations": "Map: allocations", "map_instructions": "Map: instructions",
          "vector_allocations": "Vector: allocations",
          "vector_instructions": "Vector: instructions"}, rows)
+
+
+def layout_parts() -> Finding:
+    """Which part of the step from 02 to 03 saves the processor's time?"""
+    chapter = chapters.find(LAYOUT)
+    titles = ["02", *(f"{part.number}. {part.title}" for part in chapter.parts)]
+    phases = {"short": Phase("short", "plain", connections=64, seconds=1.5),
+              "large": Phase("large", "headers", connections=16, seconds=1.5)}
+    binaries = [after_part(chapter, number, "release") for number in range(len(titles))]
+    us = cpu_us(in_sequence({(name, number): Way(f"{title}, {name}",
+                                                 partial(load.serving, binaries[number]), phase)
+                             for name, phase in phases.items()
+                             for number, title in enumerate(titles)}, ROUNDS))
+    rows: Rows = {}
+    for number, title in enumerate(titles):
+        rows[str(number)] = {"label": title}
+        for name in phases:
+            to = ratios(us[name, number], us[name, 0])
+            rows[str(number)] |= {f"{name}_us": round(median(us[name, number]), 1),
+                                  name: round(median(to), 3), f"{name}_least": round(min(to), 3),
+                                  f"{name}_most": round(max(to), 3)}
+    return Finding(
+        "The server’s processor time for a request after each part of chapter 3, divided by that of "
+        f"02 in the same round: median of {ROUNDS} rounds. Short requests come from "
+        f"{phases['short'].connections} clients, those with large headers from "
+        f"{phases['large'].connections}.",
+        {"short": "Short requests", "short_least": "Least", "short_most": "Most",
+         "large": "Large headers", "large_least": "Least", "large_most": "Most"}, rows)
+
+
+def another_thread() -> Finding:
+    """Does a process with a second thread need more instructions for the same request?"""
+    rows: Rows = {}
+    asleep = edited("another-thread", LAYOUT, ASLEEP)
+    for key, label, binary in (("alone", "03", solution(LAYOUT, "measure")),
+                               ("asleep", "03, and a second thread that sleeps", asleep),
+                               ("threads", "04, one thread serves", solution(THREADS, "measure"))):
+        counted = costs.count(binary, level=int(THREADS[:2]) if key == "threads" else 3,
+                              measures=(costs.ALLOCATIONS, costs.INSTRUCTIONS))
+        rows[key] = {"label": label, "instructions": counted[costs.INSTRUCTIONS],
+                     "allocations": counted[costs.ALLOCATIONS]}
+    return Finding(
+        "Per browser-like <code>GET /</code> on a connection that closes. Counted, not timed.",
+        {"instructions": "Instructions", "allocations": "Heap allocations"}, rows)
 
 
 def header_nodes() -> Finding:
@@ -469,9 +519,14 @@ PAGE, STRING = "            response.body_reference(page);\n", "#include <string
 WAITING = (("app.cpp", STRING, STRING + "#include <thread>\n"),
            ("app.cpp", PAGE, "            std::this_thread::sleep_for("
                              f"std::chrono::milliseconds({WAIT_MS}));\n" + PAGE))
+# Before the server runs, for as long as it does.
+ASLEEP = [("main.cpp", "#include <system_error>\n", "#include <system_error>\n#include <thread>\n"),
+          ("main.cpp", "    server.run();\n",
+           "    std::thread([] { ::pause(); }).detach();\n    server.run();\n")]
+
 EDITS = (LINGER, NODELAY, OWN_QUEUES, IN_PLACE, (CHUNKS, "connection.cpp", INCLUDE),
          (CHUNKS, "connection.cpp", COMPLETE), (THREADS, "app.cpp", PAGE),
-         (THREADS, "app.cpp", STRING))
+         (THREADS, "app.cpp", STRING), *((LAYOUT, file, old) for file, old, _ in ASLEEP))
 
 BY_COPY = """\
     char chunk[chunk_size];

@@ -15,7 +15,7 @@ from random import Random
 from statistics import median
 from unittest.mock import patch
 
-from workbook.authors.blocking_servers import CLIENTS, answers
+from workbook.authors.blocking_servers import CLIENTS, ONE_QUEUE, OWN_QUEUES, answers
 from workbook.authors.tools import (
     HOT,
     LOOP,
@@ -30,10 +30,12 @@ from workbook.authors.tools import (
     address_of,
     after_part,
     count,
+    cpu_us,
     in_sequence,
     kept_costs,
     one_worker,
     optimised,
+    ratios,
     rush,
     solution,
     sweep,
@@ -42,7 +44,7 @@ from workbook.authors.tools import (
 from workbook.common.paths import BUILD, SOLUTIONS
 from workbook.course import chapters
 from workbook.machine import setup
-from workbook.measure import costs, crowd, fairness, ladder, pgo, stress
+from workbook.measure import costs, crowd, fairness, ladder, load, pgo, stress
 from workbook.measure.crowd import SHORT, ask_all, connect
 from workbook.measure.load import MIB, Phase
 from workbook.measure.sequence import Way
@@ -123,6 +125,34 @@ def keep_alive() -> Finding:
         f"rest is timed with {connections}, median of {rounds} rounds.",
         {"syscalls": "System calls a request", "rps": "Requests/s",
          "cpu_us": "Server’s µs a request"}, rows)
+
+
+def shared_listener() -> Finding:
+    """What do the wake-ups cost if all loops wait for one listener?"""
+    threads, rounds = 4, 7
+    started = ("--threads", str(threads))
+    rows: Rows = {}
+    with variant(WORKERS, *OWN_QUEUES[1:], ONE_QUEUE) as shared, \
+            variant(WORKERS, *OWN_QUEUES[1:], ONE_QUEUE, "measure") as counted_shared:
+        ways = {"own": ("a listener each", solution(WORKERS), solution(WORKERS, "measure")),
+                "shared": ("one listener", shared, counted_shared)}
+        us = cpu_us(in_sequence({key: Way(label, partial(load.serving, binary, *started),
+                                          Phase(key, "closing", 64, 1.5))
+                                 for key, (label, binary, _) in ways.items()}, rounds))
+        for key, (label, _, binary) in ways.items():
+            counted = costs.count_started(partial(running, binary, *started), level=4,
+                                          measures=[costs.SYSCALLS])
+            to = ratios(us[key], us["own"])
+            rows[key] = {"label": label, "syscalls": counted[costs.SYSCALLS],
+                         "accept": counted.by_call.get("accept4", 0),
+                         "us": round(median(us[key]), 1), "ratio": round(median(to), 2),
+                         "least": round(min(to), 2), "most": round(max(to), 2)}
+    return Finding(
+        f"07 with {threads} workers, a connection for each <code>GET /</code>. Calls are counted with "
+        f"one client, the time is measured with 64, median of {rounds} rounds; ratios are those of the "
+        "same round.",
+        {"syscalls": "System calls a request", "accept": "Of these, accept4",
+         "us": "Server’s µs a request", "ratio": "Ratio", "least": "Least", "most": "Most"}, rows)
 
 
 def staying() -> Finding:

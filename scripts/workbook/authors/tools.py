@@ -140,11 +140,11 @@ def solution(checkpoint: str, preset: str = "release") -> Path:
     return build.build_server(SOLUTIONS / checkpoint, preset)
 
 
-def after_part(chapter: Chapter, number: int) -> Path:
-    """The server after a part, built for counting; 0 for where the chapter begins."""
+def after_part(chapter: Chapter, number: int, preset: str = "measure") -> Path:
+    """The server after a part, by default built for counting; 0 for where the chapter begins."""
     directory = BUILD / "experiments" / f"{chapter.name}-{number}"
     trees.write(parts.tree(chapter, number), directory)
-    return build.isolated(directory, "measure")
+    return build.isolated(directory, preset)
 
 
 def compiled(source: Path, program: Path, *options: str) -> Path:
