@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 
+from workbook.authors import crates
 from workbook.authors.tools import (
     LOOP,
     OPTIMISED,
@@ -30,7 +32,7 @@ from workbook.machine.probes import first_line
 from workbook.measure import costs, load, stress
 from workbook.measure.crowd import SHORT
 from workbook.measure.load import Phase
-from workbook.measure.other_servers import NGINX, Rival, Start
+from workbook.measure.other_servers import NGINX, Rival
 from workbook.measure.sequence import Way
 from workbook.servers import build
 from workbook.servers.client import answers, connect
@@ -44,9 +46,13 @@ LOADS = {
     "many": ("1,000", Phase("1,000 clients", "plain", 1000, 1)),
     "pipelined": (f"64, {costs.DEPTH} pipelined", Phase("pipelined", "pipelined", 64, 1)),
 }
-COUNTED = {costs.SYSCALLS: ("System calls", 3), costs.INSTRUCTIONS: ("Instructions", 0),
-           costs.PIPELINED_SYSCALLS: ("Pipelined: system calls", 3),
-           costs.PIPELINED_INSTRUCTIONS: ("Pipelined: instructions", 0)}
+OFTEN = 16  # times the usual number of requests: some servers also wake up without one
+COUNTED = {
+    replace(costs.SYSCALLS, rounds=OFTEN): ("System calls", 3),
+    replace(costs.INSTRUCTIONS, rounds=OFTEN): ("Instructions", 0),
+    replace(costs.PIPELINED_SYSCALLS, rounds=OFTEN): ("Pipelined: system calls", 3),
+    replace(costs.PIPELINED_INSTRUCTIONS, rounds=OFTEN): ("Pipelined: instructions", 0),
+}
 
 NGINX_PAGE = f"""\
 location = / {{
@@ -67,6 +73,8 @@ def rivals() -> Finding:
     """How fast are servers that people use, on this machine and in the same run?"""
     stress.raise_descriptor_limit()
     known = _known()
+    for rival in known.values():
+        _answer_bytes(rival)
     found = in_sequence({(key, name): Way(f"{rival.label}, {label}",
                                           partial(load.placed, rival.timed), phase)
                          for name, (label, phase) in LOADS.items() for key, rival in known.items()},
@@ -82,7 +90,7 @@ def rivals() -> Finding:
     return Finding(
         "<code>GET /</code> on kept connections, the same page from all, one thread on one "
         f"processor and wrk on another, median of {ROUNDS} rounds in turn; and the server’s own "
-        "processor time a request.",
+        f"processor time a request.{_note(rows)}",
         {f"{name}_{key}": f"{label}: {what}" for key, what in (("rps", "requests/s"), ("us", "µs"))
          for name, (label, _) in LOADS.items()}, rows)
 
@@ -97,11 +105,11 @@ def rivals_counts() -> Finding:
             raise UserError(f"{rival.label} cannot be counted: {reason}", "record where it can be")
         rows[key] = {"label": rival.label} | {
             measure.name: round(counted[measure] or 0, digits)
-            for measure, (_, digits) in COUNTED.items()} | {"bytes": _answer_bytes(rival.timed)}
+            for measure, (_, digits) in COUNTED.items()} | {"bytes": _answer_bytes(rival)}
     return Finding(
         f"Per <code>GET /</code> of {len(SHORT)} bytes on a kept connection, one at a time or "
         f"{costs.DEPTH} at once. Counted, not timed. The answers have the same body and differ in "
-        "their heads.",
+        f"their heads.{_note(rows)}",
         {measure.name: title for measure, (title, _) in COUNTED.items()}
         | {"bytes": "Answer, bytes"},
         rows)
@@ -122,7 +130,17 @@ def _known() -> dict[str, Rival]:
             "nginx": _other(f"nginx {version_of_nginx}", partial(nginx, DIRECTORY, page=NGINX_PAGE)),
             "h2o": _other(f"h2o {h2o}", _h2o),
             "uwebsockets": _other(f"uWebSockets, from socketify {version}",
-                                  lambda port: [str(program), str(port), str(INDEX)])}
+                                  lambda port: [str(program), str(port), str(INDEX)]),
+            **{key: _other(crate.label, partial(_crate, crate.program))
+               for key, crate in crates.available().items()}}
+
+
+def _note(rows: Rows) -> str:
+    return f" {crates.note()}" if crates.LABELS.keys() & rows.keys() else ""
+
+
+def _crate(program: Path, port: int) -> list[str]:
+    return [str(program), str(port), str(INDEX)]
 
 
 def _ours(label: str, release: Path, measure: Path) -> Rival:
@@ -177,11 +195,15 @@ def _run(command: Sequence[str]) -> None:
                         "fix what the lines above report, then run this again")
 
 
-def _answer_bytes(start: Start) -> int:
-    with start() as server, connect(address_of(server)) as client:
+def _answer_bytes(rival: Rival) -> int:
+    """The size of its answer. UserError unless that is our page, as HTML, after a head of its own."""
+    with rival.timed() as server, connect(address_of(server)) as client:
         client.sendall(SHORT)
         [received] = answers(client, 1)
         server.kill()  # h2o may hang on a signal so soon after its start
-    if not received.endswith(b"\r\n\r\n" + PAGE):
-        raise UserError(f"{server.name} sends another page than ours", "fix its configuration")
+    head, _, body = received.partition(b"\r\n\r\n")
+    if (not head.startswith(b"HTTP/1.1 200 ") or b"\r\ncontent-type: text/html" not in head.lower()
+            or body != PAGE):
+        raise UserError(f"{rival.label} sends something else than our page",
+                        "fix its configuration")
     return len(received)

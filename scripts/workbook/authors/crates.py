@@ -1,0 +1,97 @@
+"""Servers on Rust's crates, at the versions of scripts/rivals/Cargo.lock, each with one thread and a
+single page.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbook.authors.tools import output_of
+from workbook.common.paths import BUILD, SCRIPTS
+from workbook.machine.probes import first_line
+
+SOURCES, COPY = SCRIPTS / "rivals", BUILD / "rivals" / "crates"
+LABELS = {  # by the program's name
+    "hyper": "hyper {hyper}, tokio {tokio}",
+    "may_minihttp": "may_minihttp {may_minihttp}, may {may}",
+    "monoio": "monoio {monoio}, httparse {httparse}, {driver}",
+}
+
+
+@dataclass(frozen=True)
+class Crate:
+    """A program that serves `PROGRAM PORT FILE`, and what its row is called."""
+
+    label: str
+    program: Path
+
+
+def available() -> dict[str, Crate]:
+    """All of them, built; or none if there is no Cargo, which is reported on stderr."""
+    if not shutil.which("cargo"):
+        _report(f"{', '.join(LABELS)} are left out: there is no cargo to build them")
+        return {}
+    programs = _built()
+    driver = first_line([programs["monoio"], "driver"])
+    if driver != "io_uring":
+        _report(f"monoio waits with {driver}: the kernel gives it no ring")
+    return {name: Crate(label.format_map(versions() | {"driver": driver}), programs[name])
+            for name, label in LABELS.items()}
+
+
+def versions() -> dict[str, str]:
+    """Of each crate that the programs are built from; of several, the newest."""
+    text = (SOURCES / "Cargo.lock").read_text(encoding="utf-8")
+    return dict(re.findall(r'^name = "(.+)"\nversion = "(.+)"$', text, re.M))
+
+
+def note() -> str:
+    """What a table says of them: a sentence of HTML."""
+    compiler = " ".join(first_line(["rustc", "--version"]).split()[:2])
+    return f"Crates: optimised by {compiler}, for every processor of this kind."
+
+
+def _built() -> Mapping[str, Path]:
+    """UserError if Cargo cannot."""
+    COPY.mkdir(parents=True, exist_ok=True)
+    for file in [SOURCES / "Cargo.toml", *SOURCES.glob("*.rs")]:
+        shutil.copy2(file, COPY)
+    manifest = ("--quiet", "--manifest-path", str(COPY / "Cargo.toml"))
+    if not _is_locked():
+        (COPY / "Cargo.lock").unlink(missing_ok=True)
+        output_of(["cargo", "generate-lockfile", *manifest])
+        _lock((COPY / "Cargo.lock").read_text(encoding="utf-8"))
+    _report(f"building {', '.join(LABELS)}")
+    target = COPY / "target"
+    output_of(["cargo", "build", "--release", "--locked", *manifest, "--target-dir", str(target)])
+    return {name: target / "release" / name for name in LABELS}
+
+
+def _is_locked() -> bool:
+    kept = COPY / "Cargo.lock"
+    return kept.exists() and without_sources(kept.read_text(encoding="utf-8")) == (
+        SOURCES / "Cargo.lock").read_text(encoding="utf-8")
+
+
+def without_sources(lock: str) -> str:
+    """Our form of a lock file: without the lines that name the registry, which no file of ours does."""
+    return re.sub(r"^source = .*\n", "", lock, flags=re.M)
+
+
+def _lock(newest: str) -> None:
+    """Cargo's form of our lock file. Each crate comes from where those in Cargo's own choice of the
+    newest crates do, and has to have the checksum that ours names.
+    """
+    [source] = set(re.findall(r"^source = .*\n", newest, re.M))
+    ours = (SOURCES / "Cargo.lock").read_text(encoding="utf-8")
+    (COPY / "Cargo.lock").write_text(
+        re.sub(r"^(?=checksum = )", lambda _: source, ours, flags=re.M), encoding="utf-8")
+
+
+def _report(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
