@@ -110,14 +110,15 @@ class Tables:
                          self._noted(new, f"{name}, {phase}") + self._range(name, phase),
                          *(_cell(self._phase(name, phase, key), missing="–")
                            for key in ("p50_ms", "p99_ms", "cpu_us_per_request")),
-                         self._busy(name, phase),
+                         self._busy(name, phase, "cpu", "server"),
+                         self._busy(name, phase, "wrk", "client"),
                          _cell(self._phase(name, phase, "peak_rss_mib"), missing="–")])
         head = ["Phase", "Ratio", f"{self._short(before)}, requests/s",
                 f"{self._short(name)}, requests/s", "p50, ms", "p99, ms", "CPU, µs a request",
-                "Busy", "Peak, MiB"]
+                "Busy", "wrk busy", "Peak, MiB"]
         return self._table(head, rows, "The range below a rate is that of its rounds. p50 and what "
                            f"follows it: {self._short(name)}. Busy: how much of its processors’ "
-                           "time the server’s process used.")
+                           "time the server’s process used, and wrk of its own.")
 
     def _range(self, server: str, phase: str) -> str:
         """The slowest and the fastest round, in a second line of the cell."""
@@ -128,11 +129,13 @@ class Tables:
         least, most = (_cell(Figure(bound)) for bound in (min(rounds), max(rounds)))
         return f'<small class="range">{least}–{most}</small>'
 
-    def _busy(self, name: str, phase: str) -> str:
-        rate, cpu_us = self._rate(name, phase), self._phase(name, phase, "cpu_us_per_request")
+    def _busy(self, name: str, phase: str, time: str, side: str) -> str:
+        """How much of its processors' time the server or wrk used, from its µs a request."""
+        measured = look_up(self._recorded, f"servers.{name}.phases.{phase}")
+        rate, cpu_us = self._rate(name, phase), Figure(measured.get(f"{time}_us_per_request"))
         if rate.number is None or cpu_us.number is None:
             return "–"
-        cores = len(look_up(self._recorded, "method.server_cores"))
+        cores = len(look_up(self._recorded, f"method.{side}_cores"))
         return f"{rate.number * cpu_us.number / 1e4 / cores:.0f}&nbsp;%"
 
     def _published(self) -> str:

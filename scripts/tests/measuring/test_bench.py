@@ -71,7 +71,7 @@ def our_network() -> None:
 def measured(rate: float | None, **more: Any) -> PhaseResult:
     if rate is None:
         return PhaseResult("x", reason="2 timeouts", **more)
-    return PhaseResult("x", 10, 1, rate, 1, 2, rate / 10, 4, 5, rate / 100, **more)
+    return PhaseResult("x", 10, 1, rate, 1, 2, rate / 10, 4, 5, 1e6 / rate, rate / 100, **more)
 
 
 def test_figures_are_medians() -> None:
@@ -79,6 +79,8 @@ def test_figures_are_medians() -> None:
     assert summary["requests_per_second"] == 300
     assert summary["rounds"] == [100, 900, 300]
     assert summary["p99_ms"] == 30
+    assert (summary["p99_ms_least"], summary["p99_ms_most"]) == (10, 90)
+    assert summary["wrk_us_per_request"] == 3333
     assert summary["peak_rss_mib"] == 9
     assert summary["reason"] is None
 

@@ -186,7 +186,7 @@ def test_client_starves_only_if_the_others_had_several_turns(silent_ms: int, req
                                                              starved: int) -> None:
     """A server that serves one at a time lets each of its clients wait for all others."""
     report = {"requests": requests, "sent": requests + 9, "depth": 1, "duration_us": 1e6,
-              "bytes": 100 * requests, "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
+              "bytes": 100 * requests, "cpu_s": 0.5, "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.WRK_ERRORS, 0)}
     connections = [Received(100, 0)] * 7 + [Received(0, silent_ms)]
     result = load._result(Phase("x", "plain", 8, 1), report, connections, (0.5, 0.5), 1.0, None)
@@ -212,7 +212,7 @@ send 65536Mbps lastsnd:12 lastrcv:812 lastack:812 pacing_rate 131072Mbps deliver
 def test_unreported_closed_connections_are_counted() -> None:
     """From version 4.2 on wrk connects anew, in silence, when an answer is cut off."""
     report = {"requests": 100, "sent": 150, "depth": 1, "duration_us": 1e6, "bytes": 1,
-              "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
+              "cpu_s": 0.5, "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
     result = load._result(Phase("x", "plain", 8, 1), report, [], (0.5, 0.5), 1.0, None)
     assert result.errors["read"] == 150 - 1 - 100 - 8
@@ -222,7 +222,7 @@ def test_unreported_closed_connections_are_counted() -> None:
 @pytest.mark.parametrize(("requests", "lost"), [(16 * 41, 0), (16 * 42 + 5, 0), (16 * 41 - 3, 3)])
 def test_every_pipelined_request_is_accounted_for(requests: int, lost: int) -> None:
     report = {"requests": requests, "sent": 50, "depth": 16, "duration_us": 1e6, "bytes": 1,
-              "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
+              "cpu_s": 0.5, "latency_us": {"p50": 1, "p90": 1, "p99": 1, "max": 1},
               "errors": dict.fromkeys(load.ERROR_KINDS, 0)}
     result = load._result(Phase("x", "pipelined", 8, 1), report, [], (0.5, 0.5), 1.0, None)
     assert result.errors["read"] == lost

@@ -125,19 +125,23 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
 
 
 def use(ladder: Found, phase: str = "baseline") -> str:
-    """How much of its processors the floor and each server of part I kept busy."""
-    cores = len(ladder["method"]["server_cores"])
+    """How much of its processors the floor and each server of part I kept busy, and wrk of its own.
+    """
+    cores, wrk_cores = (len(ladder["method"][f"{side}_cores"]) for side in ("server", "client"))
     rows = {name: {"label": name, **server["phases"][phase]}
             for name, server in ladder["servers"].items()
             if (name == "floor" or name[:2] in ANEW) and server["phases"][phase]["requests_per_second"]}
     busy = {name: row["requests_per_second"] * row["cpu_us_per_request"] / 1e4 / cores
             for name, row in rows.items()}
+    wrk = {name: f"wrk {row['requests_per_second'] * us / 1e4 / wrk_cores:.0f} %"
+           for name, row in rows.items() if (us := row.get("wrk_us_per_request"))}
     with drawing(len(rows), f"use-{phase}", top=EDGE) as (axes, svg):
         _bare(axes, len(rows), 0, max(100.0, *busy.values()), [0, 25, 50, 75, 100],
               "% of its processors used by the server’s process")
         for number, (name, row) in enumerate(rows.items()):
-            _label(axes, number, row, f"{busy[name]:.0f} % at {_shown(row, 'requests_per_second')}"
-                                      "/s")
+            figures = [f"{busy[name]:.0f} % at {_shown(row, 'requests_per_second')}/s",
+                       *filter(None, [wrk.get(name)])]
+            _label(axes, number, row, ", ".join(figures))
             axes.barh(number + MIDDLE, busy[name], REACH, color=ACCENT)
     return svg(f"How busy the server was in the {phase}, and how many requests a second it answered",
                "; ".join(f"{name} {busy[name]:.0f} % at {_shown(row, 'requests_per_second')} "

@@ -31,7 +31,8 @@ from workbook.servers import build
 T = TypeVar("T")
 
 LAST_OF_CLIMB = 8
-MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request")
+MEDIANS = ("requests_per_second", "p50_ms", "p90_ms", "p99_ms", "cpu_us_per_request",
+           "wrk_us_per_request")
 WITH_RANGE = ("p99_ms", "cpu_us_per_request")  # the range of the rate is that of its `rounds`
 NOT_MEASURED = "the run was stopped before"
 

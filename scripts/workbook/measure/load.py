@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -69,6 +70,7 @@ class PhaseResult:
     p99_ms: float | None = None
     max_ms: float | None = None
     cpu_us_per_request: float | None = None
+    wrk_us_per_request: float | None = None  # processor time of the load generator
     peak_rss_mib: float | None = None
     errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERROR_KINDS, 0))
     reason: str | None = None
@@ -164,6 +166,7 @@ def _result(phase: Phase, report: dict[str, Any], connections: Sequence[Received
     return PhaseResult(phase.name, requests, seconds, requests / seconds, **latency,
                        cpu_us_per_request=sum(cpu_s) * 1e6 / requests if cpu_s else None,
                        kernel_us_per_request=cpu_s[1] * 1e6 / requests if cpu_s else None,
+                       wrk_us_per_request=report["cpu_s"] * 1e6 / requests,
                        peak_rss_mib=peak_mib,
                        errors=errors, note=note,
                        slowest_share=_slowest_share(connections, report["bytes"] / requests))
@@ -200,8 +203,9 @@ def _drop_note(dropped: int) -> str | None:
 
 def _wrk(server: Server | Remote, phase: Phase, on: Cores, prefix: Sequence[str]
          ) -> tuple[dict[str, Any], list[Received]]:
-    """Run wrk after `prefix`, a command that runs another; returns the line of JSON that our scripts print, and what its connections had
-    received shortly before its end.
+    """Run wrk after `prefix`, a command that runs another; returns the line of JSON that our scripts
+    print, with wrk's processor time as `cpu_s`, and what its connections had received shortly
+    before its end.
     """
     command = [*prefix, "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
@@ -216,6 +220,7 @@ def _wrk(server: Server | Remote, phase: Phase, on: Cores, prefix: Sequence[str]
     connections: list[Received] = []
     look = threading.Timer(LOOKED_AT * phase.seconds,
                            lambda: connections.extend(received.by_connection(server.port, prefix)))
+    before = _children_cpu_s()
     look.start()
     try:
         output, complaint = _wait_for(process, phase.seconds)
@@ -224,7 +229,15 @@ def _wrk(server: Server | Remote, phase: Phase, on: Cores, prefix: Sequence[str]
         process.wait()
         look.cancel()
         look.join()
-    return _parse(process.returncode, output, complaint), connections
+    report = _parse(process.returncode, output, complaint)
+    return report | {"cpu_s": _children_cpu_s() - before}, connections
+
+
+def _children_cpu_s() -> float:
+    """Processor time of all children that have ended (getrusage(2), RUSAGE_CHILDREN). While wrk runs
+    these are wrk and, for some milliseconds, the program that looks at its connections.
+    """
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
 
 def _wait_for(process: subprocess.Popen[str], seconds: float) -> tuple[str, str]:
