@@ -185,6 +185,8 @@ def copy() -> Path:
     return directory
 
 
+@pytest.mark.late
+@pytest.mark.xdist_group("late kqueue layer")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.check}: {fault.what}")
 def test_planted_fault_in_the_layer_is_caught(fault: Fault, copy: Path) -> None:
     with planted(fault, LAYER, copy):
