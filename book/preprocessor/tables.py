@@ -118,7 +118,8 @@ class Tables:
                 "Busy", "wrk busy", "Peak, MiB"]
         return self._table(head, rows, "The range below a rate is that of its rounds. p50 and what "
                            f"follows it: {self._short(name)}. Busy: how much of its processors’ "
-                           "time the server’s process used, and wrk of its own.")
+                           "time the server’s process used, and wrk of its own. What wrk "
+                           "does before its clock starts counts too, so it can be above 100 %.")
 
     def _range(self, server: str, phase: str) -> str:
         """The slowest and the fastest round, in a second line of the cell."""
