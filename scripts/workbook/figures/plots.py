@@ -63,7 +63,7 @@ def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
                 axes.barh(number + y, _number(row, column), REACH, color=colour)
                 if not _number(row, column):  # no bar would look like no figure
                     axes.plot([0, 0], [number + y - REACH / 2, number + y + REACH / 2],
-                              color=colour, linewidth=4, clip_on=False)
+                              color=colour, linewidth=1.5, clip_on=False)
     return svg(title, _in_words(rows, lambda row: " and ".join(
         _shown(row, column) for column in columns)))
 
