@@ -1,1 +1,1 @@
-"""What a server costs and how fast it is: numbers, and no opinion of them."""
+"""Measurements of what a server costs and how fast it is, without judging them."""

@@ -19,14 +19,16 @@ from workbook.measure.load import Phase
 from workbook.servers.process import Server
 
 SECONDS = 15.0
-LONGER = 2  # an inconclusive comparison goes on for this many times its time
+LONGER = 2  # an inconclusive comparison continues up to this multiple of its time
 SLICE = Phase("plain", "plain", connections=16, seconds=0.4)
 PAUSE_S = 0.03
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times as fast as A B is, and how many times as fast as itself A seems (aa)."""
+    """B's speed relative to A's, with its interval; the `aa` fields compare A with itself, as a
+    control.
+    """
 
     a: str
     b: str
@@ -53,9 +55,9 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
             on_round: Callable[[str], None] = lambda _: None) -> Comparison:
     """Compare two servers for `seconds`, or twice that if the verdict would be INCONCLUSIVE.
 
-    It is judged at these two times alone, because with a free choice of the round to stop at one
-    could choose a pleasing result.
-    Raises UserError if a server fails or answers with an error: then there is nothing to compare.
+    The verdict is computed at these two times only, because stopping after an arbitrary round would
+    make it possible to pick a favourable result. Raises UserError if a server fails or answers with
+    an error.
     """
     started = time.monotonic()
     rounds: list[Round] = []
@@ -73,7 +75,9 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
 
 @contextmanager
 def own_work_named(a: Path, b: Path) -> Iterator[None]:
-    """If a reader's own server fails, say that it has not passed and what to compare instead."""
+    """If a reader's own server fails, report that it has not passed and suggest our solution
+    instead.
+    """
     try:
         yield
     except UserError as error:
@@ -87,7 +91,8 @@ def own_work_named(a: Path, b: Path) -> Iterator[None]:
 
 @contextmanager
 def _all_three(a: Path, b: Path, piece: Phase) -> Iterator[Iterator[Round]]:
-    """Rounds without end, between A, B and a second process of A, all of them running."""
+    """Start A, B and a second process of A, and yield an endless iterator of rounds between them.
+    """
     with load.serving(a) as first, load.serving(b) as other, load.serving(a) as second:
         for server in (first, other, second):
             _rate(server, piece)
@@ -95,7 +100,7 @@ def _all_three(a: Path, b: Path, piece: Phase) -> Iterator[Iterator[Round]]:
 
 
 def _rounds(a: Server, b: Server, control: Server, piece: Phase) -> Iterator[Round]:
-    """A B A', then A' B A: B stands between the two, and they take turns at being first."""
+    """Measure in the order A B A', then A' B A, so that neither process of A is always first."""
     while True:
         yield Round(*(_rate(server, piece) for server in (a, b, control)))
         third, second, first = (_rate(server, piece) for server in (control, b, a))
@@ -103,7 +108,7 @@ def _rounds(a: Server, b: Server, control: Server, piece: Phase) -> Iterator[Rou
 
 
 def _rate(server: Server, piece: Phase) -> float:
-    """Requests per second over one slice."""
+    """Return the requests per second over one slice; UserError if there is no valid figure."""
     result = load.run_phase(server, piece)
     if result.requests_per_second is None:
         name = _name(server.name)
@@ -124,5 +129,5 @@ def _comparison(a: str, b: str, rounds: list[Round], goal: float, judgement: sta
 
 
 def _name(binary: str) -> str:
-    """solutions/02-fewer-syscalls for its server, whatever it was built with."""
+    """Return solutions/02-fewer-syscalls for build/PRESET/solutions/02-fewer-syscalls/server."""
     return "/".join(binary.split("/")[2:-1]) if binary.startswith("build/") else binary

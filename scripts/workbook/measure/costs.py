@@ -1,7 +1,7 @@
 """What one request costs, counted exactly: system calls, heap allocations, instructions.
 
 The server runs under a counting tool, once for N requests and once for 2N; the difference, divided
-by N, leaves out start and stop. Nothing is timed, so a slow or busy machine counts the same.
+by N, excludes start and stop. Nothing is timed, so a slow or busy machine gives the same counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from workbook.servers.client import answers, connect
 from workbook.servers.process import Server, running
 
 REQUESTS = 25
-DEPTH = 16  # how many are pipelined
+DEPTH = 16  # requests that are pipelined
 KEEP_ALIVE_LEVEL = 5
 TIMEOUT_S = 5.0
 
@@ -54,15 +54,15 @@ MISSING = b"GET /nowhere.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
 AGED_S = 1_000_000_000  # 2001
 ONE_SLOT = ("--max-clients", "1")
-CACHE_LEVEL, SETTLED_S = 11, 3.2  # from which on a file is kept, if it was changed so long ago
+CACHE_LEVEL, SETTLED_S = 11, 3.2  # a file is cached from this level on, if unchanged for so long
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that counts: how it is put before the server, how its report is read.
+    """A counting program: the command to put before the server's, and how to read its report.
 
-    What is seen only `stray` times more in the longer run has nothing to do with the requests.
+    A difference of at most `stray` between the two runs is ignored as unrelated to the requests.
     """
 
     program: str
@@ -73,18 +73,18 @@ class Tool:
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """What a request costs in one respect.
+    """One kind of cost of a request, and how it is measured.
 
-    `figures` are its names in results, the measure's own first, with what each counts. A single
-    one is the sum of all that the tool reports; several are reported by name. `depth` is how many
-    requests are sent at once; one that is not `kept` comes on a connection of its own at any level.
-    A measure may have a request of its own, and cut it: then the server has each piece before the
-    next is sent, of every one of its `clients`. One that is `rooted` asks a server that serves a
-    folder with FILE_NAME in it, one that is `logged` a server that logs to a file, one that is
-    `secured` asks by TLS. `silent` is how many further clients are connected but send nothing.
-    `rounds` multiplies the number of requests, so that what the server does once per second weighs
-    less. One of clients that are `rejected` counts those that find no place in a server that has
-    one.
+    `figures` maps the names in the results, the measure's own first, to their units. A single
+    figure is the sum of all that the tool reports; several are looked up in its report by name.
+
+    Each of `clients` sends `depth` requests at once. If not `kept`, each request has a new
+    connection at any level. `request` replaces the default one, and is sent in pieces of `piece`
+    bytes: the next one follows when the server has received this one from all clients. A `rooted`
+    server serves a folder with FILE_NAME, a `logged` one logs to a file, a `secured` one uses TLS.
+    `silent` further clients connect and send nothing. `rounds` multiplies the number of requests,
+    to reduce the weight of work that the server does once per second. `rejected` measures clients
+    that are turned away by a server with a single slot.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -113,8 +113,8 @@ class Measure:
 
 @dataclass
 class Costs:
-    """Per request, by the figures of the measures that were asked for. What could not be counted
-    has its reason in `skipped`, by measure.
+    """Costs per request, by figure. `skipped` has the reason for each measure that could not be
+    counted.
     """
 
     figures: dict[str, float] = field(default_factory=dict)
@@ -131,12 +131,12 @@ class Costs:
 
 def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = None,
           request: bytes | None = None) -> Costs:
-    """Count what a server built with the preset `measure` does for one request: ALONE, or in these
-    respects.
+    """Count what a server built with the preset `measure` does for one request, by default by the
+    measures of ALONE.
 
-    `request` must get the answer 200, 206, 304 or 404; by default it is the measure's own or a browser's
-    GET /, on a closing connection below level 5 and on one kept open from there. Raises UserError if the server
-    fails.
+    `request` must get the answer 200, 206, 304 or 404. It defaults to the measure's own, or else to
+    a browser's GET /, on a closing connection below level 5 and on a kept one from there. Raises
+    UserError if the server fails.
     """
     arguments = ("--threads", "1") if level >= 4 else ()
     return count_started(partial(running, binary, *arguments), level=level,
@@ -145,7 +145,7 @@ def count(binary: Path, *, level: int = 1, measures: Sequence[Measure] | None = 
 
 def count_started(start: Callable[..., AbstractContextManager[Server]], *, level: int,
                   measures: Sequence[Measure], request: bytes | None = None) -> Costs:
-    """The same for a server started otherwise; `start` takes the `wrapper` to put before it."""
+    """Like `count`, for a server started by `start`, which takes the `wrapper` to put before it."""
     if any(measure.silent for measure in measures):
         raise_descriptor_limit()
     lacking = {measure.name: needs.lacking(measure.tool.program) for measure in measures}
@@ -177,7 +177,7 @@ def _requests(measure: Measure) -> int:
 
 
 def _options(measure: Measure, root: Path, log: Path) -> Sequence[str]:
-    """What a server is started with for it."""
+    """Return the server's command-line options for a measure."""
     return (*(("--root", str(root)) if measure.rooted else ()),
             *(("--access-log", str(log)) if measure.logged else ()),
             *(ONE_SLOT if measure.rejected else ()),
@@ -185,13 +185,13 @@ def _options(measure: Measure, root: Path, log: Path) -> Sequence[str]:
 
 
 def _site(folder: Path) -> Path:
-    """A folder to serve."""
+    """Create the folder to serve, with files that have an old date, and return it."""
     root = folder / "site"
     root.mkdir()
     for name, size in [(FILE_NAME, FILE_BYTES), (LARGE_NAME, LARGE_BYTES),
-                       (f"{FILE_NAME}.br", FILE_BYTES)]:  # who looks for a coded form finds it
+                       (f"{FILE_NAME}.br", FILE_BYTES)]:  # a lookup of a coded form succeeds
         (root / name).write_bytes(b"x" * size)
-        os.utime(root / name, (AGED_S, AGED_S))  # 0 or a young file would have no validators
+        os.utime(root / name, (AGED_S, AGED_S))  # 0 or a recent time means no validators
     return root
 
 
@@ -209,7 +209,7 @@ def _store(costs: Costs, measure: Measure, counted: dict[str, float]) -> None:
 
 
 def _per_request(once: Counter[str], twice: Counter[str], measure: Measure) -> dict[str, float]:
-    """The difference, shared out."""
+    """Return the difference of the two runs, divided by the number of additional requests."""
     requests = _requests(measure) * measure.depth * measure.clients
     return {key: difference / requests for key in twice | once
             if abs(difference := twice[key] - once[key]) > measure.tool.stray}
@@ -217,7 +217,9 @@ def _per_request(once: Counter[str], twice: Counter[str], measure: Measure) -> d
 
 def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]], level: int,
          request: bytes | None, times: int, report: Path) -> Counter[str]:
-    """Totals of one run of the server under the tool, being asked so many `times`."""
+    """Run the server under the tool, ask it `times` times, and return the totals of the report.
+    CannotTrace if the system forbids ptrace, UserError if the server fails otherwise.
+    """
     tool, kept = measure.tool, measure.kept and level >= KEEP_ALIVE_LEVEL
     try:
         with start(wrapper=tool.wrapper(report)) as server:
@@ -243,12 +245,12 @@ def _run(measure: Measure, start: Callable[..., AbstractContextManager[Server]],
 
 
 def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_alive: bool) -> None:
-    """The same requests, `depth` at once, answered before the next are sent. The server has gone
-    to sleep behind a client that came or went before it is asked: what of that it sees together
-    would differ from run to run.
+    """Send the request `depth` times at once, and read the answers before the next batch. Wait
+    until the server sleeps after clients connect or disconnect, because the number of such events
+    that it handles together would otherwise differ from run to run.
     """
     if not keep_alive:
-        if not measure.kept:  # a table that has room for two does not grow if they meet after all
+        if not measure.kept:  # grow the table to two entries now, in case two overlap later
             with connect((server.host, server.port)), connect((server.host, server.port)):
                 server.sleeps(TIMEOUT_S)
             server.sleeps(TIMEOUT_S)
@@ -270,7 +272,7 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
                     _judge(server, answer, kept=True)
         for client in (*clients, *silent):
             client.shutdown(socket.SHUT_WR)
-            client.recv(1)  # until the server has closed as well: that is part of every run
+            client.recv(1)  # wait for the server to close, as every run includes that
 
 
 def _silent_client(server: Server, stack: ExitStack) -> socket.socket:
@@ -283,7 +285,9 @@ def _silent_client(server: Server, stack: ExitStack) -> socket.socket:
 
 
 def _reject(server: Server, times: int) -> None:
-    """So many clients come and go, one after another, while another has the only place."""
+    """Connect `times` clients in turn while another has the only slot; UserError unless each gets
+    503.
+    """
     address = server.host, server.port
     with connect(address, TIMEOUT_S) as first:
         first.sendall(KEPT)
@@ -298,8 +302,8 @@ def _reject(server: Server, times: int) -> None:
 
 
 def _send(server: Server, clients: Sequence[socket.socket], request: bytes, piece: int) -> None:
-    """All at once, or in pieces, the next when the server has taken this one of every client and
-    waits for more. Whether it closes before it has all is seen from its answer.
+    """Send the request at once, or in pieces, each when the server has received the previous one
+    from every client and waits for more. A connection that is closed early shows in its answer.
     """
     size = piece or len(request)
     with suppress(ConnectionError):
@@ -321,8 +325,8 @@ def _judge(server: Server, answer: bytes, kept: bool = False) -> None:
 
 
 def _read_strace(report: str) -> Counter[str]:
-    """Calls by name. An accept that fails, and a wait that ends with nothing, is an idle server
-    looking whether it is to stop: not a request's cost.
+    """Return the calls by name, without accepts that fail and waits that return nothing: an idle
+    server makes these to check whether it should stop.
     """
     calls = re.findall(r"^\d+ +(?:<\.\.\. (\w+) resumed>|(\w+)\().*\) += (-?\d+|0x\w+|\?)", report,
                        re.M)
@@ -337,7 +341,7 @@ def _was_idle(name: str, result: str) -> bool:
 
 
 def _read_strace_but_waits(report: str) -> Counter[str]:
-    """All who came meanwhile share a wait."""
+    """Return the calls by name without waits, because one wait may serve several clients."""
     return Counter({name: calls for name, calls in _read_strace(report).items()
                     if name not in WAITS})
 
@@ -360,8 +364,8 @@ def _read_bytes(report: str) -> Counter[str]:
 
 
 STRACE = Tool("strace", lambda report: ["strace", "-f", "-s", "0", "-o", str(report)],
-              _read_strace, stray=1)  # where memory is mapped differs each time
-STRACE_FILES = replace(STRACE, stray=4)  # a second may be over, and the root looked up again
+              _read_strace, stray=1)  # memory is mapped differently in each run
+STRACE_FILES = replace(STRACE, stray=4)  # the root is looked up again once per second
 MEMCHECK = Tool("valgrind", lambda report: [
     "valgrind", "--tool=memcheck", "--leak-check=no", f"--log-file={report}"], _read_memcheck)
 MEMCHECK_BYTES = replace(MEMCHECK, read=_read_bytes)
@@ -383,7 +387,7 @@ CLOSING_ALLOCATIONS = Measure("closing-allocations", MEMCHECK_CALLS,
                               {"allocations_closing": "heap allocations"}, kept=False)
 ECHO_ALLOCATIONS = Measure("echo-allocations", MEMCHECK_CALLS,
                            {"allocations_echo": "heap allocations"}, request=SMALL_BODY,
-                           piece=300, clients=8)  # all have stopped in the head, then come the bodies
+                           piece=300, clients=8)  # all pause in the head, then send the bodies
 BODY_BYTES = Measure("body", MEMCHECK_BYTES, {"body_bytes": "bytes allocated"},
                      request=BODY, piece=65_536)
 BODY_INSTRUCTIONS = Measure("body-instructions", CALLGRIND, {"body_instructions": "instructions"},
@@ -392,13 +396,13 @@ COOKIE_INSTRUCTIONS = Measure("cookie", CALLGRIND, {"instructions_cookie": "inst
                               request=COOKIE)
 PIECES_INSTRUCTIONS = Measure("pieces", CALLGRIND, {"instructions_pieces": "instructions"},
                               request=LONG_HEAD, piece=1024)
-SILENT = 500  # clients: to visit all of them takes more instructions than a request
+SILENT = 500  # clients; iterating over them takes more instructions than a request
 NEIGHBOURS_INSTRUCTIONS = Measure("neighbours", CALLGRIND,
                                   {"instructions_neighbours": "instructions"}, silent=SILENT,
                                   rounds=16)
 FILE_SYSCALLS = Measure("file-syscalls", STRACE_FILES, {"syscalls_file": "system calls"},
                         request=FILE, rooted=True)
-SETTLED_CALLS = replace(MEMCHECK_CALLS, stray=8)  # a second may begin, and files be looked at anew
+SETTLED_CALLS = replace(MEMCHECK_CALLS, stray=8)  # files are checked again once per second
 FILE_ALLOCATIONS = Measure("file-allocations", SETTLED_CALLS,
                            {"allocations_file": "heap allocations"}, request=FILE, rooted=True)
 LARGE_FILE_ALLOCATIONS = Measure("large-file-allocations", SETTLED_CALLS,
@@ -415,7 +419,7 @@ MISSING_SYSCALLS = Measure("missing-syscalls", STRACE_FILES, {"syscalls_missing"
 REFUSAL_SYSCALLS = Measure("refusal-syscalls", replace(STRACE, read=_read_strace_but_waits),
                            {"syscalls_refusal": "system calls"}, rejected=True)
 FILE_INSTRUCTIONS = Measure("file-instructions", CALLGRIND, {"instructions_file": "instructions"},
-                            request=FILE, rooted=True)  # valgrind 3.19 knows no openat2: the walk's
+                            request=FILE, rooted=True)  # by path walk: valgrind 3.19 lacks openat2
 LOGGED_SYSCALLS = Measure("logged-syscalls", STRACE, {"syscalls_logged": "system calls"},
                           logged=True)
 LOGGED_ALLOCATIONS = Measure("logged-allocations", MEMCHECK_CALLS,
@@ -426,14 +430,14 @@ LOGGED_ECHO_ALLOCATIONS = Measure("logged-echo-allocations", MEMCHECK_CALLS,
 LOGGED_INSTRUCTIONS = Measure("logged-instructions", CALLGRIND,
                               {"instructions_logged": "instructions"}, logged=True)
 TLS_SYSCALLS = Measure("tls-syscalls", STRACE, {"syscalls_tls": "system calls"}, secured=True)
-TLS_ALLOCATIONS = Measure("tls-allocations", SETTLED_CALLS,  # a second may begin, and buffers go
+TLS_ALLOCATIONS = Measure("tls-allocations", SETTLED_CALLS,  # buffers may be released each second
                           {"allocations_tls": "heap allocations"}, secured=True)
 TLS_INSTRUCTIONS = Measure("tls-instructions", CALLGRIND, {"instructions_tls": "instructions"},
                            secured=True)
 TLS_FILE_SYSCALLS = Measure("tls-large-file-syscalls", STRACE_FILES,
                             {"syscalls_tls_large_file": "system calls"}, request=LARGE_FILE,
                             rooted=True, secured=True)
-ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a request that comes alone: the ladder's
+ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a single request, as in the ladder
 MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS, BODY_BYTES,
             BODY_INSTRUCTIONS, COOKIE_INSTRUCTIONS, PIECES_INSTRUCTIONS)
 LABELS = {name: what.capitalize() for measure in ALONE for name, what in measure.figures.items()}

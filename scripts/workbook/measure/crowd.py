@@ -1,4 +1,4 @@
-"""What many clients cost that are there at once: counted, or looked up, never timed."""
+"""The cost of many simultaneous clients: counted or read from the kernel, never timed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def connect(server: Server, clients: int, stack: ExitStack) -> list[socket.socke
 
 
 def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
-    """Each sends `depth` requests; then each reads its answers."""
+    """Send `depth` requests from every client, then read all answers."""
     for each in connected:
         each.sendall(SHORT * depth)
     for each in connected:
@@ -41,7 +41,8 @@ def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
 
 
 def post_together(connected: Sequence[socket.socket], sizes: Random) -> None:
-    """Each sends a body of 1 to 9.4 MB; all have begun before one ends, and is answered."""
+    """Send a body of 1 to 9.4 MB from each client; all have started before the first one finishes.
+    """
     for each in connected:
         size = sizes.randrange(1_000_000, 9_400_000)
         each.sendall(POST % size + b"b" * (size - 1))
@@ -67,8 +68,8 @@ def stopped_in_a_head(connected: socket.socket) -> None:
 
 
 def lingers(connected: socket.socket) -> None:
-    """One of two was refused, the other had its last answer and sent more behind. Each has read that
-    and the end, and does not close.
+    """Make the server linger: half of the clients are refused, the others get their last answer
+    after sending extra bytes. Each reads to the end of the stream and keeps its socket open.
     """
     connected.sendall(LAST if connected.fileno() % 2 else REFUSED)
     while connected.recv(65_536):
@@ -77,11 +78,11 @@ def lingers(connected: socket.socket) -> None:
 
 def resident_bytes(binary: Path, many: int = MANY, *arguments: str,
                    becomes: Callable[[socket.socket], None] = served, pause_s: float = 0.0) -> int:
-    """Resident memory of its own for each client that has become silent in one way, and been so for
-    `rest_s`: the growth from a few of them to many, so that what is there once is left out. Linux
-    only.
+    """Return the server's own resident memory per idle client, in bytes: the growth from FEW
+    clients to `many`, so that fixed memory is excluded. `becomes` puts a client into its idle
+    state, in which it stays for `pause_s` seconds. Linux only.
 
-    The median of three: where on a page an allocation begins differs from run to run.
+    The median of three runs, because allocations are placed differently on pages from run to run.
     """
     def growth(_: int) -> int:
         return _growth(binary, many, arguments, becomes, pause_s)
@@ -103,8 +104,8 @@ def _growth(binary: Path, many: int, arguments: Sequence[str],
 
 def _in_sequence(connected: Sequence[socket.socket],
                  becomes: Callable[[socket.socket], None]) -> None:
-    """One after another: how many buffers a crowd needs at once is another question. The first
-    one's page comes when the server has seen them all.
+    """Prepare the clients one after another, since simultaneous requests would need more buffers.
+    The first client is served last, so its answer shows that the server has handled all the others.
     """
     first, *others = connected
     for each in others:
@@ -113,10 +114,11 @@ def _in_sequence(connected: Sequence[socket.socket],
 
 
 def kevents(binary: Path, clients: int, rounds: int) -> float:
-    """Calls of kevent(2) for each client that comes, asks once and leaves, the waits among them.
+    """Return the calls of kevent(2), waits included, per client that connects, asks once and
+    disconnects.
 
-    From start to end of a server on kqueue under callgrind: where waits differ, a difference of two
-    runs is noise. UserError if it calls no function of that name.
+    Counted by callgrind over the server's whole run, because the number of waits varies and would
+    make the difference of two runs noise. UserError if the server never calls kevent.
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "calls")
@@ -135,9 +137,10 @@ def kevents(binary: Path, clients: int, rounds: int) -> float:
 
 
 def futexes(binary: Path, clients: int, rounds: int) -> float:
-    """Calls of futex(2) for each request that four threads serve, start and end among them. Each
-    round's requests are sent at once. strace holds a thread up at each of its calls: a thread
-    that makes one under a lock has it for long, and even on one core the others come and wait.
+    """Return the calls of futex(2) per request that four threads serve, including start and stop.
+    The requests of each round are sent at once. strace delays a thread at each system call, so a
+    thread that makes one under a lock holds it for long, and others contend for it even on one
+    core.
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "calls")
@@ -152,7 +155,9 @@ def futexes(binary: Path, clients: int, rounds: int) -> float:
 
 
 def _connect_and_close(server: Server, clients: int) -> None:
-    """All ask, and later leave, while the server sleeps: so it finds them together."""
+    """Suspend the server while all clients send, and while all close, so that it sees them
+    together.
+    """
     process = psutil.Process(server.pid)
     with ExitStack() as stack:
         process.suspend()

@@ -1,4 +1,5 @@
-"""Are many clients served alike? Each asks again as soon as it is answered; answers are counted."""
+"""Fairness among many clients: each asks again as soon as it is answered, and answers are counted.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 def answers(address: tuple[str, int], clients: int, rounds: int, seconds: float) -> list[int]:
-    """How many answers each client got, on one kept connection, by the time that they had
-    `rounds` on average, or after so many seconds. Linux only.
+    """Return the number of answers that each client got on its kept connection, once the average
+    reaches `rounds` or `seconds` have passed. Linux only.
 
-    Raises OSError or ValueError when a client is not served at all.
+    Raises OSError if a connection fails, and ValueError if the server closes one.
     """
     with ExitStack() as stack:
         poller = stack.enter_context(select.epoll())
@@ -42,7 +43,9 @@ def answers(address: tuple[str, int], clients: int, rounds: int, seconds: float)
 
 
 def _answer_size(client: socket.socket) -> int:
-    """Bytes of one answer; what `answers` counts in."""
+    """Return the size of one answer in bytes; ValueError unless it is a 200 that keeps the
+    connection.
+    """
     client.sendall(REQUEST)
     [answer] = client_answers(client, 1)
     if not answer.startswith(b"HTTP/1.1 200 ") or b"\r\nConnection: close" in answer:

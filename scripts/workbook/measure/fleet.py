@@ -1,8 +1,8 @@
-"""Past one machine: replicas behind a balancer, and generators, on Docker Swarm (docker/fleet.yaml).
+"""A fleet on Docker Swarm: replicas behind a balancer, and load generators (docker/fleet.yaml).
 
-A node that is in no swarm is one of its own until the block ends. Then nothing is left of it: no
-service, network, configuration or image of this server, and no swarm. The image of balancer and
-generator stays, as a compiler's cache does.
+A node that is in no swarm creates its own until the block ends. Then everything is removed: the
+services, networks, configuration and image of this server, and the swarm. Only the image of
+balancer and generator is kept, as a cache.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from workbook.measure.load import WRK_ERRORS
 IMAGE = "hotpath-fleet"
 STACK = ROOT / "docker" / "fleet.yaml"
 BASE = "debian:trixie-slim"
-BRIDGE = "docker_gwbridge"  # made for a swarm, and left behind by it
+BRIDGE = "docker_gwbridge"  # created with a swarm, but not removed with it
 TIMEOUT_S = 120.0
 LOOK_S = 0.2
-WARM_UP_S = 2.0  # under load, before anything happens
+WARM_UP_S = 2.0  # under load, before each event and after the last
 DONE = ("Complete", "Failed", "Rejected", "Shutdown")
 
 
@@ -52,7 +52,7 @@ class Plan:
     generator_cpus: float = 1.0
     stop_signal: str = "SIGTERM"
     retries: bool = True  # the balancer's
-    reported: bool = True  # whether the balancer heeds that a server is about to go
+    reported: bool = True  # whether the balancer drops a server that is about to stop
 
     def environment(self) -> dict[str, str]:
         return {
@@ -71,7 +71,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Row:
-    """What all generators saw together: sums, and percentiles of the merged histogram."""
+    """The results of all generators: sums, and percentiles of the merged histogram."""
 
     requests: int
     requests_per_second: float
@@ -80,7 +80,7 @@ class Row:
     p99_ms: float
     max_ms: float
     errors: dict[str, int]
-    server_us: float | None = None  # of processor time a request, of all replicas
+    server_us: float | None = None  # of processor time per request, over all replicas
     balancer_us: float | None = None
 
     @property
@@ -89,7 +89,9 @@ class Row:
 
 
 def merge(outputs: Sequence[str]) -> Row:
-    """One row of what each generator printed. UserError if one of them said nothing."""
+    """Merge the outputs of the generators. UserError if one has no report or no request was
+    answered.
+    """
     import numpy
 
     merged: Counter[int] = Counter()
@@ -121,8 +123,9 @@ class Fleet:
     plan: Plan
 
     def load(self, *events: Callable[[Fleet], None]) -> Row:
-        """Have the generators ask for as long as was planned, or until what is to happen to the
-        servers has. UserError if it had not when the time was over.
+        """Run the generators for the planned time, or until all `events` have happened to the
+        servers. UserError if the load ends before that. Processor time is measured only without
+        events.
         """
         self._scale_generators(0)
         before = self._cpu_s()
@@ -152,14 +155,14 @@ class Fleet:
         docker("kill", "--signal", "INT", *self._containers("generator"))
 
     def update(self) -> None:
-        """Replace every server by a new one, as a new version would."""
+        """Replace every server with a new one, as the deployment of a new version does."""
         service = f"{self.name}_server"
         docker("service", "update", "--detach", "--force", service)
         _until(lambda: docker("service", "inspect", "--format", "{{.UpdateStatus.State}}", service
                               ).strip() == "completed", "the update did not end")
 
     def kill(self) -> None:
-        """End one server at once, as a crash would, and wait for its successor."""
+        """Kill one server, as a crash would, and wait for its replacement."""
         before = self._containers("server")
         docker("kill", "--signal", "KILL", before[0])
         _until(lambda: len(set(self._containers("server")) - {before[0]}) == len(before),
@@ -173,12 +176,14 @@ class Fleet:
                "the balancer did not find all servers")
 
     def threads(self) -> list[int]:
-        """How many each server has."""
+        """Return the number of threads of each server."""
         return [int(re.findall(r"Threads:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[0])
                 for pid in self._pids("server")]
 
     def _scale_generators(self, count: int) -> None:
-        """Those of an earlier load are done: without them their successors would not be started."""
+        """Set the number of generators. Scaling to 0 first lets those that have finished start
+        again.
+        """
         docker("service", "scale", "--detach", f"{self.name}_generator={count}")
         _until(lambda: len(self._tasks()) == count, "the generators did not come or go")
 
@@ -211,7 +216,7 @@ class Fleet:
 
 @contextmanager
 def deployed(server: Path, plan: Plan) -> Iterator[Fleet]:
-    """A fleet of these servers, ready to be asked, until the block ends."""
+    """Deploy a fleet of these servers, ready for requests, until the block ends."""
     complain_unless_possible()
     name = f"hotpath-fleet-{uuid4().hex[:8]}"
     with ExitStack() as stack:
@@ -228,7 +233,7 @@ def deployed(server: Path, plan: Plan) -> Iterator[Fleet]:
 
 
 def build_image() -> None:
-    """The image of balancer and generator; fast when nothing has changed."""
+    """Build the image of balancer and generator. UserError if the base image is missing."""
     base = os.environ.get("HOTPATH_BASE", BASE)
     if not _succeeds("image", "inspect", base):
         raise UserError(f"the base image {base} is not here",
@@ -238,19 +243,20 @@ def build_image() -> None:
 
 
 def docker(*arguments: str, **how: Any) -> str:
-    """What the engine's command prints; UserError with its last words if it fails."""
+    """Run a docker command and return its output; UserError with the end of its stderr if it fails.
+    """
     return _docker(arguments, **how).stdout
 
 
 def logs(of: str) -> str:
-    """All that a service or one of its tasks has said so far."""
+    """Return all output of a service or of one of its tasks so far."""
     done = _docker(("service", "logs", "--raw", of))
     return done.stdout + done.stderr
 
 
 def _docker(arguments: Sequence[str], environment: Mapping[str, str] | None = None,
             stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """In a session of its own: Ctrl-C is for us, who clean up."""
+    """Run docker in a session of its own, so that Ctrl-C reaches only us, and we clean up."""
     done = subprocess.run(["docker", *arguments], cwd=ROOT, capture_output=True, text=True,
                           errors="replace", input=stdin, start_new_session=True,
                           env={**os.environ, **(environment or {})})
@@ -278,14 +284,16 @@ def complain_unless_possible() -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Two would measure each other, and the first to end would take the other's swarm away."""
+    """Hold a lock: two fleets would disturb each other, and the first to end would remove the
+    swarm.
+    """
     with FileLock(Path(tempfile.gettempdir(), f"hotpath-fleet-{os.getuid()}.lock")):
         yield
 
 
 @contextmanager
 def _server_image(server: Path, name: str) -> Iterator[None]:
-    """The server and what it links, nothing else."""
+    """Build an image of only the server and its shared libraries; remove it when the block ends."""
     with tempfile.TemporaryDirectory() as location:
         shutil.copy(server, Path(location, "server"))
         if (linked := probes.answer(["ldd", str(server)])) is None:
@@ -304,7 +312,7 @@ def _server_image(server: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def _swarm() -> Iterator[None]:
-    """The one that this node manages, or one of its own for as long as the block takes."""
+    """Use the swarm that this node manages, or create one until the block ends."""
     state = docker("info", "--format", "{{.Swarm.LocalNodeState}} {{.Swarm.ControlAvailable}}")
     if state.split() == ["active", "true"]:
         yield
@@ -323,7 +331,7 @@ def _swarm() -> Iterator[None]:
 
 
 def _remove(name: str) -> None:
-    """The stack, and wait until it is gone: its containers end after the command does."""
+    """Remove the stack and wait until it is gone, because its containers end after the command."""
     mine = "label=com.docker.stack.namespace=" + name
     _succeeds("stack", "rm", name)
     for _ in range(2):

@@ -1,6 +1,6 @@
-"""What a lab's benchmark costs, counted, and how fast it is beside another's, timed in turn.
+"""The cost of a lab's benchmark, counted, and its speed compared with another's, timed in turn.
 
-A lab's `bench` is a program of Google Benchmark's, built once for each task.h.
+A lab's `bench` is a Google Benchmark program, built once for each task.h.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from workbook.servers import build
 
 ITERATIONS = 1000
 SLICE_S = 0.1
-LONGER = 2  # an inconclusive comparison goes on for this many times its time
-TIMEOUT_S = 120  # for what takes a fraction of that
+LONGER = 2  # an inconclusive comparison continues up to this multiple of its time
+TIMEOUT_S = 120  # for a run that takes a fraction of that
 
-# Instructions that lock a line of memory for themselves, such as xchg, are valgrind's “global bus
-# events”. A fence is none of these, so the report has each instruction by its address.
+# Instructions that lock a cache line, such as xchg, are valgrind's “global bus events”. A fence is
+# not one, so the report lists each instruction by address, and we look up the fences.
 LOCKING = Tool("valgrind", lambda report: [
     "valgrind", "--tool=callgrind", "--collect-bus=yes", "--dump-instr=yes", "--compress-pos=no",
     "--compress-strings=no", "--log-file=/dev/null", f"--callgrind-out-file={report}"],
@@ -49,7 +49,7 @@ LOCKING = Tool("valgrind", lambda report: [
 BRANCHES = Tool("valgrind", lambda report: [
     "valgrind", "--tool=cachegrind", "--cache-sim=no", "--branch-sim=yes", "--log-file=/dev/null",
     f"--cachegrind-out-file={report}"],
-    lambda report: _read_branches(report), stray=30)  # of which the start of a run has a few more
+    lambda report: _read_branches(report), stray=30)  # the start of a run varies by a few
 FENCE = re.compile(r"^ *([0-9a-f]+):\t[^\t]*\tmfence", re.M)  # a line of objdump
 SYSCALLS = Measure("bench-syscalls", costs.STRACE, {"syscalls": "system calls"})
 ALLOCATIONS = Measure("bench-allocations", costs.CLOSING_ALLOCATIONS.tool,
@@ -70,14 +70,15 @@ Rates = Mapping[str, float]  # iterations a second, by benchmark
 
 @dataclass(frozen=True)
 class Compared:
-    """How many times as fast as the first program another is, in one benchmark."""
+    """The speed of a program relative to the first one, in one benchmark."""
 
     judgement: Judgement
     rounds: Sequence[Round]
 
 
 def starter(chapter: Chapter, preset: str = "release") -> Path:
-    """The bench of the starter as shipped, whatever its reader has made of it."""
+    """Build the bench of the starter as shipped, without the reader's changes; returns the program.
+    """
     directory = BUILD / "labs" / chapter.name
     trees.write(starters.starter(chapter), directory)
     return build.isolated(directory, preset, program=chapter.program)
@@ -85,7 +86,7 @@ def starter(chapter: Chapter, preset: str = "release") -> Path:
 
 def count(bench: Path, benchmark: str, measures: Sequence[Measure],
           iterations: int = ITERATIONS) -> Costs:
-    """What an iteration of the benchmark costs: the difference of a run and one twice as long.
+    """Count the cost of one iteration: the difference of a run and one twice as long.
 
     UserError if the program fails.
     """
@@ -105,7 +106,7 @@ def count(bench: Path, benchmark: str, measures: Sequence[Measure],
             differences = (twice[key] - once[key] for key in twice | once)
             total = sum(difference for difference in differences
                         if abs(difference) > measure.tool.stray)
-            # A thousandth is the run's, not an iteration's.
+            # A thousandth comes from the run, not from an iteration.
             found.figures[measure.figure] = round(total / iterations, 2)
     return found
 
@@ -117,14 +118,14 @@ def _totals(bench: Path, benchmark: str, tool: Tool, iterations: int, report: Pa
 
 
 def _read_locks(report: str) -> Counter[str]:
-    """The second column, which a program that locks nothing lacks, and the fences."""
+    """Return the second column, which is missing if the program locks nothing, plus the fences."""
     totals = re.findall(r"^(?:totals|summary): (.+)", report, re.M)[-1].split()
     return Counter(locks=(int(totals[1]) if len(totals) > 1 else 0) + executed_fences(report))
 
 
 def branch_events(report: str) -> Counter[str]:
-    """What a cachegrind report counts in total, by the names of its events: Ir instructions, Bc and
-    Bi conditional and indirect branches, Bcm and Bim those that were mispredicted.
+    """Return the totals of a cachegrind report by event: Ir instructions, Bc and Bi conditional and
+    indirect branches, Bcm and Bim those that were mispredicted.
     """
     names, totals = (re.findall(rf"^{line}: (.+)", report, re.M)[-1].split()
                      for line in ("events", "summary"))
@@ -137,7 +138,7 @@ def _read_branches(report: str) -> Counter[str]:
 
 
 def executed_fences(report: str) -> int:
-    """How often the program of a callgrind report executed an mfence; 0 without objdump."""
+    """Return how often the program of a callgrind report executed an mfence; 0 without objdump."""
     command = re.search(r"^cmd: +(.+)", report, re.M)
     objects = set(re.findall(r"^ob=(.+)", report, re.M))
     program = next((path for path in objects if command and command[1].startswith(f"{path} ")), "")
@@ -153,7 +154,7 @@ def executed_fences(report: str) -> int:
 
 
 def _fences(program: str) -> frozenset[int]:
-    """Where the program has an mfence."""
+    """Return the addresses of the program's mfence instructions; empty without objdump."""
     if not shutil.which("objdump"):
         return frozenset()
     done = subprocess.run(["objdump", "-d", program], capture_output=True, text=True,
@@ -164,7 +165,7 @@ def _fences(program: str) -> frozenset[int]:
 def compare(before: Path, after: Path, benchmark: str, seconds: float, goal: float = 1.0
             ) -> Compared:
     """Compare one benchmark of two programs for `seconds`, or twice that if the verdict would be
-    INCONCLUSIVE; judged at these two times alone.
+    INCONCLUSIVE. The verdict is computed at these two times only.
     """
     started, rounds = time.monotonic(), list[Round]()
     measured = in_sequence(before, [after], _only(benchmark))
@@ -179,8 +180,8 @@ def compare(before: Path, after: Path, benchmark: str, seconds: float, goal: flo
 
 @dataclass(frozen=True)
 class Other:
-    """A program in one benchmark: nanoseconds an iteration, and how many times as fast as the first
-    it is, with the interval.
+    """A program in one benchmark: nanoseconds per iteration, and its speed relative to the first
+    program, with the interval.
     """
 
     ns: float
@@ -191,14 +192,14 @@ class Other:
 
 @dataclass(frozen=True)
 class Row:
-    """One benchmark of several programs."""
+    """The results of several programs in one benchmark."""
 
     base_ns: float
     others: Sequence[Other]
 
 
 def next_to(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row]:
-    """Every benchmark of these programs, timed in turn for so long at least."""
+    """Time every benchmark of these programs in turn, for at least `seconds`."""
     started, measured = time.monotonic(), in_sequence(base, others)
     iterations = [next(measured) for _ in range(stats.MIN_ROUNDS)]
     while time.monotonic() - started < seconds:
@@ -210,8 +211,8 @@ def next_to(base: Path, others: Sequence[Path], seconds: float) -> dict[str, Row
 
 
 def within(bench: Path, rival: str, seconds: float) -> dict[str, Row]:
-    """The benchmarks of one program that it also has with `rival` in front of their name, which is
-    the base: run after run, for so long at least.
+    """Compare the benchmarks of one program with those whose names have the prefix `rival`, which
+    are the base, in consecutive runs for at least `seconds`.
     """
     started, runs = time.monotonic(), [_rates(bench, ".*")]
     while len(runs) <= stats.MIN_ROUNDS or time.monotonic() - started < seconds:
@@ -227,7 +228,7 @@ def _other(rounds: Sequence[Round]) -> Other:
 
 
 def one_against_another(bench: Path, benchmark: str, other: str, seconds: float) -> Row:
-    """A benchmark of a program beside another of the same, as above."""
+    """Compare two benchmarks of one program, the first as the base, for at least `seconds`."""
     started, rounds = time.monotonic(), list[Round]()
     pattern = f"{_only(benchmark)}|{_only(other)}"
     for iteration in in_sequence(bench, [bench], pattern):
@@ -244,8 +245,8 @@ def one_against_another(bench: Path, benchmark: str, other: str, seconds: float)
 
 def in_sequence(base: Path, others: Sequence[Path], benchmarks: str = ".*"
             ) -> Iterator[Sequence[Mapping[str, Round]]]:
-    """Rounds without end, each a `Round` for each of the others and benchmark: the others between
-    two runs of the base, in turn from the first to the last and from the last to the first.
+    """Yield rounds without end: for each of the others, a `Round` per benchmark. The others run
+    between two runs of the base, alternately in this order and in reverse.
     """
     while True:
         for order in (others, others[::-1]):
@@ -257,7 +258,8 @@ def in_sequence(base: Path, others: Sequence[Path], benchmarks: str = ".*"
 
 
 def _rates(bench: Path, benchmarks: str) -> Rates:
-    """A short run. Processor time, and where several threads work together that of the clock."""
+    """Return the rates of a short run, by processor time, or by wall-clock time for `/real_time`.
+    """
     reported = json.loads(_run([str(bench), f"--benchmark_filter={benchmarks}",
                                 f"--benchmark_min_time={SLICE_S}", "--benchmark_format=json"], bench))
     return {found["name"]: 1e9 / found["real_time" if "/real_time" in found["name"] else "cpu_time"]
@@ -265,12 +267,14 @@ def _rates(bench: Path, benchmarks: str) -> Rates:
 
 
 def _only(benchmark: str) -> str:
-    """The pattern of its name alone, whatever follows it about time and threads."""
+    """Return a pattern for this benchmark alone, with any suffixes for time and threads."""
     return rf"^{re.escape(benchmark)}(/(iterations|threads):[0-9]+|/real_time)*$"
 
 
 def _run(command: Sequence[str], bench: Path, environment: Mapping[str, str] | None = None) -> str:
-    """What it said; UserError if it fails, or says nothing for long."""
+    """Run a command and return its output. UserError if it fails or takes longer than TIMEOUT_S,
+    CannotTrace if the system forbids ptrace.
+    """
     process = children.start(command, env={**os.environ, **(environment or {})}, text=True,
                              errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, start_new_session=True)

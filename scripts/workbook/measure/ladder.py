@@ -1,7 +1,7 @@
 """The ladder: the counted costs and the short stress test of the checkpoints and of the floor.
 
-Each program is counted as soon as it is built, because a busy machine doesn't disturb counting.
-The rounds under load begin when nothing is compiled any more.
+Each program is counted as soon as it is built, because a busy machine doesn't disturb counting. The
+rounds under load begin after the last build.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Subject:
 
 
 class Display(Protocol):
-    """Where a run shows how far it is. `building` is called from another thread."""
+    """Shows the progress of a run. `building` is called from another thread."""
 
     def building(self, what: str) -> None: ...
 
@@ -64,14 +64,15 @@ class Display(Protocol):
 
 
 def subjects(names: Sequence[str] = (), mine: bool = False, every: bool = True) -> list[Subject]:
-    """The floor, then the solutions that were picked, each with the reader's own after it.
+    """Return the floor, then the selected solutions, each followed by the reader's own if `mine`.
 
-    If none is picked, `every` solution, or those of the climb and the last.
+    Without names, `every` solution is selected, or only those of the climb and the last one.
+    UserError if there is nothing to measure.
     """
     picked = [chapters.find_server(name) for name in names] or _solutions(every)
     if not picked:
         raise UserError("there is no solution to measure", "git checkout -- chapters solutions")
-    # What has passed is known to serve; what is named outright is the reader's word for it.
+    # A chapter that has passed is known to work; for one that is named, we trust the reader.
     own = [chapter for chapter in picked
            if mine and (names or progress.status(chapter) == "passed")]
     if mine and not own:
@@ -94,7 +95,7 @@ def _solutions(every: bool) -> list[Chapter]:
 
 
 class Run:
-    """One measurement of the ladder. It has results from its first count on.
+    """One measurement of the ladder. It has results from the first count on.
 
     Raises UserError if a program cannot be built, or fails while it is measured.
     """
@@ -114,7 +115,7 @@ class Run:
         return bool(self._counted)
 
     def count(self) -> None:
-        """Build all programs in the background, and count each as soon as it is there."""
+        """Build all programs in the background, and count each as soon as it is built."""
         order = sorted(self._servers, key=lambda server: server.directory is None)
         with _in_background() as background:
             builds = {(server, preset): background.submit(server.build, preset,
@@ -135,8 +136,8 @@ class Run:
         return binary.result()
 
     def load(self) -> None:
-        """One more round of the stress test: every server is started anew and goes through all
-        phases. Another one is first in every round.
+        """Run one more round of the stress test: every server is restarted and goes through all
+        phases. The order of the servers rotates from round to round.
         """
         self._processor_before = self._processor_before or _processor_s()
         number = min(map(len, self._rounds.values()))
@@ -151,8 +152,8 @@ class Run:
                 yield result
 
     def results(self) -> dict[str, Any]:
-        """What has been measured so far, as book/results/ladder.json keeps it. A round that was
-        not finished counts only if it is the first.
+        """Return what has been measured so far, in the format of book/results/ladder.json. An
+        unfinished round counts only if it is the first.
         """
         complete = min(map(len, self._rounds.values()))
         others_percent = (_others_percent(self._processor_before, _processor_s())
@@ -181,7 +182,7 @@ def _not_counted() -> costs.Costs:
 
 @contextmanager
 def _in_background() -> Iterator[ThreadPoolExecutor]:
-    """One thread to build in. If we end early, what it has started ends too."""
+    """Yield a pool with one thread for builds. On an exception, all child processes are killed."""
     with ThreadPoolExecutor(1) as pool:
         try:
             yield pool
@@ -192,7 +193,8 @@ def _in_background() -> Iterator[ThreadPoolExecutor]:
 
 
 def collect(servers: Sequence[Subject], rounds: int, display: Display) -> dict[str, Any]:
-    """Build, count and load all of them; the results as book/results/ladder.json keeps them."""
+    """Build, count and load all servers; return results in the format of book/results/ladder.json.
+    """
     setup.ensure(needs.FOR_BENCH)
     run = Run(servers, display)
     run.count()
@@ -202,7 +204,9 @@ def collect(servers: Sequence[Subject], rounds: int, display: Display) -> dict[s
 
 
 def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
-    """One phase of one server over all rounds. Without a figure if any round has none."""
+    """Summarise one phase of one server over all rounds. There are no figures if any round has
+    none.
+    """
     reason = next((result.reason for result in results if result.reason), None)
     figures = {name: None if reason else _rounded(median(getattr(r, name) for r in results))
                for name in MEDIANS}
@@ -221,13 +225,15 @@ def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
 
 
 def rotated(servers: Sequence[T], by: int) -> list[T]:
-    """A different one goes first in every round."""
+    """Return the list rotated by `by` places, so that each round begins with a different server."""
     by %= len(servers)
     return [*servers[by:], *servers[:by]]
 
 
 def _processor_s() -> tuple[float, float, float]:
-    """Processor time so far, of the whole machine: in all, spent by programs, and by ours."""
+    """Return processor seconds so far: of the whole machine, idle included; of all programs; of
+    ours.
+    """
     times = psutil.cpu_times()
     ours = sum(sum(resource.getrusage(owner)[:2])
                for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -235,7 +241,8 @@ def _processor_s() -> tuple[float, float, float]:
 
 
 def _others_percent(before: Sequence[float], after: Sequence[float]) -> float:
-    """How much of all processors programs other than ours took in between, in percent."""
+    """Return the share of all processors that programs other than ours used in between, in percent.
+    """
     in_all, programs, ours = (late - early for early, late in zip(before, after, strict=True))
     return round(max(0.0, 100 * (programs - ours) / in_all), 1) if in_all > 0 else 0.0
 
@@ -253,5 +260,5 @@ def _method(phases: Sequence[Phase], rounds: int, others_percent: float) -> dict
 
 
 def _rounded(value: float | None) -> float | None:
-    """Four digits: what comes after them is noise."""
+    """Round to four significant digits; more would be noise."""
     return None if value is None else float(f"{value:.4g}")

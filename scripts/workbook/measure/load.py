@@ -1,4 +1,4 @@
-"""Put a server under load with wrk, and keep only the figures that are worth keeping."""
+"""Put a server under load with wrk, and report figures only for runs without errors."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ WRK_SCRIPTS = SCRIPTS / "wrk"
 WRK_ERRORS = ("connect", "read", "write", "timeout", "status")
 STARVED = "starved"
 ERROR_KINDS = (*WRK_ERRORS, STARVED)
-LOOKED_AT = 0.75  # of a phase's time, when we look at its connections: wrk closes them at its end
-STARVED_AFTER = 0.5  # of a phase's time without a single byte, and
-TURNS = 3  # as long as so many answers for every client take
-KEPT_ANSWERS = 3  # that a connection has received in the median, if it is not one for each request
+LOOKED_AT = 0.75  # of a phase: when we inspect its connections, which wrk closes at the end
+STARVED_AFTER = 0.5  # of a phase: a client without a byte for this long is starved, if it is also
+TURNS = 3  # times the average time in which every client gets an answer
+KEPT_ANSWERS = 3  # in the median, from which on we take connections to be kept
 TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
 NOTHING_ANSWERED = "no request was answered"
-OVERTIME_S = 15  # wrk ends within a tick of its time; after this long it hangs
+OVERTIME_S = 15  # wrk ends close to its time; if it takes this much longer, it hangs
 MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One kind of load: so many clients for so long (seconds), sending what a wrk script makes.
-    One that asks for nothing special asks for `path`.
+    """One kind of load: `connections` clients for `seconds`, sending the requests of a wrk script.
+    A script without a path of its own requests `path`.
     """
 
     name: str
@@ -59,7 +59,9 @@ class Phase:
 
 @dataclass(frozen=True)
 class PhaseResult:
-    """What one phase gave. Without a figure (None) there is a reason, and the other way round."""
+    """The result of one phase. It has either a rate (`requests_per_second`) or a `reason` for
+    having none.
+    """
 
     phase: str
     requests: int = 0
@@ -75,8 +77,8 @@ class PhaseResult:
     errors: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ERROR_KINDS, 0))
     reason: str | None = None
     note: str | None = None
-    kernel_us_per_request: float | None = None  # of the processor time, what the kernel took
-    slowest_share: float | None = None  # received by the slowest of kept connections, over the median
+    kernel_us_per_request: float | None = None  # the kernel's part of cpu_us_per_request
+    slowest_share: float | None = None  # bytes on the slowest kept connection, over the median
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -84,8 +86,8 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server on another machine, as a rule. Its memory is not known, and its processor time only
-    where `cpu_s` tells: the server's own and the kernel's for it, in seconds so far, or None.
+    """A server that we did not start, usually on another machine. Its memory is unknown; `cpu_s`
+    returns its user and system time so far in seconds, or None if that is unknown, too.
     """
 
     name: str
@@ -96,14 +98,15 @@ class Remote:
 
 
 def serving(binary: Path, *args: str, on: Cores | None = None) -> AbstractContextManager[Server]:
-    """A running server on its own processors and network; ends as `process.running` does."""
+    """Run a server on its own processors and network; errors are those of `process.running`."""
     return placed(partial(running, binary, *args), on)
 
 
 @contextmanager
 def placed(start: Callable[..., AbstractContextManager[Server]],
            on: Cores | None = None) -> Iterator[Server]:
-    """The same for a server that is started otherwise; `start` takes the `wrapper` to put before."""
+    """Like `serving`, for a server started by `start`, which takes the `wrapper` to put before it.
+    """
     with ExitStack() as stack:
         with on_processors((on or cores()).server):
             server = stack.enter_context(start(wrapper=network.prefix()))
@@ -130,8 +133,8 @@ def run_phase(server: Server | Remote, phase: Phase, on: Cores | None = None) ->
 
 
 def settle(server: Server | Remote, pause_s: float = 0.2, timeout_s: float = 10.0) -> bool:
-    """Let the server finish what wrk has left behind; False if it is still at it after that. Of a
-    remote one that is unknown: it has the pause.
+    """Wait until the server has finished the work that wrk left, and return True; False if it is
+    still busy after `timeout_s`. For a remote server, which we cannot observe, only pause.
     """
     if isinstance(server, Remote):
         time.sleep(pause_s)
@@ -151,7 +154,7 @@ def settle(server: Server | Remote, pause_s: float = 0.2, timeout_s: float = 10.
 def _result(phase: Phase, report: dict[str, Any], connections: Sequence[Received],
             cpu_s: Sequence[float] = (), peak_mib: float | None = None, note: str | None = None
             ) -> PhaseResult:
-    """`cpu_s` is the processor time of the server and of the kernel for it; empty if unknown."""
+    """`cpu_s` is the user and system time of the server, in seconds; empty if unknown."""
     requests, seconds = int(report["requests"]), report["duration_us"] / 1e6
     errors = {kind: int(report["errors"][kind]) for kind in WRK_ERRORS}
     turn_s = seconds * phase.connections / requests if requests else phase.seconds
@@ -173,7 +176,7 @@ def _result(phase: Phase, report: dict[str, Any], connections: Sequence[Received
 
 
 def _slowest_share(connections: Sequence[Received], answer_bytes: float) -> float | None:
-    """None where most connections end with their answer: they are served in turn."""
+    """Return None if most connections end with their answer, because those are served in turn."""
     share = received.slowest_share(connections)
     if share is None or median(each.bytes for each in connections) < KEPT_ANSWERS * answer_bytes:
         return None
@@ -203,9 +206,9 @@ def _drop_note(dropped: int) -> str | None:
 
 def _wrk(server: Server | Remote, phase: Phase, on: Cores, prefix: Sequence[str]
          ) -> tuple[dict[str, Any], list[Received]]:
-    """Run wrk after `prefix`, a command that runs another; returns the line of JSON that our scripts
+    """Run wrk after `prefix`, a command that runs another. Return the line of JSON that our scripts
     print, with wrk's processor time as `cpu_s`, and what its connections had received shortly
-    before its end.
+    before its end. UserError if wrk cannot be started, fails or hangs.
     """
     command = [*prefix, "wrk", f"-t{phase.threads}", f"-c{phase.connections}",
                f"-d{math.ceil(phase.seconds)}s", f"--timeout={TIMEOUT_S}s", "--latency",
@@ -241,7 +244,9 @@ def _children_cpu_s() -> float:
 
 
 def _wait_for(process: subprocess.Popen[str], seconds: float) -> tuple[str, str]:
-    """What wrk printed. It counts whole seconds; an interrupt ends a shorter run as it should."""
+    """Return wrk's stdout and stderr; UserError if it hangs. wrk accepts only whole seconds, so it
+    is interrupted after a fraction.
+    """
     if not float(seconds).is_integer():
         with suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=seconds)
@@ -265,7 +270,8 @@ def _parse(returncode: int, output: str, complaint: str) -> dict[str, Any]:
 
 @contextmanager
 def on_processors(processors: Set[int]) -> Iterator[None]:
-    """What is started within runs on these processors, where the system lets us say so."""
+    """Run what is started in the block on these processors, if the system has sched_setaffinity(2).
+    """
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -282,7 +288,8 @@ def _less(now: Sequence[float], then: Sequence[float]) -> tuple[float, ...]:
 
 
 def _cpu_s(process: psutil.Process) -> tuple[float, float]:
-    """Processor time that all threads have used so far: their own, and the kernel's for them."""
+    """Return the user and system time of all threads so far, in seconds; UserError if it has ended.
+    """
     with _must_live():
         times = process.cpu_times()
         return times.user, times.system
@@ -290,7 +297,9 @@ def _cpu_s(process: psutil.Process) -> tuple[float, float]:
 
 @contextmanager
 def _must_live() -> Iterator[None]:
-    """A process that is gone is the caller's `running` to explain."""
+    """Turn NoSuchProcess into a UserError; the caller's `running` then reports how the server
+    ended.
+    """
     try:
         yield
     except psutil.NoSuchProcess:
@@ -335,14 +344,17 @@ class _PeakMemory:
 
 
 def _wait_for_space(timeout_s: float = 130.0) -> None:
-    """Tracked connections are forgotten two minutes after they have closed."""
+    """Wait for space in the table of tracked connections, which keeps closed ones for two minutes.
+    """
     deadline = time.monotonic() + timeout_s
     while network.space() < 0.25 and time.monotonic() < deadline:
         time.sleep(1)
 
 
 def _listen_drops(pid: int) -> int:
-    """Attempts to connect, on this process's network, that met a full accept queue so far."""
+    """Return the connection attempts that a full accept queue has dropped on this process's
+    network.
+    """
     with suppress(OSError, ValueError):
         lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
         names, values = (line.split() for line in lines if line.startswith("TcpExt:"))

@@ -1,11 +1,11 @@
 """Latency at a fixed rate, with requests that do not wait for each other's answers.
 
-wrk is a closed loop: on each connection it sends the next request after the last answer, so a server
-that stalls is asked less, and the requests that would have waited are never counted. Gil Tene calls
-this coordinated omission ("How NOT to Measure Latency", 2013). Here request k is due k / rate seconds
-after the start, and its latency counts from then, also if it has to wait for a free connection.
+wrk is a closed loop: on each connection it sends the next request after the last answer, so a
+server that stalls gets fewer requests, and those that would have waited are never counted. Gil Tene
+calls this coordinated omission ("How NOT to Measure Latency", 2013). Here request k is due k / rate
+seconds after the start, and its latency counts from then, even if it waits for a free connection.
 
-All latencies are kept, so the percentiles are exact: a histogram would only save memory.
+All latencies are kept, so the percentiles are exact; a histogram would only save memory.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ from workbook.measure.load import Remote, on_processors
 from workbook.servers.process import Server
 
 GRACE_S = 30  # for the last answers
-MAX_REQUESTS = 2_000_000  # whose latencies are all kept
-STEPS = 10  # of a curve, while the share of slower requests falls to a tenth
+MAX_REQUESTS = 2_000_000  # because all latencies are kept in memory
+STEPS = 10  # of a curve, for each factor of ten in the share of slower requests
 SHARES = (0.5, 0.9, 0.99, 0.999, 0.9999, 1.0)
-LATE_SHARE = 0.5  # of the p99: if the generator was later than that, its figures are its own
+LATE_SHARE = 0.5  # of the p99: a generator that is later than that distorts the figures
 WRONG = {"status": "not 2xx", "failed": "failed", "waiting": f"not answered within {GRACE_S} s"}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Requests per second, for how many seconds, on how many connections at most."""
+    """The rate in requests per second, the duration in seconds, and the maximum number of
+    connections.
+    """
 
     rate: float
     seconds: int = 10
@@ -50,9 +52,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Of one run, in ms and in ascending order. `due` counts from when a request was due, `sent` from
-    when it was sent, which is what a closed loop reports. `late` is how late the generator itself sent
-    those for which a connection was free.
+    """The latencies of one run, in ms and in ascending order. `due` counts from when a request was
+    due, `sent` from when it was sent, as a closed loop does. `late` is how late the generator sent
+    the requests for which a connection was free.
     """
 
     plan: Plan
@@ -85,15 +87,16 @@ class Latencies:
 
 
 def at(ascending: Sequence[float], share: float) -> float | None:
-    """The time within which this share of the requests was answered; None without any."""
+    """Return the time within which this share of the requests was answered; None if there are none.
+    """
     if not ascending:
         return None
     return ascending[min(len(ascending) - 1, max(0, math.ceil(len(ascending) * share) - 1))]
 
 
 def curve(ascending: Sequence[float]) -> list[tuple[float, float]]:
-    """Shares and times, ten from 0 to 90 %, ten from there to 99 %, and so on to 99.999 %, as far as a
-    share still stands for a request of its own.
+    """Return pairs of share and time: ten from 0 to 90 %, ten from there to 99 %, and so on up to
+    99.999 %, as far as there are enough requests to tell the shares apart.
     """
     steps = int(STEPS * min(5.0, math.log10(len(ascending)))) + 1 if ascending else 0
     shares = [round(1 - 10 ** (-step / STEPS), 6) for step in range(steps)]
@@ -102,8 +105,8 @@ def curve(ascending: Sequence[float]) -> list[tuple[float, float]]:
 
 def measure(binary: Path, server: Server | Remote, plan: Plan,
             meanwhile: Callable[[], None] = lambda: None) -> Latencies:
-    """Run the generator `binary` (build.open_loop) against a server; `meanwhile` is called once it has
-    begun. UserError if it fails or hangs.
+    """Run the generator `binary` (build.open_loop) against a server, and call `meanwhile` after
+    starting it. UserError if it fails or hangs.
     """
     remote = isinstance(server, Remote)
     command = [*(() if remote else network.prefix()), str(binary), "--host", server.host,
@@ -127,7 +130,7 @@ def measure(binary: Path, server: Server | Remote, plan: Plan,
 
 
 def parsed(plan: Plan, output: str) -> Latencies:
-    """Of the generator's lines: due, sent, over (µs), queued, outcome."""
+    """Parse the generator's lines: due, sent, over (µs), queued, outcome."""
     lines = [line.split() for line in output.splitlines()]
     answered = [list(map(int, line[:4])) for line in lines if line[4] == "answered"]
     outcomes = Counter(line[4] for line in lines)

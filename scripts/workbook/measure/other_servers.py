@@ -1,4 +1,4 @@
-"""Other people's servers beside ours, sending the same files with one thread each."""
+"""Third-party servers compared with ours: each sends the same files with one thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from workbook.servers.client import answers, connect
 from workbook.servers.process import Server, running, running_other
 
 Start = Callable[..., AbstractContextManager[Server]]
-Rows = dict[str, dict[str, Any]]  # of a table: a label, and figures by their keys
+Rows = dict[str, dict[str, Any]]  # of a table: each has a label, and figures by key
 
 SITE, CONFIGURED = BUILD / "files", BUILD / "rivals-files"
 CLIENTS, FEW_CLIENTS, ROUNDS, SECONDS = 64, 8, 3, 1.0
@@ -98,7 +98,7 @@ http://:{port} {{
 
 @dataclass(frozen=True)
 class Rival:
-    """A server, and how it is started: to be timed, and to be counted."""
+    """A server, and how to start it for timing and for counting."""
 
     label: str
     timed: Start
@@ -107,7 +107,8 @@ class Rival:
 
 @dataclass(frozen=True)
 class Other:
-    """A server of other people: the commands that print its version and start it, and its settings.
+    """A third-party server: the commands that print its version and start it, and its
+    configuration.
     """
 
     label: str
@@ -139,7 +140,7 @@ def name_of(size: int) -> str:
 
 
 def site() -> Path:
-    """The files that all are asked for."""
+    """Create the files that all servers send, and return their folder."""
     SITE.mkdir(parents=True, exist_ok=True)
     SITE.chmod(0o755)
     for size in (PAGE_SIZE, *SIZES):
@@ -150,7 +151,9 @@ def site() -> Path:
 
 
 def asks_for(size: int, connections: int = 0, seconds: float = 0) -> Phase:
-    """What is large is asked for by fewer clients, and for longer: some have to end."""
+    """Return the load for one file. Large files get fewer clients and more time, so that some
+    complete.
+    """
     few = size >= MIB
     return Phase(name_of(size), "plain", connections or (FEW_CLIENTS if few else CLIENTS),
                  seconds or (2 if few else SECONDS), path=f"/{name_of(size)}")
@@ -176,7 +179,8 @@ def version_of(other: Other) -> str:
 
 def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
                 root: Path | None = None) -> AbstractContextManager[Server]:
-    """Serves `root`, or the files that all are asked for."""
+    """Start a third-party server on a free port, serving `root` or, by default, the common files.
+    """
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     file = CONFIGURED / f"{key}-{port}.conf"
@@ -188,8 +192,8 @@ def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
 
 def against(checkpoint: str, rounds: int,
             on_round: Callable[[str], None]) -> tuple[Rows, list[str]]:
-    """The µs a file that a checkpoint takes, and those of others that are here; and why others are
-    not. Small files and large ones: enough to see where one stands.
+    """Return the µs per file of a checkpoint and of the installed third-party servers, for a small
+    and a large file; and a remark on each server that is not installed.
     """
     lacking = {other.command[0]: needs.lacking(other.command[0]) for other in OTHERS.values()}
     CONFIGURED.mkdir(parents=True, exist_ok=True)
@@ -209,11 +213,11 @@ def against(checkpoint: str, rounds: int,
 
 
 def must_serve(rival: Rival) -> None:
-    """UserError unless it has the file that all have."""
+    """Raise UserError unless the server sends the smallest of the common files."""
     size = min(SIZES)
     with rival.timed() as server, connect((server.host, server.port)) as client:
         client.sendall(f"GET /{name_of(size)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         [received] = answers(client, 1)
-        server.kill()  # h2o may hang if it is asked to end so soon after its start
+        server.kill()  # h2o may hang on a signal so soon after its start
     if not received.endswith((site() / name_of(size)).read_bytes()):
         raise UserError(f"{rival.label} does not send the file", "fix its configuration")

@@ -1,7 +1,7 @@
-"""Profile-guided optimisation: count under the stress test, then build with what was counted.
+"""Profile-guided optimisation: collect a profile under the stress test, then build with it.
 
-g++ has one round of counting. clang has a second one, which counts in the program that the first
-profile has made, so that a function inlined in two places has two profiles.
+g++ has one round of profiling. clang has a second one, which profiles the program that was built
+with the first profile, so that a function inlined in two places has two profiles.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from workbook.servers import build
 
 OPTIONS = "optimize.cmake"  # a checkpoint with this file has HOTPATH_PGO and HOTPATH_PROFILE
 PROFILE = "profile"
-PHASE_S = 1.0  # branches are counted, not timed: a second of each shows them all
+PHASE_S = 1.0  # long enough, because branches are counted, not timed
 
-# What is shown while a server counts: it yields a function that takes each phase's name.
+# Shows progress while a profile is collected: yields a function that takes each phase's name.
 Display = Callable[[], AbstractContextManager[Callable[[str], None]]]
 
 
@@ -55,9 +55,9 @@ class Gain:
 
 
 def measure(chapter: Chapter, solution: bool, counting: Display) -> Gain:
-    """Build a chapter's server with a profile, and count without and with it.
+    """Build a chapter's server without and with a profile, and count the instructions of both.
 
-    UserError if the chapter takes no profile.
+    UserError if the chapter does not support profiles.
     """
     directory = chapter.directory(solution)
     if not (directory / OPTIONS).exists():
@@ -77,10 +77,10 @@ def measure(chapter: Chapter, solution: bool, counting: Display) -> Gain:
 def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
            settings: Mapping[str, str] | None = None, preset: str = "release",
            max_rounds: int = 2, counting: Display = _nothing_shown) -> tuple[str, ...]:
-    """Build so that it counts, and load it with these phases; the rounds that there were.
+    """Build an instrumented server and load it with these phases; returns the rounds that were run.
 
-    A profile fits the flags that it was made with, and no others. Raises UserError if the
-    compiler lacks a tool, a phase fails or the server writes no profile.
+    A profile is valid only for the flags that it was made with. Raises UserError if the compiler
+    lacks a tool, a phase fails or the server writes no profile.
     """
     profile = build_dir / PROFILE
     shutil.rmtree(profile, ignore_errors=True)
@@ -98,12 +98,16 @@ def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
 
 def use(directory: Path, build_dir: Path, settings: Mapping[str, str] | None = None,
         preset: str = "release") -> Path:
-    """Build with the profile that `gather` has left there, by the same flags; the server."""
+    """Build with the profile that `gather` left in `build_dir`, by the same flags; returns the
+    server.
+    """
     return _make(directory, build_dir, preset, "USE", settings)
 
 
 def find_compiler(build_dir: Path) -> Compiler:
-    """The compiler that a build directory uses; UserError if it lacks what a profile needs."""
+    """Return the compiler that a build directory uses; UserError if it is clang without
+    llvm-profdata.
+    """
     cache = (build_dir / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
     found = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)
     assert found is not None
@@ -118,7 +122,9 @@ def find_compiler(build_dir: Path) -> Compiler:
 
 
 def train(server: Path, phases: Sequence[Phase], counting: Display = _nothing_shown) -> None:
-    """Put the load on a server that counts, and end it as SIGTERM does: then it writes."""
+    """Load an instrumented server and stop it with SIGTERM, so that it writes its profile.
+    UserError if a phase fails or the server does not exit normally.
+    """
     with counting() as show, load.serving(server) as running:
         for result in stress.measure(running, phases, on_phase=lambda phase: show(phase.name)):
             if result.reason:
@@ -131,7 +137,9 @@ def train(server: Path, phases: Sequence[Phase], counting: Display = _nothing_sh
 
 
 def collect(profile: Path, compiler: Compiler) -> None:
-    """Check that there is a profile; for clang, merge it with what an earlier round has left."""
+    """Check that there is a profile, else UserError; for clang, merge it with that of an earlier
+    round.
+    """
     raw = sorted(profile.glob("*.profraw" if compiler.merger else "**/*.gcda"))
     if not raw:
         raise UserError(f"the server ended, and there is no profile in {shown(profile)}",
@@ -147,7 +155,7 @@ def collect(profile: Path, compiler: Compiler) -> None:
 
 def _make(directory: Path, build_dir: Path, preset: str, step: str,
           settings: Mapping[str, str] | None) -> Path:
-    """Never by way of a compiler cache: what a profile says is not in the sources."""
+    """Build without a compiler cache, which would not notice that the profile has changed."""
     return build.isolated(directory, preset, build_dir, {
         **(settings or {}), "HOTPATH_PGO": step, "HOTPATH_PROFILE": str(build_dir / PROFILE),
         "CMAKE_CXX_COMPILER_LAUNCHER": ""})
@@ -158,7 +166,7 @@ def _count(server: Path, chapter: Chapter) -> costs.Costs:
 
 
 def _output(command: Sequence[str]) -> str:
-    """What a program prints; UserError if it cannot be run or fails."""
+    """Run a program and return its output; UserError if it cannot be run or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -23,15 +23,15 @@ from workbook.servers.client import exchange
 from workbook.servers.process import Server, running
 
 SECONDS = 5.0
-END_S = 60.0  # to write what was recorded
+END_S = 60.0  # for the tool to write what it recorded
 CLIENTS = 64
 COUNTED = 300  # requests
 HERTZ = 999
-# perf follows frame pointers, and both need names; what is inlined across files has none.
+# perf needs frame pointers, and both tools need symbols, which LTO would inline away.
 SETTINGS = {"CMAKE_CXX_FLAGS_RELEASE": "-O2 -g -gdwarf-4 -fno-omit-frame-pointer -DNDEBUG",
             "HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}
 
-Stacks = Counter[tuple[str, ...]]  # how much was seen of each, outermost function first
+Stacks = Counter[tuple[str, ...]]  # the samples or instructions of each, outermost function first
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def built(checkpoint: Path) -> Path:
 
 
 def profile(binary: Path, seconds: float = SECONDS) -> Profile:
-    """The stacks of the server under plain requests. UserError if neither program can look."""
+    """Profile the server under plain requests. UserError if neither perf nor valgrind can be used.
+    """
     if _perf_works():
         return _with_perf(binary, seconds)
     if shutil.which("valgrind"):
@@ -57,7 +58,8 @@ def profile(binary: Path, seconds: float = SECONDS) -> Profile:
 
 
 def _perf_works() -> bool:
-    """It is there, and the kernel lets us sample by the clock (perf_event_paranoid)."""
+    """Whether perf is installed and the kernel permits sampling by the clock (perf_event_paranoid).
+    """
     if not shutil.which("perf"):
         return False
     with tempfile.TemporaryDirectory() as scratch:
@@ -66,7 +68,8 @@ def _perf_works() -> bool:
 
 
 def _with_perf(binary: Path, seconds: float) -> Profile:
-    """Under load. UserError if the server failed at any of it."""
+    """Sample the server under load. UserError if it has errors, or perf cannot read its recording.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         data = f"{scratch}/data"
         look = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HERTZ), "-g", "-o", data, "--"]
@@ -86,7 +89,7 @@ def _with_perf(binary: Path, seconds: float) -> Profile:
 
 
 def _with_callgrind(binary: Path) -> Profile:
-    """One request after the other: what is counted needs no hurry."""
+    """Count one request after another; the result does not depend on the rate."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "callgrind")
         look = ["valgrind", "--tool=callgrind", "--log-file=/dev/null", "--separate-callers=16",
@@ -105,7 +108,7 @@ def _after(look: Sequence[str], binary: Path,
 
 
 def of_perf(lines: Iterable[str]) -> Stacks:
-    """perf script's samples: a block of lines each, the innermost function first."""
+    """Parse the samples of perf script: a block of lines each, the innermost function first."""
     found: Stacks = Counter()
     stack: list[str] = []
     for line in [*lines, ""]:
@@ -124,7 +127,7 @@ def _named(address: str, symbol: str) -> str:
 
 
 def of_callgrind(lines: Iterable[str]) -> Stacks:
-    """callgrind's own costs by function and callers: fn=inner'caller'caller's caller."""
+    """Parse callgrind's self costs by function and callers: fn=function'caller'caller's caller."""
     found: Stacks = Counter()
     stack: tuple[str, ...] = ()
     skip = False
@@ -132,7 +135,7 @@ def of_callgrind(lines: Iterable[str]) -> Stacks:
         if line.startswith("fn="):
             stack = tuple(reversed([part for part in line[3:].split("'") if not part.isdigit()]))
         elif line.startswith("calls="):
-            skip = True  # the next line is what the called functions cost
+            skip = True  # the next line is the cost of the called functions
         elif match := re.match(r"(?:\+|-|\*|0x)?\S* (\d+)$", line):
             if not skip and stack and line[0] in "+-*0123456789":
                 found[stack] += int(match[1])

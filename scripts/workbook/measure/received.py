@@ -1,7 +1,7 @@
 """What each connection of the load generator has received, as the kernel counts it.
 
-A generator reports only the answers that it gets. A client that is never answered makes a run no
-slower, so without a look at each connection it would not be seen at all.
+A generator reports only the answers that it gets. A client that is never answered doesn't slow the
+run down, so it would go unnoticed if we didn't inspect each connection.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Received:
-    """By one connection. `silent_ms` counts from the last data, or from the connection's beginning
-    if there was none (tcpi_last_data_recv in Linux's struct tcp_info).
+    """The data received on one connection. `silent_ms` is the time since the last data, or since
+    the connection began if there was none (tcpi_last_data_recv in Linux's struct tcp_info).
     """
 
     bytes: int
@@ -26,8 +26,8 @@ class Received:
 
 
 def by_connection(port: int, prefix: Sequence[str]) -> list[Received]:
-    """Of every established connection to this port; empty if ss(8) is missing or fails. `prefix` is
-    a command that runs another on the load generator's network.
+    """Return what each established connection to this port has received; empty if ss(8) is missing
+    or fails. `prefix` is a command that runs another on the load generator's network.
     """
     command = [*prefix, "ss", "-tinH", "state", "established", f"( dport = :{port} )"]
     try:
@@ -39,8 +39,8 @@ def by_connection(port: int, prefix: Sequence[str]) -> list[Received]:
 
 
 def parsed(output: str) -> list[Received]:
-    """From ss's lines of details, which are indented. It prints no `bytes_received` while that is 0,
-    and no `lastrcv` for data of this very millisecond.
+    """Parse ss's indented lines of details. It omits `bytes_received` while that is 0, and
+    `lastrcv` if data arrived within the current millisecond.
     """
     return [Received(_number("bytes_received", line), _number("lastrcv", line))
             for line in output.splitlines() if line[:1].isspace() and line.strip()]
@@ -52,11 +52,12 @@ def _number(name: str, line: str) -> int:
 
 
 def starved(connections: Sequence[Received], silent_ms: float) -> int:
-    """How many never received a byte, for so long or longer."""
+    """Return how many connections never received a byte and are at least `silent_ms` old."""
     return sum(not each.bytes and each.silent_ms >= silent_ms for each in connections)
 
 
 def slowest_share(connections: Sequence[Received]) -> float | None:
-    """What the connection with the least received, as a share of the median; None without any."""
+    """Return the least received on a connection as a share of the median; None if the median is 0.
+    """
     middle = median(each.bytes for each in connections) if connections else 0
     return min(each.bytes for each in connections) / middle if middle else None

@@ -1,8 +1,8 @@
 """A server on another machine: copied and started there by ssh(1), and ended with the connection.
 
-Two connections are made. The first copies the program into a new temporary directory. The second runs
-it, answers how much processor time it has used, and ends it and removes the directory when we close
-our end, however that comes about.
+Two connections are made. The first copies the program into a new temporary directory. The second
+runs it and reports its processor time on request. When our end closes, for whatever reason, it ends
+the program and removes the directory.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from workbook.measure.load import Remote
 
 COPY_S, START_S, ANSWER_S, END_S = 300.0, 60.0, 10.0, 10.0
 TARGET = re.compile(r"[^-\s][^\s]*")
-# If we end meanwhile, what it prints is not read: then it removes what it has copied.
+# If we end meanwhile, printing fails, and the script removes what it has copied.
 COPY = """\
 trap '' PIPE
 directory=$(mktemp -d "${TMPDIR:-/tmp}/hot-path.XXXXXX") || exit 1
 { cat > "$directory/server" && chmod 700 "$directory/server" && uname -sm &&
   printf '%s\\n' "$directory"; } || { rm -rf "$directory"; exit 1; }
 """
-# Reads a line for each question; its end is the end of the connection.
+# Reads a line for each question; the end of input is the end of the connection.
 RUN = """\
 directory=$1; shift
 "$directory/server" "$@" 2> "$directory/err" &
@@ -52,7 +52,7 @@ cat "$directory/err" >&2
 
 @dataclass(frozen=True)
 class Target:
-    """What the reader calls the machine, and its address in numbers."""
+    """The reader's name for the machine, and its numeric address."""
 
     name: str
     address: str
@@ -60,9 +60,8 @@ class Target:
 
 @contextmanager
 def serving(there: Target, name: str, binary: Path, *args: str) -> Iterator[Remote]:
-    """Copy a server to another machine, start it on a port that the system there chooses, and end it
-    with the block. UserError if ssh fails, the machine is of another kind, or the server does not
-    start there.
+    """Copy a server to another machine, start it on a port that the system there chooses, and end
+    it with the block. UserError if ssh fails, the platforms differ, or the server does not start.
     """
     directory = _copied(there, binary)
     everywhere = "::" if ":" in there.address else "0.0.0.0"
@@ -78,8 +77,8 @@ def serving(there: Target, name: str, binary: Path, *args: str) -> Iterator[Remo
 
 
 def resolved(target: str) -> Target:
-    """What ssh makes of `target`: user@host, or a name of ~/.ssh/config. UsageError if it is none,
-    UserError if ssh is missing or the machine has no address.
+    """Resolve `target`, which is user@host or a name in ~/.ssh/config, as ssh does. UsageError if
+    ssh does not understand it, UserError if ssh is missing or the machine has no address.
     """
     if not TARGET.fullmatch(target):
         raise UsageError(f"“{target}” is no machine", "give user@host, or what ssh calls it")
@@ -99,8 +98,8 @@ def resolved(target: str) -> Target:
 
 
 def _copied(there: Target, binary: Path) -> str:
-    """The directory on the other machine in which the program is now. UserError if it is another
-    kind of machine: then it has to be built there.
+    """Copy the program and return its directory on the other machine. UserError if that fails, or
+    if the platforms differ, in which case the program has to be built there.
     """
     with binary.open("rb") as program, heartbeat(lambda: f"copying the server to {there.name}"):
         try:
@@ -123,7 +122,8 @@ def _copied(there: Target, binary: Path) -> str:
 
 
 def _port(there: Target, process: subprocess.Popen[str]) -> int:
-    """Wait until the server says that it listens."""
+    """Wait until the server reports that it listens, and return the port; UserError if it does not.
+    """
     assert process.stdout is not None
     line = _line(process.stdout, START_S)
     found = re.fullmatch(r"listening on http://\S+:(\d+)", line.strip())
@@ -136,8 +136,8 @@ def _port(there: Target, process: subprocess.Popen[str]) -> int:
 
 
 def _cpu_s(process: subprocess.Popen[str]) -> tuple[float, float] | None:
-    """The processor time of the server so far, its own and the kernel's for it, in seconds; None where
-    the system has no /proc.
+    """Return the user and system time of the server so far, in seconds; None if its system has no
+    /proc.
     """
     assert process.stdin is not None and process.stdout is not None
     with suppress(OSError, ValueError):
@@ -149,7 +149,7 @@ def _cpu_s(process: subprocess.Popen[str]) -> tuple[float, float] | None:
 
 
 def _line(stream: IO[str], timeout_s: float) -> str:
-    """The next one; empty at the end, or if none comes in time."""
+    """Return the next line; empty at the end of the stream, or after `timeout_s`."""
     lines: list[str] = []
     reader = threading.Thread(target=lambda: lines.append(stream.readline()), daemon=True)
     reader.start()
@@ -158,7 +158,7 @@ def _line(stream: IO[str], timeout_s: float) -> str:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Closing our end is what ends the server."""
+    """Close our end of the connection, which ends the server, and wait for ssh to exit."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()

@@ -1,4 +1,4 @@
-"""How a file is put on the wire: in which pieces, and in how many segments."""
+"""How a file is sent: in pieces of which size, and in how many TCP segments."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from workbook.servers.process import running
 
 LARGE = 8 << 20
 SMALL, TIMES = 1500, 40
-DATA_SEGMENTS_IN = 152  # where struct tcp_info has tcpi_data_segs_in (linux/tcp.h)
+DATA_SEGMENTS_IN = 152  # offset of tcpi_data_segs_in in struct tcp_info (linux/tcp.h)
 CALL = re.compile(r"^(\d+) +(\w+)\((.*?)(?:\) += .*| <unfinished \.\.\.>)$", re.M)
 
 
 def largest_piece(binary: Path) -> int:
-    """The most bytes of a file that the server asks the kernel to send before it waits again for
-    what its clients want; 0 if it does not ask the kernel to send files.
+    """Return the most bytes of a file that the server passes to sendfile(2) or splice(2) before it
+    waits for its clients again; 0 if it uses neither.
     """
     with tempfile.TemporaryDirectory() as scratch:
         root, report = _site(Path(scratch), LARGE), Path(scratch, "calls")
@@ -36,7 +36,7 @@ def largest_piece(binary: Path) -> int:
 
 
 def _max_between_waits(report: str) -> int:
-    """Of any thread: what it asked for in one go."""
+    """Return the most bytes that any thread asked the kernel to send between two waits."""
     asked: dict[str, int] = defaultdict(int)
     maximum = 0
     for thread, name, arguments in CALL.findall(report):
@@ -50,7 +50,8 @@ def _max_between_waits(report: str) -> int:
 
 
 def segments(binary: Path) -> float:
-    """Segments with data that a client receives for each small file."""
+    """Return the average number of data segments that a client receives per small file. Linux only.
+    """
     if sys.platform != "linux":
         raise UserError("only Linux tells the segments of a connection", "ask on Linux")
     with tempfile.TemporaryDirectory() as scratch:

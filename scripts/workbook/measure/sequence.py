@@ -1,4 +1,4 @@
-"""Things that are timed in turn, so that what else the machine does touches all of them."""
+"""Time several servers in turn, so that other activity on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Way:
-    """One of the things that are timed in turn: how its server is started, and its load."""
+    """One of the servers that are timed in turn: how to start it, and its load."""
 
     label: str
     start: Callable[[], AbstractContextManager[Server]]
@@ -28,7 +28,7 @@ class Way:
 
 def in_sequence(ways: Mapping[Key, Way], rounds: int,
                 on_round: Callable[[str], None]) -> dict[Key, list[PhaseResult]]:
-    """Each once a round, its server started anew, and another one first every time.
+    """Time each server once a round, freshly started; the order rotates from round to round.
 
     Raises UserError if one of them has no figure.
     """

@@ -1,9 +1,10 @@
-"""Speed goals: the medals of a chapter, and what our own solution was recorded with.
+"""Speed goals: the medals of a chapter, and the recorded ratio of our own solution.
 
-A goal is a ratio against the chapter's starting point, the solution before it; never a number of
-requests. A third of our recorded gain is bronze and two thirds are silver, as ratios go (the cube
-root of our ratio, and that squared), rounded down: the same step gains less on another machine,
-and a goal should be in reach on all of them. A step that hardly moves our clock has no goal.
+A goal is a ratio to the chapter's starting point, which is the solution before it; never a number
+of requests. Bronze is a third of our recorded gain and silver two thirds, on a logarithmic scale
+(the cube root of our ratio, and its square), rounded down. Goals are this low because the same step
+gains less on some machines, and every reader should be able to reach them. A step without a clearly
+measurable gain has no goal.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from workbook.measure.compare import Comparison
 
 LADDER = RESULTS / "ladder.json"
 PHASES = {"plain": "baseline", "headers": "headers"}  # the recorded phase with this load
-TOO_WIDE = 4.0  # from one end of an interval to the other: it says nothing
+TOO_WIDE = 4.0  # ratio of an interval's ends beyond which it is meaningless
 LOADS = {"plain": "", "headers": " with large headers"}
 
 
 def recorded(chapter: Chapter, ladder: Path = LADDER) -> float | None:
-    """How many times as fast as its starting point our solution was when the ladder was recorded;
-    None if that says nothing of it.
+    """Return our solution's recorded speed relative to its starting point; None if there is no
+    record.
     """
     before = chapters.previous(chapter)
     try:
@@ -38,7 +39,7 @@ def recorded(chapter: Chapter, ladder: Path = LADDER) -> float | None:
 
 
 def medal(chapter: Chapter, compared: Comparison) -> str | None:
-    """The best medal whose goal the whole interval reaches."""
+    """Return the best medal whose goal the interval's lower end reaches; None if there is none."""
     if compared.verdict != stats.PASS:
         return None
     reached = [name for name, goal in chapter.speed.items() if compared.low >= goal]
@@ -46,14 +47,14 @@ def medal(chapter: Chapter, compared: Comparison) -> str | None:
 
 
 def missed(chapter: Chapter, compared: Comparison) -> list[str]:
-    """The medals whose goals the whole interval lies below."""
+    """Return the medals whose goals are above the whole interval."""
     if compared.verdict == stats.INCONCLUSIVE:
         return []
     return [name for name, goal in chapter.speed.items() if compared.high < goal]
 
 
 def reported(chapter: Chapter, compared: Comparison) -> str:
-    """The clock's word in a line."""
+    """Return the result of the comparison as a line of text."""
     solution = ours(chapter, recorded(chapter))
     if compared.high > TOO_WIDE * compared.low:
         return f"this machine is too busy to compare with the starting point; {solution}"
@@ -63,7 +64,7 @@ def reported(chapter: Chapter, compared: Comparison) -> str:
 
 
 def ours(chapter: Chapter, ratio: float | None) -> str:
-    """What our solution did, and why there is no medal if there is none."""
+    """Return our solution's recorded ratio as text, and the reason if the chapter has no medals."""
     solution = (f"our solution was recorded at {ratio:.2f} ×" if ratio is not None else
                 "our solution has no recorded figure")
     return solution if chapter.speed else f"{solution}, so the clock gives no medal here"

@@ -16,31 +16,32 @@ NAMES = ("warm-up", "baseline", "headers", "heavy")
 FULL_PAUSE_S = 2.0
 FULL_DESCRIPTORS = 65_536
 STILL_BUSY = "the server was still at work for clients of an earlier phase, which had gone"
-SPARE_DESCRIPTORS = 64  # what wrk and a server hold beside their connections
+SPARE_DESCRIPTORS = 64  # of wrk or a server, in addition to its connections
 
 
 def short_form() -> tuple[Phase, ...]:
-    """Phases that a server which serves one client at a time gets through without an error."""
+    """Return phases that even a server for one client at a time completes without an error."""
     threads = min(len(cores().client), 4)
     return (Phase("warm-up", "plain", 32, 1, threads), Phase("baseline", "plain", 64, 1.5, threads),
             Phase("headers", "headers", 16, 1, threads), Phase("heavy", "heavy", 4, 1, threads))
 
 
 def full_form() -> tuple[Phase, ...]:
-    """The sizes of the published climb: TDiblik, cpp-web-server."""
+    """Return phases of the sizes of the published climb: TDiblik, cpp-web-server."""
     return (Phase("warm-up", "plain", 1_000, 5, 8), Phase("baseline", "plain", 10_000, 10, 8),
             Phase("headers", "headers", 5_000, 10, 4), Phase("heavy", "heavy", 100, 15, 4))
 
 
 def older_form() -> tuple[Phase, ...]:
-    """What the published climb measured its first four steps with, before it had the full form."""
+    """Return the phases of the published climb's older test, which measured its first four steps.
+    """
     return (Phase("plain", "plain", 400, 10, 2), Phase("header", "header64k", 400, 10, 2),
             Phase("body", "header64k-body10m", 400, 10, 2))
 
 
 @dataclass(frozen=True)
 class Form:
-    """One of the tests: its phases, and the rest between them."""
+    """One of the tests: its phases, and the pause between them in seconds."""
 
     phases: Callable[[], tuple[Phase, ...]]
     pause_s: float = FULL_PAUSE_S
@@ -51,7 +52,7 @@ FORMS = {"short": Form(short_form, 0.2), "full": Form(full_form), "older": Form(
 
 def measure(server: Server | Remote, phases: Sequence[Phase], pause_s: float = 0.2,
             on_phase: Callable[[Phase], None] = lambda _: None) -> Iterator[PhaseResult]:
-    """Each phase in turn, with `rest_s` seconds or more between them for sockets to clear."""
+    """Run each phase in turn, with at least `pause_s` seconds between them for sockets to clear."""
     fresh = True
     for phase in phases:
         on_phase(phase)
@@ -63,7 +64,8 @@ def measure(server: Server | Remote, phases: Sequence[Phase], pause_s: float = 0
 
 
 def raise_descriptor_limit() -> int:
-    """Take all that the system permits; servers and wrk inherit it. The limit that now holds."""
+    """Raise the limit as far as the system permits, for us and our children; returns the new limit.
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FULL_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, FULL_DESCRIPTORS)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -74,7 +76,8 @@ def raise_descriptor_limit() -> int:
 
 
 def fit(phases: Sequence[Phase], limit: int) -> tuple[list[Phase], str]:
-    """The phases with no more connections than `limit` descriptors permit, and a remark if cut.
+    """Return the phases, cut to the connections that `limit` descriptors permit, and a remark if
+    cut.
 
     Raises UserError when a phase would be left with fewer connections than threads.
     """

@@ -1,4 +1,4 @@
-"""One request's system calls on a time line, as strace saw them."""
+"""One request's system calls on a time line, as recorded by strace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbook.servers.client import exchange
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 WARM_UP = 20
-CORRECTED_US = 20_000  # at most; the server has been idle for longer than that
+CORRECTED_US = 20_000  # maximum clock correction; the server has been idle for longer
 LINE = re.compile(r"^(?P<pid>\d+) +(?P<at>\d+\.\d+) (?P<rest>.*)$")
 DONE = re.compile(r"^(?P<call>\w+)\((?P<args>.*)\) += (?P<result>\S+)(?P<note>.*?)"
                   r" <(?P<took>\d+\.\d+)>$")
@@ -27,7 +27,7 @@ RESUMED = re.compile(r"^<\.\.\. (?P<call>\w+) resumed>(?P<tail>.*)$")
 
 @dataclass(frozen=True)
 class Call:
-    """One system call, or a run of `count` alike; times in microseconds."""
+    """One system call, or `count` identical ones in a row; times in microseconds."""
 
     at_us: float
     took_us: float
@@ -59,14 +59,14 @@ def trace(binary: Path, *args: str) -> list[Call]:
 
 
 def require_strace(verb: str) -> None:
-    """UserError with the way round where the system has no strace."""
+    """Raise UserError, which suggests a container, if the system has no strace."""
     if shutil.which("strace") is None and not needs.NEEDS["strace"].is_here():
         raise UserError("there is no strace here, so system calls cannot be shown",
                         f"in a container: {needs.in_container(verb)}")
 
 
 def parse(lines: Iterable[str]) -> list[Call]:
-    """strace's lines (-f -ttt -T) as calls; at_us counts from the epoch."""
+    """Parse strace's lines (-f -ttt -T); at_us counts from the epoch."""
     calls: list[Call] = []
     begun: dict[int, tuple[float, str]] = {}
     for line in lines:
@@ -89,10 +89,10 @@ def parse(lines: Iterable[str]) -> list[Call]:
 
 
 def _of_request(calls: list[Call], begin: float, end: float) -> list[Call]:
-    """Those that ended after the request began, and began before all was over, from 0 on.
+    """Return the calls that belong to the request, with times from its beginning.
 
-    The wait for the connection began long before; it is shown from when the request was made. If
-    the system's clock is corrected during that wait, its end seems to lie before the request.
+    The wait for the connection began long before, so it is cut to start with the request. If the
+    system's clock is corrected during that wait, it may seem to end before the request.
     """
     start, last = begin * 1e6, end * 1e6
     mine = [call for call in calls
@@ -105,7 +105,7 @@ def _of_request(calls: list[Call], begin: float, end: float) -> list[Call]:
 
 
 def collapse(calls: list[Call]) -> list[Call]:
-    """Runs of the same call with the same result become one line with a count."""
+    """Merge consecutive calls of the same name and result into one with a count."""
     runs: list[Call] = []
     for call in calls:
         last = runs[-1] if runs else None
@@ -122,7 +122,7 @@ def as_json(calls: list[Call]) -> list[dict[str, Any]]:
 
 
 def result_of(run: Call) -> str:
-    """What came of it: bytes where it moved some, else the plain result."""
+    """Return the result as text: with the unit if the call transferred bytes, else as it is."""
     moves = ("recv", "read", "send", "write")
     if run.name.startswith(moves) and run.result.isdigit():
         unit = "byte" if run.result == "1" else "bytes"
@@ -131,7 +131,7 @@ def result_of(run: Call) -> str:
 
 
 def _ask(port: int) -> None:
-    """One GET /, read to its end; UserError if the server does not answer in 5 s."""
+    """Send one GET / and read to the end; UserError if the server does not answer in 5 s."""
     received = exchange(("127.0.0.1", port), (REQUEST,), 5.0)
     if received.end != "closed":
         raise UserError(f"the server did not answer GET /: {received.end}",
