@@ -1,1 +1,1 @@
-"""Results as something to look at: charts, pictures, tables, the book's records."""
+"""Presentation of results: charts, pictures, tables, and the figures that the book shows."""

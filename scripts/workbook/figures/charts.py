@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 WIDTH = 440  # units of the view box; on a phone's 340 pixels the text is still 11 high
 TEXT, SMALL_TEXT = 17, 16
 ROW, TOP, BOTTOM, SIDE = 48, 34, 44, 6
-BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: where the text is, where the mark, its reach
+BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: text, middle of the mark, its extent
 
-# matplotlib draws in these colours, which stand for the page's own.
+# Placeholders in which matplotlib draws; `_themed` replaces them with the page's colours.
 COLOURS = {
     "#000001": "var(--fg, currentColor)",
     "#000002": "var(--muted, currentColor)",
@@ -36,13 +36,13 @@ WHAT = {
     "headers": "GET / with a header of 10 to 60 kB",
     "heavy": "POST of 1 to 9.4 MB",
 }
-MEASURED_AS = {"15-tls": "15-tls, without TLS"}  # all servers are asked over plain HTTP
+MEASURED_AS = {"15-tls": "15-tls, without TLS"}  # the ladder measures all over plain HTTP
 
 
 def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
-    """Requests per second of every server in one phase, on a logarithmic scale.
+    """Draw requests per second of every server in one phase, on a logarithmic scale; returns SVG.
 
-    The floor is a line; a server without a figure says why.
+    The floor is a line. The description gives the reason for a server without a figure.
     """
     servers = {name: server["phases"][phase] for name, server in results["servers"].items()
                if phase in server["phases"]}
@@ -60,8 +60,8 @@ def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
 
 
 def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str:
-    """Processor time per request as a multiple of the floor's, on every known machine: a dot for each,
-    of our own ladder the first.
+    """Draw processor time per request as a multiple of the floor's: one dot per machine, the first
+    of which is the machine of our own ladder.
     """
     steps = {step: [one["ladder"][step]["beside_floor"][load] for one in shared
                     if step in one["ladder"]] for step in shared[0]["ladder"]}
@@ -86,8 +86,8 @@ def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str
 @contextmanager
 def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
             ) -> Iterator[tuple[Axes, Callable[[str, str], str]]]:
-    """Axes for so many rows, and what makes the themed SVG of them afterwards, of a title and a
-    description.
+    """Yield axes for this many rows, and a function that returns the themed SVG, given a title and
+    a description. Call it after the block has ended.
     """
     height = round(top + ROW * rows + bottom)
     drawn = io.StringIO()
@@ -101,7 +101,7 @@ def drawing(rows: float, name: str, top: int = TOP, bottom: int = BOTTOM
 
 
 def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
-    """A logarithmic axis that begins a little before the slowest and ends behind the fastest."""
+    """Set up a logarithmic axis from a little below the slowest to a little above the fastest."""
     high = math.log10(max(rates, default=1.0) * 1.08)
     low = min(math.log10(min(rates, default=1.0) * 0.6), high - 0.5)
     axes.set_xlim(low, high)
@@ -123,7 +123,9 @@ def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """10, 100, 1000 … and, if these are few, their double and fivefold."""
+    """Return the powers of ten between two logarithms; if these are few, also 3 or 2 and 5 times
+    each.
+    """
     for steps in ((1,), (1, 3), (1, 2, 5)):
         ticks = [step * 10.0 ** decade for decade in range(math.floor(low), math.ceil(high) + 1)
                  for step in steps if low <= math.log10(step) + decade <= high]
@@ -134,9 +136,11 @@ def round_ticks(low: float, high: float) -> list[float]:
 
 def _rung(axes: Axes, row: int, name: str, server: dict[str, Any],
           naive: dict[str, Any] | None) -> None:
-    """Name and figure on one line, the mark below it, the spread of the rounds behind the mark.
+    """Draw name and figure on one line, the mark below it, and the spread of the rounds under the
+    mark.
 
-    No line leads from the edge to the mark: on a logarithmic axis its length would mean nothing.
+    There is no bar from the edge to the mark, because on a logarithmic axis its length would mean
+    nothing.
     """
     left, right = axes.get_xlim()
     rate = server["requests_per_second"]
@@ -162,7 +166,7 @@ def _label(rate: float | None, naive: dict[str, Any] | None) -> str:
 
 
 def _floor_line(axes: Axes, floor: float, rows: int) -> None:
-    """A line down the marks; it leaves out the figures, which it would cross."""
+    """Draw the floor as a line through the marks, with gaps where it would cross the figures."""
     at = math.log10(floor)
     _, right = axes.get_xlim()
     for row in range(rows):
@@ -172,7 +176,7 @@ def _floor_line(axes: Axes, floor: float, rows: int) -> None:
 
 
 def _rounded(rate: float) -> str:
-    """Three digits: more would claim more than was measured."""
+    """Format with three significant digits; more would suggest more precision than we measured."""
     digits = max(0, 2 - math.floor(math.log10(rate)))
     return f"{round(rate, 2 - math.floor(math.log10(rate))):,.{digits}f}"
 
@@ -189,7 +193,8 @@ def _in_words(servers: dict[str, Any], floor: float | None) -> str:
 
 
 def _themed(svg: str, name: str, title: str, description: str, height: int) -> str:
-    """matplotlib's drawing without its page, ids, fonts and colours of its own."""
+    """Return matplotlib's drawing as inline SVG, with unique ids and the page's fonts and colours.
+    """
     body = svg[svg.index("<g id="):svg.rindex("</svg>")]
     body = re.sub(r"<defs>.*?</defs>", _without_style, body, flags=re.S)
     body = re.sub(r'\bid="', f'id="{name}-', body)
@@ -205,5 +210,5 @@ def _themed(svg: str, name: str, title: str, description: str, height: int) -> s
 
 
 def _without_style(defs: re.Match[str]) -> str:
-    """matplotlib's style sheet is for a file of its own: inline, it would style the whole page."""
+    """Remove matplotlib's style sheet: in inline SVG it would apply to the whole page."""
     return re.sub(r"<style.*?</style>", "", defs[0], flags=re.S)

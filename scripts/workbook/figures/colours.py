@@ -1,5 +1,5 @@
-"""The colours of all that is drawn, light and dark: what each is for, and its value. The book's
-theme (book/theme/hotpath.css) has them by the same names.
+"""The colours of all drawings, light and dark, by purpose. The book's theme
+(book/theme/hotpath.css) uses the same names.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ THEMES = {
     "dark": {"bg": "#16171b", "fg": "#d8d5ce", "muted": "#a3a19b", "surface": "#1f2026",
              "line": "#363840", "accent": "#f2a67d", "cool": "#8cc3e6", "bad": "#f2a9a2"},
 }
-DRAWN = ("fg", "muted", "line", "accent", "cool")  # by a chart, which stands on somebody's page
+DRAWN = ("fg", "muted", "line", "accent", "cool")  # in a chart, whose background is the page's
 
 
 def css(theme: str, names: tuple[str, ...] = ()) -> str:
-    """Custom properties, `--fg: #2b2b2f; …`: all of a theme, or these."""
+    """Return custom properties, `--fg: #2b2b2f; …`: all of a theme, or those that are named."""
     colours = THEMES[theme]
     return "; ".join(f"--{name}: {colours[name]}" for name in names or colours)

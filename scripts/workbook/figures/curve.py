@@ -1,4 +1,4 @@
-"""A cost over a size: curves of one recorded experiment, whose names are written at their ends."""
+"""Curves of a cost over a size, from one recorded experiment, with their names at their ends."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from workbook.figures.charts import (
 from workbook.figures.charts import LINE as GRID
 from workbook.figures.series import Plot
 
-ROWS, TOP = 6, 34  # the height of the plane, in a chart's rows; units above it, without marks
+ROWS, TOP = 6, 34  # the height of the plot, in a chart's rows; units above it, without flags
 BOTTOM = 50  # units below it
-LETTER, DIGIT = 0.56, 0.65  # the width of a letter, on average, and of a digit, of the font size
+LETTER, DIGIT = 0.56, 0.65  # average width of a letter and of a digit, times the font size
 LINE = 1.2 * SMALL_TEXT  # the height of a line of text
 GAP, PAD = 10, 9  # units from the end of a curve to its name, and from a scale to its numbers
 TOGETHER = 5  # ends that are at most this many units apart share one name
-NAME_WIDTH = 13  # letters of a line of a name
+NAME_WIDTH = 13  # letters in a line of a name
 STYLES = ((ACCENT, "-", "o"), (COOL, "-", "s"), (INK, "--", "^"), (MUTED, ":", "D"))
-BACKGROUND = (COOL, "-", "o")  # of the curves that are not stressed, where some are
+BACKGROUND = (COOL, "-", "o")  # of the curves that are not highlighted, where some are
 UNITS = (("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Where the plane is on the drawing, in units, and what it spans, as it is drawn."""
+    """The plot's position on the drawing, in units, and its range, in coordinates as drawn."""
 
     left: float
     width: float
@@ -53,21 +53,23 @@ class Frame:
         return self.left + self.width * (at - self.start) / (self.end - self.start)
 
     def y(self, at: float) -> float:
-        """Units from the lower edge of the plane."""
+        """Units from the lower edge of the plot."""
         return self.height * (at - self.low) / (self.high - self.low)
 
     def data(self, right: Sequence[float], up: Sequence[float]) -> tuple[list[float], list[float]]:
-        """Where units to the right of the plane, and above its lower edge, are on its scales."""
+        """Convert units to the right of the plot, and above its lower edge, to coordinates as
+        drawn.
+        """
         return ([self.end + at * (self.end - self.start) / self.width for at in right],
                 [self.low + at * (self.high - self.low) / self.height for at in up])
 
 
 @dataclass(frozen=True)
 class Group:
-    """Curves that end at one height, in units, with one name for them."""
+    """Curves that end at the same height, in units, and share one label."""
 
     y: float
-    end: float  # the largest size, as it is drawn
+    end: float  # the largest size, in coordinates as drawn
     names: tuple[str, ...]
     colour: str
 
@@ -82,7 +84,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Flag:
-    """A vertical line and what is written above it, in which row."""
+    """A vertical line with a label above it, and the label's row."""
 
     x: float
     label: str
@@ -92,7 +94,9 @@ class Flag:
 
 
 def draw(drawn: Plot, name: str, title: str = "") -> str:
-    """SVG for a page, of both themes and for a phone; its description has the numbers at the ends."""
+    """Return SVG for both themes and for phones; its description has the values at the curves'
+    ends.
+    """
     frame = _frame(drawn)
     flags = _flags(drawn, frame)
     more = LINE * (max((flag.row for flag in flags), default=-1) + 1)
@@ -117,7 +121,9 @@ def draw(drawn: Plot, name: str, title: str = "") -> str:
 
 
 def _frame(drawn: Plot) -> Frame:
-    """The plane: what is left next to the numbers of its scale and the names of the curves."""
+    """Return the plot's frame: what the numbers of its scale and the curves' names leave of the
+    width.
+    """
     low, high = _heights(drawn)
     sizes = [drawn.x(size) for each in drawn.series for size, _ in each.points]
     left = max(_width(_number(tick), DIGIT) for tick in _ticks(drawn, low, high)) + PAD + 1
@@ -135,14 +141,15 @@ def _heights(drawn: Plot) -> tuple[float, float]:
 
 
 def _ticks(drawn: Plot, low: float, high: float) -> list[float]:
-    """Round costs between these heights."""
+    """Return round costs between these heights."""
     if "y" not in drawn.linear:
         return round_ticks(low, high)
     return [tick for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
 
 
 def _place(axes: Axes, drawn: Plot, frame: Frame, more: float) -> None:
-    """The plane with its scales; what it shows is written above it, and above all flags."""
+    """Set up the plot and its scales. The vertical scale's title is above the plot and all flags.
+    """
     _, bottom, _, height = axes.get_position().bounds
     axes.set_position((frame.left / WIDTH, bottom, frame.width / WIDTH, height))
     axes.set_xlim(frame.start, frame.end)
@@ -164,7 +171,7 @@ def _place(axes: Axes, drawn: Plot, frame: Frame, more: float) -> None:
 
 
 def _apart(drawn: Plot, frame: Frame) -> list[float]:
-    """The sizes whose numbers fit on the scale side by side: the last, and what fits before it."""
+    """Return the sizes whose labels fit on the scale: the last, and those that fit before it."""
     def edges(size: float) -> tuple[float, float]:
         middle = frame.x(drawn.x(size))
         half = _width(size_in_words(size, drawn.across)) / 2
@@ -180,7 +187,7 @@ def _apart(drawn: Plot, frame: Frame) -> list[float]:
 
 
 def _flags(drawn: Plot, frame: Frame) -> list[Flag]:
-    """Lines for the marks and up from the crossings, in as few rows of names as do not overlap."""
+    """Return the flags of marks and crossings, in as few rows as possible without overlaps."""
     lines = [(drawn.x(size), f"{name}, {size_in_words(size, drawn.across)}", frame.low, "--")
              for name, size in drawn.marks.items()]
     lines += [(drawn.x(size), f"crossing at {_rounded(size, drawn.across)}", drawn.y(cost), "-")
@@ -196,7 +203,7 @@ def _flags(drawn: Plot, frame: Frame) -> list[Flag]:
 
 
 def _extent(middle: float, label: str) -> tuple[float, float]:
-    """The left and right end of a label that is centred here, or as near as the drawing allows."""
+    """Return both ends of a label that is centred here, or as near as the drawing allows."""
     half = _width(label) / 2
     middle = min(max(middle, half + SIDE), WIDTH - half - SIDE)
     return middle - half, middle + half
@@ -214,15 +221,15 @@ def _draw_flag(axes: Axes, flag: Flag, frame: Frame) -> None:
 
 
 def _styles(drawn: Plot) -> list[tuple[str, str, str]]:
-    """The colour, line and mark of each: in turn, or stressed or not."""
+    """Return colour, line and mark of each curve: in turn, or by whether it is highlighted."""
     if drawn.accent:
         return [STYLES[0] if each.name in drawn.accent else BACKGROUND for each in drawn.series]
     return [STYLES[at % len(STYLES)] for at in range(len(drawn.series))]
 
 
 def _name_ends(axes: Axes, drawn: Plot, frame: Frame) -> None:
-    """The names of the curves on the right, at the height where each ends. Names that would overlap
-    move apart, and a line leads to each.
+    """Write the curves' names on the right, at the height of each end. Names that would overlap are
+    moved apart, and a line leads to each.
     """
     groups = _groups(drawn, frame.low, frame.high)
     places = spread_out([group.y for group in groups], [group.height for group in groups])
@@ -239,8 +246,8 @@ def _name_ends(axes: Axes, drawn: Plot, frame: Frame) -> None:
 
 
 def _groups(drawn: Plot, low: float, high: float) -> list[Group]:
-    """The ends from the lowest on. Those of one colour that are hardly apart share a name, if it fits
-    on a line.
+    """Return the curves' ends from the lowest up. Ends of one colour that are hardly apart share a
+    label, if it fits on a line.
     """
     height = Frame(0, 1, 0, 1, low, high)
     ends = sorted((Group(height.y(drawn.y(each.points[-1][1])), drawn.x(each.points[-1][0]),
@@ -261,7 +268,7 @@ def _groups(drawn: Plot, low: float, high: float) -> list[Group]:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """02, 03, 04 and 15 as 02–04, 15."""
+    """Join names, with consecutive numbers as a range: 02, 03, 04 and 15 become “02–04, 15”."""
     runs: list[list[str]] = []
     for name in sorted(names):
         if runs and name.isdecimal() and runs[-1][-1].isdecimal() and (
@@ -273,10 +280,10 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def spread_out(middles: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """Where blocks of these heights are put, from the lowest on, so that they do not overlap, are
-    not below 0, and move as little as possible: those that touch are moved as one.
+    """Return middles for blocks of these heights, from the lowest up, so that they do not overlap,
+    are not below 0, and move as little as possible. Blocks that touch are moved together.
     """
-    stacks: list[tuple[float, float, list[int]]] = []  # middle, height, which
+    stacks: list[tuple[float, float, list[int]]] = []  # middle, height, members
     for number, (middle, height) in enumerate(zip(middles, heights, strict=True)):
         members, middle = [number], max(middle, height / 2)
         while stacks and stacks[-1][0] + stacks[-1][1] / 2 > middle - height / 2:
@@ -299,7 +306,7 @@ def _width(text: str, letter: float = LETTER) -> float:
 
 
 def _number(cost: float) -> str:
-    """1,000,000 as 1M, for a scale."""
+    """Format a cost for a scale: 1,000,000 as 1M."""
     for size, letter in ((1_000_000, "M"), (1000, "k")):
         if cost >= size:
             return f"{cost / size:g}{letter}"
@@ -307,7 +314,7 @@ def _number(cost: float) -> str:
 
 
 def size_in_words(size: float, across: str) -> str:
-    """65536 bytes as 64 KiB, and 10000 fields as 10,000, as the label of the axis has it."""
+    """Format a size by the axis's label: 65536 bytes as 64 KiB, and 10000 fields as 10,000."""
     if across.startswith("bytes"):
         for unit, value in UNITS:
             if size >= value and size % value == 0:
@@ -316,7 +323,7 @@ def size_in_words(size: float, across: str) -> str:
 
 
 def _rounded(size: float, across: str) -> str:
-    """Two digits of a size between two that were measured: more would claim more."""
+    """Format an interpolated size with two digits; more would suggest more precision."""
     first = across.split()[0]
     units = UNITS if first == "bytes" else ()
     unit, value = next(((unit, value) for unit, value in units if size >= value), (first, 1))
@@ -324,7 +331,7 @@ def _rounded(size: float, across: str) -> str:
 
 
 def in_words(drawn: Plot) -> str:
-    """Both ends of each curve, where two cross, and the marks: what a reader sees at a glance."""
+    """Describe what the chart shows: both ends of each curve, the crossings, and the marks."""
     curves = "; ".join(
         f"{each.name} {_exact(each.points[0][1])} at {size_in_words(each.points[0][0], drawn.across)}"
         f" to {_exact(each.points[-1][1])} at {size_in_words(each.points[-1][0], drawn.across)}"

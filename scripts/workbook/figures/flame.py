@@ -1,4 +1,4 @@
-"""A flame graph as one page that needs nothing else."""
+"""A flame graph as one self-contained page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TEMPLATE = Path(__file__).parent / "templates" / "flame.html"
 
 @dataclass
 class Frame:
-    """A function as called from those below it, and how much was seen while it was running."""
+    """A function with its callers, and how many samples or instructions were counted while it ran.
+    """
 
     name: str
     count: int = 0
@@ -23,7 +24,7 @@ class Frame:
 
 
 def grow(stacks: Mapping[tuple[str, ...], int]) -> Frame:
-    """The stacks as a tree. What they begin with alike is one frame."""
+    """Build a tree of the stacks; those that begin alike share their first frames."""
     root = Frame("all")
     for stack, count in stacks.items():
         root.count += count
@@ -35,7 +36,7 @@ def grow(stacks: Mapping[tuple[str, ...], int]) -> Frame:
 
 
 def page(stacks: Mapping[tuple[str, ...], int], title: str, unit: str) -> str:
-    """The graph as HTML. Asks for nothing over the network."""
+    """Return the graph as HTML, which loads nothing over the network."""
     import jinja2
 
     root = grow(stacks)
@@ -46,7 +47,7 @@ def page(stacks: Mapping[tuple[str, ...], int], title: str, unit: str) -> str:
 
 
 def _plain(frame: Frame, minimum: float) -> list[object]:
-    """name, count, and those that it called, the widest first."""
+    """Return [name, count, called frames] for JSON, the widest first, without the narrowest."""
     calls = sorted(frame.calls.values(), key=lambda call: (-call.count, call.name))
     return [frame.name, frame.count, [_plain(call, minimum)
                                       for call in calls if call.count >= minimum]]

@@ -1,5 +1,5 @@
-"""The book's fonts: what is needed of three free ones, under names of their own, as their licence
-asks. For authors, when a page needs another character:
+"""The book's fonts: subsets of three free fonts, renamed as their licence requires. For authors,
+when a page needs another character:
 
     apt-get install fonts-sil-charis fonts-inter fonts-jetbrains-mono
     PYTHONPATH=scripts .venv/bin/python -m workbook.figures.fonts
@@ -16,7 +16,7 @@ from typing import Any
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK
 
-SIDE = 150  # on each side of the plus, in 1/2048 of the size
+SIDE = 150  # space on each side of the plus, in 1/2048 em
 INSTALLED = Path("/usr/share/fonts")
 FONTS = BOOK / "theme" / "fonts"
 CHARACTERS = frozenset(
@@ -26,11 +26,11 @@ CHARACTERS = frozenset(
 
 @dataclass(frozen=True)
 class Face:
-    """One file of the book's, made of one that Debian's packages install."""
+    """One font file of the book, made from a font that a Debian package installs."""
 
-    family: str  # in the style sheet: not a font's own name
+    family: str  # in the style sheet; differs from the original name
     source: str
-    weight: str  # or a range of them, that it stands for
+    weight: str  # or the range of weights that it is used for
     style: str = "normal"
 
     @property
@@ -52,7 +52,9 @@ FACES = (
 
 
 def write(directory: Path = FONTS) -> None:
-    """Each face, and the style sheet that names them. UserError if a font is not installed."""
+    """Write each face, and the style sheet that declares them. UserError if a font is not
+    installed.
+    """
     for face in FACES:
         _subset(face, directory / face.file)
     (directory / "fonts.css").write_text("\n".join(_rules()), encoding="utf-8")
@@ -65,7 +67,7 @@ def _subset(face: Face, file: Path) -> None:
     if not source.exists():
         raise UserError(f"{source} is not installed", "apt-get install fonts-sil-charis "
                         "fonts-inter fonts-jetbrains-mono")
-    code = face.family.endswith("Mono")  # in which != is to stay two signs
+    code = face.family.endswith("Mono")  # without ligatures, so that != stays two characters
     options = subset.Options(flavor="woff", name_IDs=[0, 1, 2, 4, 6, 13, 14], hinting=False,
                              layout_features=[] if code else ["kern", "liga", "mark", "tnum"],
                              recalc_timestamp=False)
@@ -83,7 +85,7 @@ def _subset(face: Face, file: Path) -> None:
 
 
 def _narrow_the_plus(font: Any) -> None:
-    """Of Charis, where it is as wide as a capital M: C++ would fall apart."""
+    """Narrow the plus sign of Charis: it is as wide as a capital M, which would spread out C++."""
     name = font.getBestCmap()[ord("+")]
     glyph, (advance, before) = font["glyf"][name], font["hmtx"][name]
     glyph.coordinates.translate((SIDE - before, 0))

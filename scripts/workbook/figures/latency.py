@@ -17,7 +17,7 @@ LEFT, TOP = 0.14, 62  # of the width; units above
 SAMPLE = 30  # units of a curve in the legend
 COLOURS = ((ACCENT, "-"), (COOL, "--"), (INK, ":"))
 NINES = ("0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %")
-Curve = Sequence[Sequence[float]]  # of shares, from 0 to below 1, and ms
+Curve = Sequence[Sequence[float]]  # pairs of a share, from 0 to below 1, and ms
 
 
 def draw(curves: Mapping[str, Curve], title: str) -> str:
@@ -37,7 +37,7 @@ def draw(curves: Mapping[str, Curve], title: str) -> str:
 
 
 def _name(axes: Axes, row: int, label: str, colour: str, line: str) -> None:
-    """The legend's entry of a curve: two next to each other, above the plane."""
+    """Draw the legend's entry of a curve above the plot, where there is room for two."""
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
     width, height = (72 * inches for inches in figure.get_size_inches())
@@ -49,7 +49,7 @@ def _name(axes: Axes, row: int, label: str, colour: str, line: str) -> None:
 
 
 def _nines(share: float) -> float:
-    """0 for none, 1 for nine of ten, 2 for 99 of a hundred …"""
+    """Return the number of nines of a share: 0 for 0, 1 for 0.9, 2 for 0.99 …"""
     return -math.log10(1 - share)
 
 

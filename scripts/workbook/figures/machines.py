@@ -1,5 +1,5 @@
-"""A machine's ladder as others may have it: counts and ratios, the processor and the system, and
-nothing that shows whose it is.
+"""A machine's ladder in the form that is shared: counts and ratios, the processor and the system,
+and nothing that identifies its owner.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ HOST = "host"  # or the container that it was measured in: linux, bsd
 
 
 def of(results: Mapping[str, Any]) -> dict[str, Any]:
-    """What is shared of a whole ladder. Processor time a request is in multiples of the floor's.
-    UserError if a figure is missing, or yours are among them.
+    """Return what is shared of a complete ladder, with processor time per request in multiples of
+    the floor's. UserError if a figure is missing, or a reader's own servers are included.
     """
     machine, servers = results["machine"], dict(results["servers"])
     floor = servers.pop(FLOOR)
@@ -41,8 +41,8 @@ def of(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def beside(results: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What may be shared of these results, then of every machine that is known, the book's first;
-    empty if a figure is missing, or there are a reader's own.
+    """Return what may be shared of these results, of the book's, and of all known machines; empty
+    if a figure is missing, or a reader's own servers are included.
     """
     try:
         return [of(results), of(recorded.load()), *all_shared()]
@@ -51,7 +51,7 @@ def beside(results: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _version(kernel: str) -> str:
-    """Its name and two numbers: what follows may be a company's own."""
+    """Return the kernel's name and two numbers of its version; the rest may identify a company."""
     found = re.match(r"\w+ \d+(\.\d+)?", kernel)
     return found[0] if found else kernel.partition(" ")[0]
 
@@ -63,7 +63,7 @@ def _times(server: Mapping[str, Any], floor: Mapping[str, Any], load: str) -> fl
 
 
 def write(results: Mapping[str, Any]) -> Path:
-    """Shows what is shared, and writes it; returns the file."""
+    """Print what is shared, and write it to a file; returns the file."""
     text = json.dumps(of(results), indent=2) + "\n"
     print(text, end="")
     data = json.loads(text)
@@ -74,7 +74,7 @@ def write(results: Mapping[str, Any]) -> Path:
 
 
 def load(file: Path) -> dict[str, Any]:
-    """UserError says what is wrong with it."""
+    """Read a shared ladder; UserError describes what is wrong with it."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -89,7 +89,8 @@ def all_shared(folder: Path = SHARED) -> list[dict[str, Any]]:
 
 
 def checked(data: Any, name: str) -> dict[str, Any]:
-    """The same, if all is there that a chart is made of, and nothing else."""
+    """Return `data` if it has exactly what a chart needs; else UserError describes what is wrong.
+    """
     rows = data.get("ladder") if isinstance(data, dict) else None
     wrong = next((what for what, bad in {
         f"it has not just {', '.join(ABOUT)} and ladder":

@@ -1,4 +1,4 @@
-"""The ladder as two pictures for the README, which a forge shows with no page around them."""
+"""The ladder as two stand-alone pictures for the README, one per theme."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def file(directory: Path, theme: str) -> Path:
 
 
 def draw(results: dict[str, Any], theme: str) -> str:
-    """The ladder as a document of its own."""
+    """Return the ladder as an SVG document."""
     return alone(charts.ladder(results), theme)
 
 
 def alone(chart: str, theme: str) -> str:
-    """One of the book's charts as a document, with colours and a font of its own."""
+    """Return one of the book's charts as an SVG document, with its own colours and font."""
     opening, remainder = chart.split(">", 1)
     opening = opening.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')
     drawn = colours.css(theme, colours.DRAWN)
@@ -36,5 +36,5 @@ def write(results: dict[str, Any], directory: Path) -> None:
         write_atomically(file(directory, theme), draw(results, theme))
 
 
-if __name__ == "__main__":  # after a change of the chart alone
+if __name__ == "__main__":  # after a change to the chart only
     write(recorded.load(), recorded.LADDER.parent)

@@ -1,4 +1,4 @@
-"""Charts of the small experiments, each of one file of book/results."""
+"""Charts of the small experiments, each from one file of book/results."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from workbook.figures.charts import (
 )
 from workbook.figures.recorded import significant
 
-PANEL = 4.2  # rows that a panel of lines is high
+PANEL = 4.2  # height of a panel of lines, in rows
 MARGIN = 0.13  # of a panel's width, for the numbers on its left
-EDGE = 4  # above or below a drawing that has nothing there
+EDGE = 4  # space above or below a drawing without text there
 LINE_LENGTH = 45  # in characters; a longer one is set smaller
-NEAR = 0.055  # of a panel's height: names that are nearer to each other than this become one
+NEAR = 0.055  # of a panel's height: names that are closer together than this are merged
 LOADS = {"plain": "short requests", "header": "requests with a field of 30 kB"}
 ANEW = ("01", "02", "03", "04")  # the steps with a connection for each request
 KEPT = ("05", "06", "07", "08")  # the steps whose connections stay
@@ -40,8 +40,8 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 
 def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
-    """One or two columns of an experiment from nothing on, a bar for each; its figures next to it.
-    A row named with a minus before it is left out: it is of another kind.
+    """Draw one or two columns of an experiment as bars from 0, with their figures. An argument with
+    a minus in front names a row to leave out, because it is of another kind.
     """
     rows, columns = dict(found["rows"]), []
     for argument in arguments:
@@ -61,7 +61,7 @@ def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
             for column, colour, y in zip(columns, (ACCENT, COOL), _within(len(columns)),
                                          strict=False):
                 axes.barh(number + y, _number(row, column), REACH, color=colour)
-                if not _number(row, column):  # no bar would look like no figure
+                if not _number(row, column):  # without a bar the figure would seem to be missing
                     axes.plot([0, 0], [number + y - REACH / 2, number + y + REACH / 2],
                               color=colour, linewidth=1.5, clip_on=False)
     return svg(title, _in_words(rows, lambda row: " and ".join(
@@ -69,7 +69,7 @@ def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
 
 
 def shares(found: Found, name: str, _: Sequence[str] = ()) -> str:
-    """The kernel's share of each request and the server's own, as one bar from 0 to 100 %."""
+    """Draw the kernel's and the server's own share of each request as one bar from 0 to 100 %."""
     rows = found["rows"]
     with drawing(len(rows), name) as (axes, svg):
         _bare(axes, len(rows), 0, 100, [0, 25, 50, 75, 100], "% of a request’s processor time")
@@ -84,7 +84,7 @@ def shares(found: Found, name: str, _: Sequence[str] = ()) -> str:
 
 
 def next_to(found: Found, name: str, loads: Sequence[str]) -> str:
-    """Processor time per request of the last four steps, and the floor's in the same round."""
+    """Draw processor time per request of steps 5 to 8 relative to the floor's in the same round."""
     load, = loads
     return ratios({**found, "rows": {key: row for key, row in found["rows"].items()
                                      if row["label"] in KEPT}},
@@ -95,7 +95,7 @@ def next_to(found: Found, name: str, loads: Sequence[str]) -> str:
 
 def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
            label: str = "") -> str:
-    """Ratios with what they lie between, from three columns: a line at 1, which is no change."""
+    """Draw ratios with their ranges, from three columns (low, middle, high), and a line at 1."""
     minimum, middle, maximum = columns
     rows, heading = found["rows"], _plain(found["columns"].get(middle, ""))
     every = [1.0, *(_number(row, column) for row in rows.values() for column in columns)]
@@ -125,8 +125,7 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
 
 
 def use(ladder: Found, phase: str = "baseline") -> str:
-    """How much of its processors the floor and each server of part I kept busy, and wrk of its own.
-    """
+    """Draw how busy the floor, each server of part I and wrk kept their processors, in percent."""
     cores, wrk_cores = (len(ladder["method"][f"{side}_cores"]) for side in ("server", "client"))
     rows = {name: {"label": name, **server["phases"][phase]}
             for name, server in ladder["servers"].items()
@@ -149,7 +148,7 @@ def use(ladder: Found, phase: str = "baseline") -> str:
 
 
 def times(ladder: Found, phase: str, steps: Sequence[str]) -> str:
-    """The server's processor time per request of some steps under one load, from nothing on."""
+    """Draw the server's processor time per request of some steps under one load, from 0."""
     servers = ladder["servers"]
     rows = {step: {"label": step.partition("-")[0],
                    "us": servers[step]["phases"][phase]["cpu_us_per_request"]} for step in steps}
@@ -159,7 +158,7 @@ def times(ladder: Found, phase: str, steps: Sequence[str]) -> str:
 
 def _bare(axes: Axes, rows: int, low: float, high: float, ticks: Sequence[float],
           label: str = "") -> None:
-    """Axes for rows of bars, the first on top; a line for each tick."""
+    """Set up axes for rows of bars, the first on top, with a grid line for each tick."""
     axes.set_xlim(low, high)
     axes.set_ylim(rows, 0)
     axes.set_frame_on(False)
@@ -176,7 +175,7 @@ def _bare(axes: Axes, rows: int, low: float, high: float, ticks: Sequence[float]
 
 
 def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str] = (ACCENT, COOL)) -> None:
-    """What the colours mean, above everything; nothing where there is one only."""
+    """Write what the colours mean above the chart; nothing if there is only one."""
     if len(names) < 2:
         return
     for name, colour, at, align in zip(names, colours, (0, 1), ("left", "right"), strict=False):
@@ -187,7 +186,7 @@ def _legend(axes: Axes, names: Sequence[str], colours: Sequence[str] = (ACCENT, 
 
 
 def _label(axes: Axes, number: int, row: Mapping[str, Any], figures: str, more: str = "") -> None:
-    """Name and figures of a row on one line; `more` of these where there is room."""
+    """Write name and figures of a row on one line, with `more` figures if there is room."""
     left, right = axes.get_xlim()
     label = _name(row)
     if more and len(label) + len(figures) + len(more) + 3 < LINE_LENGTH:
@@ -198,12 +197,12 @@ def _label(axes: Axes, number: int, row: Mapping[str, Any], figures: str, more: 
 
 
 def _within(count: int) -> tuple[float, ...]:
-    """Where the bars of a row are."""
+    """Return the vertical positions of a row's bars."""
     return (MIDDLE,) if count == 1 else (MIDDLE - REACH / 2, MIDDLE + REACH / 2 + 0.03)
 
 
 def _round_steps(low: float, high: float) -> list[float]:
-    """1 and what follows it in equal, round steps, at most five."""
+    """Return a few ticks in equal, round steps, one of which would be 1."""
     step = next(step for step in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
                 if (high - low) / step <= 5)
     return [round(1 + step * number, 2) for number in range(math.ceil((low - 1) / step),
@@ -211,7 +210,7 @@ def _round_steps(low: float, high: float) -> list[float]:
 
 
 def _number(row: Mapping[str, Any], column: str) -> float:
-    """ValueError where there is no figure: half a chart would look like a whole one."""
+    """Return a figure. ValueError if it is missing: an incomplete chart would look complete."""
     value = row[column]
     if not isinstance(value, (int, float)):
         raise ValueError(f"{row['label']} has no figure for {column}")
@@ -219,14 +218,14 @@ def _number(row: Mapping[str, Any], column: str) -> float:
 
 
 def _shown(row: Mapping[str, Any], column: str) -> str:
-    """As many digits as were recorded, and none after the point that would say nothing."""
+    """Format a figure with its significant digits, and without an empty fraction."""
     value = significant(_number(row, column), column)
     return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value}"
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    """Of a row. A chapter's number by itself would look like a figure, and how a benchmark counts
-    its time is stated in another place.
+    """Return a row's name. A chapter's bare number becomes “step N”, because it would look like a
+    figure; how a benchmark counts its time is left out, because it is stated elsewhere.
     """
     name = re.sub(r"^0?(\d{1,2})(?=$|,)", r"step \1", _plain(row["label"]))
     name = re.sub(r"/(?:real_time|process_time|iterations:\d+)", "", name)
@@ -234,7 +233,7 @@ def _name(row: Mapping[str, Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without HTML."""
+    """Return the text without HTML."""
     return unescape(re.sub(r"<[^>]+>", "", text))
 
 

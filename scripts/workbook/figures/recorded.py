@@ -1,4 +1,4 @@
-"""The figures that the book shows: kept in book/results, and read with care."""
+"""The figures that the book shows: read from book/results and validated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ FIGURES = ("requests_per_second", "p50_ms", "p99_ms", "cpu_us_per_request", "pea
 
 
 def significant(number: float, key: str) -> float:
-    """Three digits of what was timed, for more are not the same twice; all of what was counted."""
+    """Round a timed figure to three significant digits, because more are not reproducible; keep
+    counts.
+    """
     if not number or not TIMED.search(key):
         return number
     return round(number, 2 - math.floor(math.log10(abs(number))))

@@ -1,4 +1,4 @@
-"""Results for a person: tables in the terminal, and one HTML page that needs nothing else."""
+"""Results for a reader: tables in the terminal, and one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 NAIVE, FLOOR = "01-naive", "floor"
 RATE = "requests_per_second"
 NONE = "–"
-BUSY_PERCENT = 10  # of all processors, taken by others: worth reporting
+BUSY_PERCENT = 10  # of all processors, from which on we report other programs' use
 
 
 def write(results: dict[str, Any]) -> Path:
-    """Write ladder.json and the page next to it, each whole or not at all; returns the page."""
+    """Write ladder.json and the page next to it, each atomically; returns the page. UserError on
+    failure.
+    """
     page = REPORT / "index.html"
     text = html(results)
     try:
@@ -36,7 +38,7 @@ def write(results: dict[str, Any]) -> Path:
 
 
 def html(results: dict[str, Any]) -> str:
-    """The page: chart, tables, machine and method. Asks for nothing over the network."""
+    """Return the page: chart, tables, machine and method. It loads nothing over the network."""
     import jinja2
     import markupsafe
 
@@ -61,7 +63,7 @@ def html(results: dict[str, Any]) -> str:
 
 
 def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResult]) -> None:
-    """One server's stress test."""
+    """Print the results of one server's stress test."""
     table = _table("", "clients", "requests/s", "p50 ms", "p99 ms", "CPU µs", "peak MiB",
                    "slowest", "errors")
     for phase, result in zip(phases, results, strict=True):
@@ -77,7 +79,7 @@ def print_phases(name: str, phases: Sequence[Phase], results: Sequence[PhaseResu
 
 
 def print_ladder(results: dict[str, Any]) -> None:
-    """What each server costs, how fast it is, and what that takes: three tables for 80 columns."""
+    """Print three tables for 80 columns: counted costs, rates, and latency with processor time."""
     phases = list(results["method"]["phases"])
     loads = [phase for phase in phases if phase != "warm-up"]
     counted = _table("", *(measure.name for measure in costs.ALONE), "peak MiB", "errors")
@@ -107,7 +109,7 @@ def print_ladder(results: dict[str, Any]) -> None:
 
 
 def print_files(rows: Mapping[str, Mapping[str, Any]], remarks: Iterable[str]) -> None:
-    """The µs that one file takes of each server, by its size."""
+    """Print the µs that one file takes each server, by the file's size."""
     sizes = [size for size in next(iter(rows.values()), {}) if size != "label"]
     table = _table("", *sizes)
     for row in rows.values():
@@ -116,8 +118,8 @@ def print_files(rows: Mapping[str, Mapping[str, Any]], remarks: Iterable[str]) -
 
 
 def _headline(results: dict[str, Any]) -> str:
-    """How much faster than the naive server the fastest one is, in a sentence: the fastest with a
-    plain page. Empty when no page was timed, or the naive server is missing.
+    """Return a sentence about how much faster than the naive server the fastest one is, judged by a
+    plain page. Empty if no page was timed, or the naive server is missing.
     """
     gains = {name: gain for name in results["servers"] if name not in (FLOOR, NAIVE)
              if (gain := _ratios(results, name, "baseline")[0])}
@@ -134,7 +136,7 @@ def _headline(results: dict[str, Any]) -> str:
 
 
 def _ratios(results: dict[str, Any], name: str, phase: str) -> tuple[float | None, float | None]:
-    """The rate as a multiple of the naive server's, and of the floor's."""
+    """Return the rate as a multiple of the naive server's, and of the floor's; None if unknown."""
     def rate(server: str) -> float | None:
         return results["servers"].get(server, {"phases": {}})["phases"].get(  # type: ignore[no-any-return]
             phase, {}).get(RATE)
@@ -155,7 +157,7 @@ def _rounds(results: dict[str, Any]) -> str:
 
 
 def _missing(results: dict[str, Any]) -> Iterator[str]:
-    """What the figures lack."""
+    """Yield remarks on what the figures lack: rounds, values, or a quiet machine."""
     rounds = results["method"]["rounds"]
     if rounds == 1:
         yield "the times rest on one round, so small differences between them mean nothing"
@@ -175,7 +177,7 @@ def _missing(results: dict[str, Any]) -> Iterator[str]:
 
 
 def _not_measured(results: dict[str, Any]) -> dict[str, list[str]]:
-    """What a run that was stopped did not reach, with the servers' names."""
+    """Return what an interrupted run did not reach, each with the servers' names."""
     servers = results["servers"].items()
     found = {
         "counted": [name for name, server in servers
@@ -188,7 +190,7 @@ def _not_measured(results: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def number(value: float | None) -> str:
-    """About three digits."""
+    """Format with about three digits."""
     if value is None:
         return NONE
     if value >= 1e6:

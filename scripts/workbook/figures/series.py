@@ -1,4 +1,4 @@
-"""What a page asks for of a record, for curves over a size: a small language, and its errors."""
+"""The small language in which a page selects curves over a size from a record, and its errors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from workbook.figures.recorded import significant
 
 @dataclass(frozen=True)
 class Series:
-    """Points (size, cost) in the order of the sizes, and the spread (lowest, highest) of each, if it
-    was recorded.
+    """Points (size, cost) in order of size, and the spread (lowest, highest) of each, if recorded.
     """
 
     name: str
@@ -28,7 +27,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Plot:
-    """What a page asks for: which series, what both axes are, and what is stressed."""
+    """What a page asks for: the series, the meaning of both axes, and what is highlighted."""
 
     series: Sequence[Series]
     across: str
@@ -49,7 +48,7 @@ class Plot:
         return text if text.startswith("µ") else text[:1].upper() + text[1:]
 
     def complain_of_zero(self) -> None:
-        """ValueError if a cost has no place on a logarithmic scale."""
+        """Raise ValueError if a cost cannot be drawn on a logarithmic scale."""
         for each in self.series:
             for size, cost in (*each.points, *((size, low) for (size, _), (low, _) in zip(
                     each.points, each.spread, strict=False))):
@@ -58,7 +57,7 @@ class Plot:
                                      "scale can't show; use --linear y")
 
     def scales(self) -> str:
-        """A sentence about the axes that are logarithmic, which a reader has to know."""
+        """Return a sentence that names the logarithmic axes; empty if there are none."""
         named = {(): "Both scales are logarithmic", ("x",): "The vertical scale is logarithmic",
                  ("y",): "The horizontal scale is logarithmic"}
         return named.get(tuple(sorted(set(self.linear))), "")
@@ -70,8 +69,8 @@ class _Arguments(argparse.ArgumentParser):
 
 
 def parse(arguments: str) -> tuple[str, argparse.Namespace]:
-    """The experiment and what of it is drawn, of `many-fields *.map=02 vector --crossing 02 03`.
-    ValueError says what is wrong.
+    """Parse arguments such as `many-fields *.map=02 vector --crossing 02 03`; returns the
+    experiment and what to draw of it. ValueError describes what is wrong.
     """
     parser = _Arguments(add_help=False, allow_abbrev=False)
     parser.add_argument("experiment")
@@ -84,8 +83,8 @@ def parse(arguments: str) -> tuple[str, argparse.Namespace]:
 
 
 def plot(found: Mapping[str, Any], asked: argparse.Namespace, axes: str) -> Plot:
-    """Which curves are drawn of a record; `axes` is "instructions by fields". ValueError if a series
-    does not exist, or two that should cross do not.
+    """Select the curves to draw from a record; `axes` is, for example, "instructions by fields".
+    ValueError if a series does not exist, or two that should cross do not.
     """
     up, by, across = axes.partition(" by ")
     if not by:
@@ -105,7 +104,7 @@ def plot(found: Mapping[str, Any], asked: argparse.Namespace, axes: str) -> Plot
 
 
 def _read_all(found: Mapping[str, Any], addresses: Sequence[str], with_zero: bool) -> list[Series]:
-    """In the order of the addresses. Those of a level line take the sizes of all others."""
+    """Read the series in the order of their addresses. Level lines get the sizes of all others."""
     curves = {address: read(found, address, with_zero) for address in addresses
               if not _is_level(address)}
     sizes = sorted({size for each in curves.values() for size, _ in each.points})
@@ -121,9 +120,10 @@ def _is_level(address: str) -> bool:
 
 
 def read(found: Mapping[str, Any], address: str, with_zero: bool = False) -> Series:
-    """`loop_*.rps=loops`: the column `rps` of the rows `loop_1`, `loop_2` …, whose numbers are the
-    sizes. `ours.*_us` is one row, whose columns have the sizes, and `rps` is short for `*.rps`.
-    Rows without a number are of another kind and left out, as is a size of 0 on a logarithmic scale.
+    """Read the series at an address. `loop_*.rps=loops` is the column `rps` of the rows `loop_1`,
+    `loop_2` …, whose numbers are the sizes. `ours.*_us` is one row, whose columns have the sizes,
+    and `rps` is short for `*.rps`. Rows without a number are skipped, and so is a size of 0 on a
+    logarithmic scale. ValueError if fewer than two sizes are left.
     """
     path, _, name = address.partition("=")
     row, column = _split(path if "." in path else f"*.{path}")
@@ -143,7 +143,7 @@ def read(found: Mapping[str, Any], address: str, with_zero: bool = False) -> Ser
 
 
 def _level(found: Mapping[str, Any], address: str, sizes: Sequence[float]) -> Series:
-    """`loop_1.rps=one loop`: a cost that does not depend on the size, as a level line."""
+    """Read `loop_1.rps=one loop`, a cost that does not depend on the size, as a level line."""
     path, _, name = address.partition("=")
     row, column = _split(path)
     if row not in found["rows"]:
@@ -160,7 +160,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _number_in(pattern: str, key: str) -> float | None:
-    """The number where the pattern has its star, if the rest is the same."""
+    """Return the number at the pattern's star if the rest of the key matches; else None."""
     match = re.fullmatch(re.escape(pattern).replace(r"\*", r"(\d+(?:\.\d+)?)"), key)
     return float(match[1]) if match else None
 
@@ -178,7 +178,7 @@ def _plain(text: str) -> str:
 
 
 def _cost(row: Mapping[str, Any], column: str) -> float:
-    """ValueError where there is no figure: half a curve would look like a whole one."""
+    """Return a figure. ValueError if it is missing: an incomplete curve would look complete."""
     cost = row.get(column)
     if not isinstance(cost, (int, float)):
         raise ValueError(f"{_plain(row['label'])} has no figure for {column}")
@@ -186,8 +186,9 @@ def _cost(row: Mapping[str, Any], column: str) -> float:
 
 
 def _ends(row: Mapping[str, Any], column: str) -> tuple[float, float] | None:
-    """The lowest and the highest of what was measured, if the record has them: of `rps`, `rps_least`
-    and `rps_most`, and of a ratio its interval, in place of its name.
+    """Return the lowest and highest measured value, if recorded. For `rps` these are `rps_least`
+    and `rps_most`; for a ratio, its name with `ratio` replaced by least and most, or by low and
+    high.
     """
     for low, high in ((f"{column}_least", f"{column}_most"), *(
             (column.replace("ratio", least), column.replace("ratio", most))
@@ -198,8 +199,8 @@ def _ends(row: Mapping[str, Any], column: str) -> tuple[float, float] | None:
 
 
 def crossing(drawn: Plot, one: Series, other: Series) -> list[tuple[float, float]]:
-    """Where the curves cross, on straight lines between points as the chart draws them. ValueError
-    if they don't.
+    """Return where the curves cross, on the straight lines between points that the chart draws.
+    ValueError if they don't.
     """
     first, second = dict(one.points), dict(other.points)
     found = []

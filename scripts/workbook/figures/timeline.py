@@ -1,6 +1,6 @@
-"""A connection's system calls in their order, as a drawing in steps: one call more at each of them.
+"""A connection's system calls in order, as a stepwise drawing: each step adds one call.
 
-strace slows each call down by more than most of them take, so the drawing leaves the times out.
+strace slows most calls down by more than they take, so the drawing omits the times.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from html import escape
 from typing import Any
 
 WIDTH, LEFT, ROW, TOP = 380, 10, 40, 4
-BOX = 32  # how high the box of a call is
+BOX = 32  # height of a call's box
 
 
 def draw(found: Mapping[str, Any], name: str) -> str:
-    """SVG for the page's diagrams; `data-steps` says from which step on a part is shown."""
+    """Return SVG for the page's diagrams; `data-steps` gives the steps in which a part is shown."""
     calls = list(found["rows"].values())
     height = TOP + ROW * len(calls)
     last = len(calls)
