@@ -29,25 +29,25 @@ SUPPORT = SCRIPTS / "cmake"
 PRECOMPILED = SUPPORT / "precompiled.sh"
 FLOOR, OPEN_LOOP = "floor", "open_loop"
 NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
-LOOK_S = 0.5  # while another build has the lock
+LOOK_S = 0.5  # between attempts while another build has the lock
 SOURCES = (".cpp", ".h")
-REPEATED = 5  # builds of what is being edited
-CLOCK_S = 0.02  # by which a file's time may be earlier than that of the clock
+REPEATED = 5  # builds at most, while the sources are being edited
+CLOCK_S = 0.02  # how far a file's time may be behind the clock
 UNUSED = re.compile(r"\[-Werror(=|,-W)unused-")
 LAST_LINES = 15  # of the output of a build that failed
 NEEDED_BY_LABS = ("googletest", "benchmark")
-Show = Callable[[str], None]  # what a build is doing, again and again while it does it
+Show = Callable[[str], None]  # called repeatedly with what a build is doing
 
 
 def build_server(checkpoint_dir: Path, preset: str = "release") -> Path:
-    """Build one checkpoint's server inside the tree, and what programs it has besides; returns the
-    binary, or raises UserError.
+    """Build one checkpoint's server and its other programs inside the tree. Returns the server's
+    binary; UserError if the build fails.
     """
     return build_program(checkpoint_dir, preset, "server")
 
 
 def build_program(checkpoint_dir: Path, preset: str, name: str, show: Show | None = None) -> Path:
-    """The same; returns what the checkpoint's hotpath_program(name …) makes."""
+    """Like `build_server`, but returns the program of the checkpoint's hotpath_program(name …)."""
     relative = checkpoint_dir.resolve().relative_to(ROOT)
     if relative.name.startswith("lab-"):
         setup.ensure(NEEDED_BY_LABS)
@@ -72,7 +72,7 @@ def build_target(name: str, preset: str = "release", about: str = "",
 
 
 def configured(preset: str, show: Show | None = None) -> Path:
-    """The build directory of a preset, ready for CMake to build in."""
+    """Return the build directory of a preset, after configuring it if necessary."""
     setup.ensure(NEEDED)
     directory = BUILD / preset
     with locked(BUILD / f".{preset}.lock"):
@@ -110,8 +110,9 @@ def isolated(checkpoint_dir: Path, preset: str = "release", build_dir: Path | No
 
 
 def faster() -> dict[str, str]:
-    """The environment in which CMake and ccache compile nothing twice, as far as that is known: the
-    standard library's headers, and whatever ccache has seen in any clone.
+    """Return environment variables that make CMake and ccache avoid repeated compilation: of the
+    standard library's headers, and of anything that ccache has seen in any clone. Empty except on
+    Linux.
     """
     if sys.platform != "linux":
         return {}
@@ -119,7 +120,7 @@ def faster() -> dict[str, str]:
         "CMAKE_CXX_COMPILER_LAUNCHER": f"{PRECOMPILED};{BUILD / 'precompiled'}",
         "CCACHE_BASEDIR": str(ROOT),
         "CCACHE_NOHASHDIR": "1",
-        # It would preprocess what it has not seen, which clang cannot do after such headers.
+        # Otherwise it would preprocess new sources, which clang cannot do with precompiled headers.
         "CCACHE_DEPEND": "1",
         "CCACHE_SLOPPINESS": "pch_defines,time_macros",
     }
@@ -151,8 +152,8 @@ def _configure(preset: str, directory: Path, show: Show | None = None) -> None:
 
 
 def _is_configured(directory: Path) -> bool:
-    """False also for a cache of another folder, of a compiler since removed, or from before the
-    libraries of the labs were installed.
+    """Whether there is a usable cache: of this folder, with a compiler that still exists, and not
+    from before the libraries of the labs were installed.
     """
     cache = directory / "CMakeCache.txt"
     if not cache.exists() or not (directory / "build.ninja").exists():
@@ -169,7 +170,9 @@ def _is_configured(directory: Path) -> bool:
 
 def make(directory: Path, target: str, about: str, sources: Path | None = None,
          show: Show | None = None) -> None:
-    """Build in a configured directory. What is saved in `sources` meanwhile is built as well."""
+    """Build in a configured directory, and again if `sources` are saved meanwhile. UserError if
+    that happens REPEATED times.
+    """
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL") or str(available_cpus())
     for _ in range(REPEATED):
         before, began = _saved(sources), time.time()
@@ -185,7 +188,7 @@ def make(directory: Path, target: str, about: str, sources: Path | None = None,
 
 
 def _saved(sources: Path | None) -> dict[str, float]:
-    """When each source of a checkpoint was saved, by path."""
+    """Return when each source of a checkpoint was last saved, by path."""
     found = {}
     for file in [*sources.glob("*"), *sources.glob("*/*")] if sources else []:
         with suppress(FileNotFoundError):  # an editor replaces the file that it saves
@@ -195,8 +198,9 @@ def _saved(sources: Path | None) -> dict[str, float]:
 
 
 def _date_back(directory: Path, began: float, time_s: float) -> None:
-    """Give what was compiled since `began` that time, before something was saved. Ninja 1.11 would
-    keep the object of a source that was saved while it was compiled, since the object is newer.
+    """Set the time of objects compiled since `began` to `time_s`, before a source was saved.
+    Otherwise Ninja 1.11 would keep the object of a source that was saved during its compilation,
+    because the object is newer.
     """
     for file in directory.rglob("*.o"):
         if file.stat().st_mtime > began - CLOCK_S:
@@ -204,12 +208,16 @@ def _date_back(directory: Path, began: float, time_s: float) -> None:
 
 
 def _clean(directory: Path, show: Show | None = None) -> None:
-    """Remove old outputs that no CMakeLists.txt names any more, lest they pass for new ones."""
+    """Remove outputs that no CMakeLists.txt names any more, so that they are not taken for new
+    ones.
+    """
     _run(["ninja", "-C", str(directory), "-t", "cleandead"], ROOT, "removing old outputs", show)
 
 
 def _run(command: Sequence[str], cwd: Path, doing: str, show: Show | None = None) -> None:
-    """Run quietly, showing ninja's own count; on failure raise with its first errors."""
+    """Run a build command quietly, showing ninja's own count; UserError with the first errors on
+    failure.
+    """
     environment = {**faster(), **os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
     lines: list[str] = []
     with _shown(doing, show) as update, _process(command, cwd, environment) as process:
@@ -224,8 +232,8 @@ def _run(command: Sequence[str], cwd: Path, doing: str, show: Show | None = None
 
 @contextmanager
 def _shown(doing: str, show: Show | None) -> Iterator[Show]:
-    """Where a build's progress goes: to `show`, or to a line of its own on the terminal, or to one
-    every ten seconds in a pipe.
+    """Yield a function that shows a build's progress: `show`, or else a status line on the
+    terminal, or a line every ten seconds in a pipe.
     """
     if show:
         show(doing)
@@ -257,19 +265,20 @@ def _process(command: Sequence[str], cwd: Path,
 
 
 def _failure(doing: str, lines: list[str]) -> UserError:
-    """The compiler's first errors, or else CMake's first error, or what the linker said last."""
+    """Return an error with the compiler's first errors, or CMake's first, or else the last output.
+    """
     if any("No space left on device" in line for line in lines):
         return UserError(f"{doing} failed, because the disk is full",
                          "free some space (df -h .), then run the same command again")
     output = [line.replace(f"{ROOT}/", "") for line in _output(lines)]
     location = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error:")
-    errors: dict[str, list[str]] = {}  # by their first line, for many files may have the same
+    errors: dict[str, list[str]] = {}  # by first line, because many files may have the same error
     for index, line in enumerate(output):
         if location.match(line) and line not in errors:
             shown = takewhile(lambda after: after.startswith(" "), output[index + 1:index + 5])
             errors[line] = [line, *shown]
     if not errors:
-        # CMake goes on after an error, so what it said last may only follow from what it said first
+        # CMake continues after an error, so later errors may be consequences of the first
         begins = next((index for index, line in enumerate(output)
                        if line.startswith("CMake Error at ")), len(output))
         begins = min(begins, max(0, len(output) - LAST_LINES))
@@ -287,15 +296,15 @@ def _failure(doing: str, lines: list[str]) -> UserError:
 
 
 def _ours(output: list[str]) -> tuple[str, str] | None:
-    """The first place that is in the workbook: where a header of the library complains, the notes
-    after it tell which of our lines made it do so.
+    """Return the first location in the workbook: after an error in a library header, the notes name
+    the line of ours that caused it.
     """
     location = re.compile(r"([^/\s:][^\s:]*):(\d+):.* (?:error:|note:|required from)")
     return next((found for text in output if (found := _named(location, text))), None)
 
 
 def _named(location: re.Pattern[str], text: str) -> tuple[str, str] | None:
-    """The file and the line that the text begins with, if it does."""
+    """Return the file and the line at the beginning of the text; None if there are none."""
     found = location.match(text)
     return (found[1], found[2]) if found else None
 
@@ -312,8 +321,8 @@ def _output(lines: list[str]) -> list[str]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a build directory, or of the sources that it is built from: of several
-    processes one builds at a time.
+    """Hold the lock of a build directory, or of the sources that it is built from, so that only one
+    process builds at a time.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(file)
@@ -330,7 +339,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def _acquire(lock: FileLock) -> None:
-    """Waits for the lock, but not after Ctrl-C: then the waiting thread must end."""
+    """Wait for the lock. UserError after Ctrl-C, because then the waiting thread must end."""
     while not children.stopped():
         with suppress(Timeout):
             lock.acquire(timeout=LOOK_S)

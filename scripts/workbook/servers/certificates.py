@@ -1,5 +1,5 @@
-"""Certificates for servers under test, made by openssl(1) when they are first asked for: none is
-kept, and none is in the repository.
+"""Certificates for servers under test, made by openssl(1) on first use and deleted at exit. None is
+in the repository.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PASS_PHRASE = "no secret"
 DAY = timedelta(days=1)
 Made = TypeVar("Made")
 MAKING = RLock()
-# openssl-ca(1) is the one that gives a certificate the dates that it is asked for.
+# We use openssl-ca(1), because it lets us choose a certificate's dates.
 CONFIGURATION = """\
 [ca]
 default_ca = here
@@ -52,7 +52,7 @@ commonName = {name}
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of a certificate that signs itself, and of its key."""
+    """The files of a self-signed certificate and of its key."""
 
     cert: Path
     key: Path
@@ -63,13 +63,13 @@ class Pair:
 
     @property
     def der(self) -> bytes:
-        """The certificate as it is sent."""
+        """The certificate in DER, as it is sent in a handshake."""
         return subprocess.run(["openssl", "x509", "-in", self.cert, "-outform", "DER"],
                               capture_output=True, check=True).stdout
 
 
 def once(make: Callable[[], Made]) -> Callable[[], Made]:
-    """Whichever thread asks first."""
+    """Cache the result of a function; it is called once, whichever thread is first."""
     made = cache(make)
 
     @wraps(make)
@@ -93,7 +93,7 @@ def other() -> Pair:
 
 @once
 def renewed() -> Pair:
-    """Another for localhost."""
+    """Another certificate for localhost."""
     return make("renewed", LOCALHOST)
 
 
@@ -119,20 +119,20 @@ def not_yet_valid() -> Pair:
 
 @once
 def protected() -> Pair:
-    """The key of `localhost` under a pass phrase."""
+    """The certificate of `localhost`, with its key encrypted under PASS_PHRASE."""
     plain, key = localhost(), folder() / "protected.key"
     openssl("pkcs8", "-topk8", "-in", plain.key, "-out", key, "-passout", f"pass:{PASS_PHRASE}")
     return Pair(plain.cert, key)
 
 
 def mismatched() -> Pair:
-    """The certificate of one and the key of another."""
+    """A certificate together with the key of another."""
     return Pair(localhost().cert, other().key)
 
 
 @once
 def folder() -> Path:
-    """Where they are until this program ends."""
+    """Return the temporary folder of the certificates, which is removed at exit."""
     setup.ensure(["openssl"])
     made = tempfile.mkdtemp(prefix="hotpath-certificates-")
     atexit.register(shutil.rmtree, made, ignore_errors=True)
@@ -141,7 +141,7 @@ def folder() -> Path:
 
 def make(name: str, names: tuple[str, ...], kind: tuple[str, str] = EC, since: timedelta = -DAY,
          until: timedelta = 365 * DAY) -> Pair:
-    """A new one for these names, valid between these times from now."""
+    """Make a certificate for these names; `since` and `until` are relative to now."""
     location = folder() / name
     location.mkdir()
     pair = Pair(location / "cert.pem", location / "key.pem")

@@ -1,5 +1,5 @@
-"""The one raw client. `Client` does exactly what a case says and remembers exactly what came back;
-`connect` and `answers` are for who only needs to be answered.
+"""The raw client of the checks. `Client` does exactly what a case describes, and records exactly
+what it receives; `connect` and `answers` are for callers that only need an answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Await:
 
 @dataclass(frozen=True)
 class Sip:
-    """From now on receive at most this number of bytes at a time, and rest after each."""
+    """From now on receive at most this number of bytes at a time, and pause after each."""
 
     size: int
     seconds: float
@@ -43,12 +43,12 @@ class Sip:
 
 @dataclass(frozen=True)
 class HalfClose:
-    """Say that nothing more will be sent (shutdown(2) with SHUT_WR), then keep listening."""
+    """Send the end of the stream (shutdown(2) with SHUT_WR), then keep receiving."""
 
 
 @dataclass(frozen=True)
 class Vanish:
-    """Drop the connection without a goodbye: unread bytes are lost, the peer gets a RST."""
+    """Reset the connection: unread bytes are lost, and the peer gets a RST."""
 
 
 Step = bytes | Pause | Await | Sip | HalfClose | Vanish
@@ -57,8 +57,8 @@ End = Literal["closed", "reset", "timeout", "refused", "vanished", "truncated", 
 
 @dataclass(frozen=True)
 class Received:
-    """Every byte of the answer, how it ended and how long that took. `data` is as heads.plain tells
-    it, `raw` as it came. If not `connected`, the connection was not made in time.
+    """Every byte of the answer, how it ended and how long that took. `raw` is as received, `data`
+    as normalised by heads.plain. `connected` is False if connecting timed out.
     """
 
     data: bytes
@@ -71,10 +71,10 @@ class Received:
 class Client:
     """One connection, for one thread. Every wait ends at `deadline` (time.monotonic).
 
-    A `narrow` one makes the kernel hold little for us (about 100 kB on Linux): a server that
-    answers more while we do not read finds its socket full. One with a `source` comes from that
-    address; OSError if it is none of this machine's. It speaks TLS where that is spoken, and begins
-    with its `hello` if it has one; `secure` is the connection then.
+    A `narrow` client makes the kernel buffer little for it (about 100 kB on Linux), so that a
+    server that sends more while we do not read finds its socket full. With a `source`, it connects
+    from that address; OSError if this machine does not have it. It uses TLS if it has a `hello` or
+    the port is known to speak TLS; then `secure` is the TLS connection.
     """
 
     def __init__(self, address: tuple[str, int], deadline: float, narrow: bool = False,
@@ -103,7 +103,7 @@ class Client:
         self._connected = self._end != "timeout"
         self._socket.setblocking(False)
         self.secure: tls.Stream | None = None
-        self.alert = ""  # what the peer did not like
+        self.alert = ""  # the reason of a TLS error
         if self._end is None and (hello := hello or tls.hello_to(port)):
             self._shake_hands(hello)
 
@@ -115,11 +115,11 @@ class Client:
     def _connect_from_another_address(self) -> None:
         """Connect from a loopback address that has not been used before.
 
-        Linux remembers how fast an address took its answers (ip-tcp_metrics(8)), and gives the
-        next connection to it a larger send buffer: then all would fit in, and nothing be full.
+        Linux remembers the metrics of an address (ip-tcp_metrics(8)) and gives its next connection
+        a larger send buffer, in which everything would fit, so that the socket would never be full.
         """
         suffix = ".".join(str(random.randint(1, 254)) for _ in range(3))
-        with suppress(OSError):  # macOS has one loopback address, and no such memory of it
+        with suppress(OSError):  # macOS has one loopback address, and no such metrics
             self._plain.bind((f"127.{suffix}", 0))
 
     def _connect_from(self, source: str) -> None:
@@ -138,7 +138,7 @@ class Client:
         self._socket = self.secure
 
     def _failed(self, error: OSError) -> None:
-        """How it ended."""
+        """Record how the connection ended."""
         match error:
             case TimeoutError():
                 self._end = "timeout"
@@ -168,14 +168,14 @@ class Client:
             self._take(step)
 
     def finish(self) -> Received:
-        """Receive until the peer closes, and say how it went."""
+        """Receive until the peer closes or the deadline has passed, and return the result."""
         while self._end is None:
             self._wait(write=False)
         return self.received()
 
     def offer(self, data: bytes | memoryview, quiet_s: float) -> int:
-        """Send without receiving anything, until the socket has taken nothing for so long; how
-        much it took.
+        """Send without receiving, until the socket has accepted nothing for `quiet_s`; returns the
+        number of bytes that it accepted.
         """
         taken, writable = 0, select.poll()
         writable.register(self._socket, select.POLLOUT)
@@ -190,18 +190,18 @@ class Client:
         return taken
 
     def hold_at_most(self, size: int) -> None:
-        """From now on the kernel holds about this number of bytes for us (SO_RCVBUF in socket(7)),
-        and no longer more, the more we read.
+        """From now on limit the receive buffer to about this size (SO_RCVBUF in socket(7)); the
+        kernel no longer grows it when we read.
         """
         self._plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
     def receive_in_all(self, size: int) -> None:
-        """Receive until this number of bytes has come since the beginning, or it has ended."""
+        """Receive until `size` bytes have arrived in total, or the connection has ended."""
         while self._end is None and len(self._data) < size:
             self._wait(write=False)
 
     def receive_for(self, quiet_s: float) -> None:
-        """Receive until nothing has come for so long, or it has ended."""
+        """Receive until nothing has arrived for `quiet_s`, or the connection has ended."""
         while self._end is None and readable((self,), quiet_s):
             self.receive()
 
@@ -211,11 +211,12 @@ class Client:
 
     @property
     def answered(self) -> bool:
-        """Whether something came before the end: one that was only turned away is not served."""
+        """Whether it received something before its end: a client that was only turned away has not.
+        """
         return self.ended and bool(self._data)
 
     def received(self) -> Received:
-        """How it went so far; one that has not ended is late."""
+        """Return the result so far; a connection that has not ended counts as timed out."""
         seconds = time.monotonic() - self._started
         raw = bytes(self._data)
         return Received(heads.plain(raw), self._end or "timeout", seconds, raw, self._connected)
@@ -224,7 +225,7 @@ class Client:
         return self._socket.fileno()
 
     def receive(self) -> None:
-        """Take what has come, without waiting."""
+        """Receive what is available, without waiting."""
         try:
             data = self._socket.recv(self._sip.size)
         except BlockingIOError:
@@ -255,25 +256,26 @@ class Client:
                 self._vanish()
 
     def _has(self, data: bytes) -> bool:
-        """Whether these bytes came; what heads.plain leaves is never more than came."""
+        """Whether these bytes arrived. heads.plain never returns more bytes than it gets."""
         return len(self._data) >= len(data) and data in heads.plain(bytes(self._data))
 
     def _send(self, data: bytes) -> None:
-        """Send it all, receiving only when the socket takes no more, so that nothing is read
-        before its time. Stops when the peer has finished its answer."""
+        """Send all of it, receiving only while the socket is full, so that nothing is read too
+        early. Stops if the connection ends.
+        """
         remainder = memoryview(data)
         while remainder and self._end is None:
             try:
                 remainder = remainder[self._socket.send(remainder):]
             except BlockingIOError:
                 self._wait(write=True)
-            except BrokenPipeError:  # it closed in order, so what it said is still to be read
+            except BrokenPipeError:  # the peer closed in order, so its answer can still be read
                 self.finish()
             except OSError:
                 self._was_reset()
 
     def _wait(self, write: bool) -> None:
-        """Wait until something can be done; receive what there is."""
+        """Wait until the socket is readable, or writable if `write`; receive what is available."""
         left = self._deadline - time.monotonic()
         poller = select.poll()
         poller.register(self._socket, select.POLLIN | (select.POLLOUT if write else 0))
@@ -284,7 +286,7 @@ class Client:
             self.receive()
 
     def _was_reset(self) -> None:
-        """Keep what arrived before the reset: it shows how far the server came."""
+        """Keep what arrived before the reset, because it shows how far the server got."""
         while self._end is None:
             self.receive()
         self._end = "reset"
@@ -303,8 +305,8 @@ class Client:
 
 
 def readable(clients: Iterable[Client], timeout_s: float) -> list[Client]:
-    """Those for whom something has come, once that is so. Not by select(2), which knows only the
-    first thousand descriptors.
+    """Wait until clients have something to receive, and return these; empty after `timeout_s`. Uses
+    poll(2), because select(2) is limited to the first thousand descriptors.
     """
     poller, known = select.poll(), {client.fileno(): client for client in clients}
     for number in known:
@@ -313,7 +315,7 @@ def readable(clients: Iterable[Client], timeout_s: float) -> list[Client]:
 
 
 def connect(address: tuple[str, int], timeout_s: float = 5.0) -> socket.socket:
-    """A connection for who counts or watches: its faults are OSErrors."""
+    """Return a connection, with TLS if the port is known to speak it. Failures are OSErrors."""
     client = socket.create_connection(address, timeout=timeout_s)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     hello = tls.hello_to(address[1])
@@ -321,16 +323,16 @@ def connect(address: tuple[str, int], timeout_s: float = 5.0) -> socket.socket:
 
 
 def answers(client: socket.socket, count: int) -> Iterator[bytes]:
-    """So many answers on a connection that stays open: each head tells its answer's length.
+    """Yield `count` answers of a kept connection, each as long as its head states.
 
-    If the peer closes first, what there is of the next one (or nothing) is the last.
+    If the peer closes first, the last item is the beginning of the next answer, or empty.
     """
     received = b""
     for _ in range(count):
         while not (size := _first_answer(received)):
             try:
                 more = client.recv(65_536)
-            except ConnectionError:  # reset: closed, and what was under way is lost
+            except ConnectionError:  # a reset counts as closed
                 more = b""
             if not more:
                 yield received
@@ -341,9 +343,9 @@ def answers(client: socket.socket, count: int) -> Iterator[bytes]:
 
 
 def _first_answer(received: bytes) -> int:
-    """How many bytes the first answer has; 0 until it is whole."""
+    """Return the size of the first answer in bytes; 0 until it is complete."""
     head, end, body = received.partition(b"\r\n\r\n")
-    if end and head.startswith(b"HTTP/1.1 304 "):  # RFC 9110 §15.4.5: nothing is behind its head
+    if end and head.startswith(b"HTTP/1.1 304 "):  # RFC 9110 §15.4.5: it has no body
         return len(head) + len(end)
     length = re.search(rb"\r\nContent-Length: *(\d+)", head, re.I)
     if not end or not length or len(body) < int(length[1]):
@@ -353,7 +355,7 @@ def _first_answer(received: bytes) -> int:
 
 def exchange(address: tuple[str, int], steps: Iterable[Step], timeout_s: float,
              narrow: bool = False) -> Received:
-    """Connect, take the steps, receive the whole answer."""
+    """Connect, perform the steps, and receive the whole answer."""
     with Client(address, time.monotonic() + timeout_s, narrow) as client:
         client.perform(steps)
         return client.finish()
@@ -361,7 +363,9 @@ def exchange(address: tuple[str, int], steps: Iterable[Step], timeout_s: float,
 
 def exchange_many(address: tuple[str, int], steps: Sequence[Step], timeout_s: float,
                   copies: int, enough: int) -> list[Received]:
-    """As many clients send at once; returns when `enough` of them have their whole answer."""
+    """Send from this many clients at once, until `enough` of them have their whole answer or time
+    is up.
+    """
     deadline = time.monotonic() + timeout_s
     with ExitStack() as stack:
         clients = [stack.enter_context(Client(address, deadline)) for _ in range(copies)]

@@ -1,4 +1,4 @@
-"""The finished server of a part of the book with one of the published steps' defects."""
+"""The finished server of a part of the book with one of the defects of the published steps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def known() -> dict[str, Mutant]:
 
 
 def find(name: str) -> Mutant:
-    """The defect; else UserError listing them all."""
+    """Return the defect with this name; UsageError that lists them all if there is none."""
     if name not in known():
         raise UsageError(f"there is no defect “{name}”", "use one of: " + ", ".join(known()))
     return known()[name]
 
 
 def of_chapter(chapter: Chapter, name: str) -> Path:
-    """The chapter's server with this defect; UserError if the chapter has none."""
+    """Build the chapter's server with this defect; UsageError if the chapter has none."""
     if not mutants.published(chapter):
         typed = name if name in known() else "NAME"
         having = [f"{COMMAND} run {defect.chapter.tag} --wrong {typed}"
@@ -37,8 +37,8 @@ def of_chapter(chapter: Chapter, name: str) -> Path:
 
 
 def built(name: str) -> Path:
-    """The server with this defect, in the place of the one that was asked for before: only what
-    differs is compiled.
+    """Build the server with this defect in the same directory as the previous one, so that only
+    what differs is compiled.
     """
     directory = BUILD / "wrong" / "solutions" / "checkpoint"
     trees.write(mutants.sources(find(name)), directory)

@@ -81,7 +81,9 @@ def _heads(data: bytes) -> Iterator[Head]:
 
 
 def _reported(data: bytes, head: Head) -> tuple[bytes, int]:
-    """An answer's head and, of an error, its body; and where in the stream this ends."""
+    """Returns the normalised head of an answer, with the body if that is normalised, too, and the
+    position after them in the stream.
+    """
     fields, dates = DATE.subn(b"", head.fields, count=1)
     if not dates or NOSNIFF not in fields:
         return data[head.start:head.end], head.end
@@ -101,8 +103,8 @@ def _reported(data: bytes, head: Head) -> tuple[bytes, int]:
 
 
 def _joined(data: bytes, at: int) -> tuple[bytes, int]:
-    """The chunks that begin there as one, with the last if it is there (RFC 9112 §7.1); and where
-    what is no chunk begins.
+    """Returns the chunks from this position on as one, and the last chunk if it has arrived (RFC
+    9112 §7.1); and the position after them.
     """
     parts, begin = list[bytes](), at
     while found := SIZE.match(data, at):
@@ -112,7 +114,7 @@ def _joined(data: bytes, at: int) -> tuple[bytes, int]:
         end = data[start + size:start + size + 2]
         if end != b"\r\n":
             at = start + len(part)
-            if not b"\r\n".startswith(end):  # nor is it still coming
+            if not b"\r\n".startswith(end):  # and not merely incomplete
                 return data[begin:at], at
             break
         at = start + size + 2
@@ -126,13 +128,13 @@ def _one(body: bytes) -> bytes:
 
 
 def _location(line: bytes) -> int:
-    """Fields with different names may stand in any order (RFC 9110 §5.3)."""
+    """Fields with different names may appear in any order (RFC 9110 §5.3)."""
     name = line.partition(b":")[0].lower()
     return USUAL_ORDER.index(name) if name in USUAL_ORDER else len(USUAL_ORDER)
 
 
 def _error_page(data: bytes, head: Head) -> int:
-    """The length of the page that explains an error; 0 if there is none, or not all of it."""
+    """Returns the length of the page that explains an error; 0 if it is missing or incomplete."""
     size = _length(head)
     if head.status < 300 or b"Content-Type: " + PAGE_TYPE not in head.fields:
         return 0
@@ -144,7 +146,7 @@ def _error_page(data: bytes, head: Head) -> int:
 
 
 def _length(head: Head) -> int:
-    """What it says; 0 if nothing."""
+    """Returns the Content-Length; 0 if there is none."""
     found = re.search(rb"^Content-Length: (\d+)\r\n", head.fields, re.M)
     return int(found[1]) if found else 0
 
@@ -160,7 +162,9 @@ def _lacks(head: Head, since: float, until: float) -> str:
 
 
 def undated(fields: bytes, since: float, until: float) -> str:
-    """What is wrong with an answer's Date, in words; it came between these times of time.time()."""
+    """Returns what is wrong with the Date of an answer that was received between these times of
+    time.time(), or an empty string.
+    """
     dates = DATE.findall(fields)
     if len(dates) != 1:
         return "has no Date, or more than one, or not as an IMF-fixdate (RFC 9110 §5.6.7)"
@@ -177,7 +181,7 @@ def undated(fields: bytes, since: float, until: float) -> str:
 
 
 def _no_page(data: bytes, head: Head) -> str:
-    """What an error's page is not."""
+    """Returns what is wrong with an error's page, or an empty string."""
     if head.status < 400 or _error_page(data, head):
         return ""
     if b"Content-Type: " + PAGE_TYPE not in head.fields:

@@ -1,4 +1,4 @@
-"""Start a server, know its port, and be sure that it ends."""
+"""Start a server, find out its port, and make sure that it ends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Server:
         self._out: IO[bytes] = tempfile.TemporaryFile()
         self._err: IO[bytes] = tempfile.TemporaryFile()
         self._ended: Ended | None = None
-        # Ours end after one signal. nginx may look for a signal just before it comes, and then wait.
+        # Ours end after one signal. nginx may miss one that arrives just before it waits.
         self._retry_s = float("inf") if port is None else 0.5
         try:
             self._process = children.start(
@@ -54,7 +54,7 @@ class Server:
                 start_new_session=True, env={**os.environ, **(environment or {})})
         except OSError as error:
             raise UserError(f"{name} cannot be started: {error}", "build it again") from None
-        self.host, self.port = "", 0  # until it says
+        self.host, self.port = "", 0  # until it reports them
         self.host, self.port = self._wait_until_ready(ready_s, port)
         try:
             self.pid = _innermost(self._process.pid, None if port is None else name)
@@ -84,7 +84,7 @@ class Server:
         return False
 
     def cpu_s(self) -> float:
-        """The processor time that it has used, its own and the kernel's for it; 0 if it ended."""
+        """Return its user and system time so far, in seconds; 0 if it has ended."""
         import psutil
 
         with suppress(psutil.Error):
@@ -93,7 +93,9 @@ class Server:
         return 0.0
 
     def waits(self) -> dict[str, int]:
-        """How often each of its threads has waited (proc_pid_status(5)); empty without a /proc."""
+        """Return how often each of its threads has waited (proc_pid_status(5)); empty without
+        /proc.
+        """
         waits = {}
         for status in Path(f"/proc/{self.pid}/task").glob("*/status"):
             with suppress(OSError):  # a thread that ended meanwhile
@@ -102,7 +104,7 @@ class Server:
         return waits
 
     def resident_bytes(self) -> int:
-        """The memory that it has now; 0 if it ended."""
+        """Return its resident memory in bytes; 0 if it has ended."""
         import psutil
 
         with suppress(psutil.Error):
@@ -110,20 +112,22 @@ class Server:
         return 0
 
     def own_bytes(self) -> int:
-        """The same without what is a file's, which may be shared or not (proc_pid_smaps(5)), where
-        the system reports."""
+        """Return its resident memory without pages of files (proc_pid_smaps(5)), in bytes; all of
+        it where the system does not tell them apart.
+        """
         with suppress(OSError):
             rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
             return 1024 * sum(map(int, re.findall(r"^Anonymous: +(\d+) kB", rollup, re.M)))
         return self.resident_bytes()
 
     def page_faults(self) -> int:
-        """Those so far for which nothing was read from a disk (proc_pid_stat(5), minflt); OSError
-        where the system does not tell."""
+        """Return its page faults so far that read nothing from a disk (proc_pid_stat(5), minflt).
+        OSError without /proc.
+        """
         return int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[7])
 
     def address_space(self) -> int:
-        """All that it has asked for, used or not; 0 if it ended."""
+        """Return the size of its address space in bytes, used or not; 0 if it has ended."""
         import psutil
 
         with suppress(psutil.Error):
@@ -131,7 +135,7 @@ class Server:
         return 0
 
     def threads(self) -> int:
-        """How many it has; 0 if it ended."""
+        """Return the number of its threads; 0 if it has ended."""
         import psutil
 
         with suppress(psutil.Error):
@@ -139,13 +143,13 @@ class Server:
         return 0
 
     def cores(self) -> list[set[int]]:
-        """Those that each of its threads may use. Linux only."""
+        """Return the processors that each of its threads may use. Linux only."""
         threads = os.listdir(f"/proc/{self.pid}/task")
         return [os.sched_getaffinity(int(thread)) for thread in threads]
 
     def sleeps(self, timeout_s: float) -> bool:
-        """Wait until none of its threads has anything to do; False if they have by then. What has
-        been sent to it before was received then. Linux only (proc_pid_stat(5)).
+        """Wait until all its threads sleep, and so have received what was sent to it before; False
+        after `timeout_s`. Linux only (proc_pid_stat(5)).
         """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
@@ -154,29 +158,29 @@ class Server:
         return False
 
     def _states(self) -> Iterator[str]:
-        """Of each thread, whether it runs, sleeps …: what follows its name in brackets."""
+        """Yield the state of each thread, a letter that follows its name in brackets."""
         for file in Path(f"/proc/{self.pid}/task").glob("*/stat"):
             with suppress(OSError):  # a process that ended meanwhile
                 yield file.read_text().rpartition(") ")[2][0]
 
     def ask_to_stop(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         with suppress(ProcessLookupError):
             os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
 
     def ends(self, timeout_s: float) -> bool:
-        """Wait until it has ended; False if it has not by then."""
+        """Wait until it has ended; False if it has not after `timeout_s`."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout_s)
         return not self.alive()
 
     def stop(self, timeout_s: float = TIMEOUT_S) -> Ended:
-        """SIGTERM, then SIGKILL after `patience_s`. Safe to call again."""
+        """Send SIGTERM, then SIGKILL after `timeout_s`. Further calls return the same result."""
         if self._ended is None:
             killed = self._terminate(timeout_s)
             self._kill_group()
             self._ended = Ended(self._process.wait(), self.stderr, killed)
-            if tls.SECURED.get(self.port) is self:  # else another has its number already
+            if tls.SECURED.get(self.port) is self:  # else another server already has this port
                 del tls.SECURED[self.port]
         return self._ended
 
@@ -201,7 +205,7 @@ class Server:
         while time.monotonic() < deadline:
             ended = not self.alive()
             if port is not None and _listens(self._process.pid, port):
-                time.sleep(0.5)  # h2o listens first and starts its threads then
+                time.sleep(0.5)  # h2o listens before it starts its threads
                 return "127.0.0.1", port
             if match := READY.search(_bytes(self._out)):
                 return match[1].decode(), self._reported(int(match[2]))
@@ -213,14 +217,14 @@ class Server:
                            "(is the line flushed?)")
 
     def _reported(self, port: int) -> int:
-        """Who comes there is to know whether it speaks TLS."""
+        """Record whether clients have to speak TLS at this port, and return it."""
         tls.SECURED.pop(port, None)
         if "--cert" in self.command:
             tls.SECURED[port] = self
         return port
 
     def failure(self, what: str) -> UserError:
-        """The server's last words, as an error for the reader."""
+        """Stop the server, and return an error with its exit status and the end of its stderr."""
         ended = self.stop()
         words = "\n".join(f"  {line}" for line in ended.stderr.strip().splitlines()[-5:])
         reason = "" if ended.killed else f" ({_describe(ended.exit_code)})"
@@ -230,10 +234,10 @@ class Server:
 
 def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: float = 20.0,
             environment: Mapping[str, str] | None = None) -> AbstractContextManager[Server]:
-    """Run `wrapper… binary --port 0 args…`, ready to be asked, until the block ends.
+    """Run `wrapper… binary --port 0 args…`, ready for requests, until the block ends.
 
-    A server that dies inside the block, or does not end when asked, is a UserError with its
-    exit code and last words. Call `stop()` inside the block to judge the end yourself.
+    UserError, with the exit code and the end of stderr, if the server dies inside the block or does
+    not end when it is asked to. Call `stop()` inside the block to judge the end yourself.
     """
     port = () if "--port" in args else ("--port", "0")
     return _until_done([*wrapper, str(binary), *port, *args], shown(binary), ready_s, environment)
@@ -241,7 +245,7 @@ def running(binary: Path, *args: str, wrapper: Sequence[str] = (), ready_s: floa
 
 def running_other(command: Sequence[str], port: int, *, wrapper: Sequence[str] = (),
                   ready_s: float = 20.0) -> AbstractContextManager[Server]:
-    """The same for a server that is not ours: it prints nothing when it listens, at `port`."""
+    """Like `running`, for a third-party server, which prints nothing when it listens at `port`."""
     return _until_done([*wrapper, *command], Path(command[0]).name, ready_s, None, port)
 
 
@@ -267,7 +271,7 @@ def _until_done(*how: Any) -> Iterator[Server]:
 def in_foreground(binary: Path, arguments: Sequence[str], again: str) -> None:
     """Run a server for the reader, on port 8080 unless another is given, until Ctrl-C.
 
-    Raises UserError if it ends by itself with anything but 0; what repeats it is `again`.
+    Raises UserError if its exit code is not 0; `again` is the command to suggest then.
     """
     port = () if any(a.startswith("--port") for a in arguments) else ("--port", "8080")
     given = [*port, *arguments]
@@ -285,7 +289,7 @@ def in_foreground(binary: Path, arguments: Sequence[str], again: str) -> None:
 
 
 def _with_port(again: str, arguments: Sequence[str]) -> str:
-    """The command that repeats it with the reader's other options and a free port."""
+    """Return the command `again` with the reader's other options and another port."""
     words = " ".join(arguments).replace("--port=", "--port ").split()
     others = [word for before, word in pairwise(["", *words]) if "--port" not in (before, word)]
     return " ".join([again, *others, "--port 8081"])
@@ -301,13 +305,15 @@ def _port_in_use(arguments: Sequence[str]) -> bool:
             probe.bind(("127.0.0.1", int(named[-1][:9]) if named else 0))
         except OSError as error:
             return error.errno == errno.EADDRINUSE
-        except OverflowError:  # no port at all
+        except OverflowError:  # not a port number
             return False
     return False
 
 
 def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:
-    """The exit code; Ctrl-C is the server's to answer, which the terminal signals, too."""
+    """Return the exit code. On Ctrl-C, which the terminal sends to the server, too, wait for it to
+    end, and kill it after TIMEOUT_S.
+    """
     while True:
         try:
             return process.wait()
@@ -318,7 +324,7 @@ def _wait_through_ctrl_c(process: subprocess.Popen[bytes]) -> int:
 
 
 def _just_died(server: Server) -> bool:
-    """A reset connection is seen a moment before the end of the process is."""
+    """Wait briefly for the process to end, because its connections are reset a moment earlier."""
     deadline = time.monotonic() + 0.2
     while server.alive() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -334,8 +340,9 @@ def _listens(pid: int, port: int) -> bool:
 
 
 def _innermost(pid: int, name: str | None) -> int:
-    """The server's own process when a wrapper such as strace is its parent. One that has a name
-    may have children too. ProcessLookupError if it has ended.
+    """Return the pid of the server itself if its parent is a wrapper such as strace. With a `name`,
+    only processes of that name count, because the server may have children. ProcessLookupError if
+    it has ended.
     """
     import psutil
 

@@ -1,5 +1,5 @@
-"""TLS between a client of ours and its socket, as ssl(3ssl) does it in memory: so ciphertext can be
-cut at any byte, and what the peer said last is known to the letter.
+"""TLS for our clients, which OpenSSL does in memory (ssl(3ssl)), so that we can cut ciphertext at
+any byte and know exactly what the peer sent last.
 
 Clients that connect to a port in `SECURED` speak TLS there.
 """
@@ -18,8 +18,8 @@ from typing import Any
 
 from workbook.servers import certificates
 
-SECURED: dict[int, object] = {}  # whose each port is, of servers that have a certificate
-RECORD = 1 << 14  # bytes of plaintext at the most (RFC 8446 §5.1)
+SECURED: dict[int, object] = {}  # by port: the server with a certificate that has it
+RECORD = 1 << 14  # maximum bytes of plaintext (RFC 8446 §5.1)
 GOODBYE_S = 2.0  # for close_notify to a peer that reads nothing
 
 
@@ -29,8 +29,8 @@ class Truncated(ConnectionError):
 
 def context(*trusted: certificates.Pair, versions: Sequence[ssl.TLSVersion] = (),
             ciphers: str = "", alpn: Sequence[str] = ()) -> ssl.SSLContext:
-    """What a client says and takes: of these versions and ciphers of TLS 1.2, and only from who has
-    one of these certificates; without any whatever comes.
+    """Return a client's context: these versions, ciphers of TLS 1.2 and ALPN protocols. It accepts
+    only servers with one of these certificates, or any server if there are none.
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = False
@@ -48,7 +48,9 @@ def context(*trusted: certificates.Pair, versions: Sequence[ssl.TLSVersion] = ()
 
 @cache
 def usual() -> ssl.SSLContext:
-    """What everybody uses who is only to be answered."""
+    """Return the context of clients that only need an answer; it trusts the certificate of
+    `localhost`.
+    """
     made = context(certificates.localhost(), alpn=("http/1.1",))
     made.sslsocket_class = Socket
     return made
@@ -56,8 +58,8 @@ def usual() -> ssl.SSLContext:
 
 @dataclass(frozen=True)
 class Hello:
-    """How a client begins: what it takes, whom it asks for, what it has of an earlier connection;
-    and where its ciphertext is cut: the bytes in a segment, and the time between segments.
+    """How a client begins: its context, the name that it asks for, the session that it resumes; and
+    how its ciphertext is cut: bytes per segment, and seconds between segments.
     """
 
     how: ssl.SSLContext
@@ -68,13 +70,13 @@ class Hello:
 
 
 def hello_to(port: int) -> Hello | None:
-    """What is sent to the server that listens there; nothing if that is no TLS."""
+    """Return the usual Hello for the server at this port; None if that does not speak TLS."""
     return Hello(usual(), "localhost") if port in SECURED else None
 
 
 class Socket(ssl.SSLSocket):
-    """One that says with close_notify that it will send no more, and whose faults are those of a
-    plain one.
+    """A TLS socket that sends close_notify when it is shut down, and whose exceptions are those of
+    a plain socket.
     """
 
     def send(self, data: Any, flags: int = 0) -> int:
@@ -87,7 +89,7 @@ class Socket(ssl.SSLSocket):
 
     def shutdown(self, how: int) -> None:
         if how == socket.SHUT_WR and self._sslobj is not None:  # type: ignore[attr-defined]
-            with suppress(ssl.SSLEOFError):  # the peer has closed without saying so
+            with suppress(ssl.SSLEOFError):  # the peer closed without close_notify
                 self.unwrap()
         super().shutdown(how)
 
@@ -101,11 +103,11 @@ def plain_faults() -> Iterator[None]:
 
 
 class Stream:
-    """A socket that does not block, with TLS over it; used as such a socket is. What was offered to
-    `send` in vain is to be offered again.
+    """TLS over a non-blocking socket, used like such a socket. Data for which `send` raised
+    BlockingIOError has to be passed to it again.
 
-    After the last byte `recv` says b"" when the peer has said close_notify and closed, else raises
-    Truncated. An alert is an ssl.SSLError.
+    After the last byte, `recv` returns b"" if the peer sent close_notify and closed; else it raises
+    Truncated. An alert is raised as an ssl.SSLError.
     """
 
     def __init__(self, plain: socket.socket, hello: Hello) -> None:
@@ -114,13 +116,13 @@ class Stream:
         self.tls = hello.how.wrap_bio(self._incoming, self._outgoing, server_hostname=hello.name,
                                       session=hello.session)
         self._unsent = memoryview(b"")
-        self._owed = 0  # bytes of what was offered that are among those
+        self._owed = 0  # bytes of the caller's data that _unsent includes
         self._failure: Exception | None = None
-        self.sent_close_notify = False  # the peer
+        self.sent_close_notify = False  # whether the peer has
         self.cut, self.pause_s = hello.cut, hello.pause_s
 
     def handshake(self, deadline: float) -> None:
-        """Shake hands, while there is time: TimeoutError."""
+        """Do the handshake. TimeoutError at the deadline, ssl.SSLError if it fails."""
         while True:
             try:
                 self.tls.do_handshake()
@@ -143,7 +145,7 @@ class Stream:
         return sent
 
     def recv(self, size: int) -> bytes:
-        """BlockingIOError also where what came holds nothing of the peer's for us."""
+        """Also raises BlockingIOError if what was received holds no data of the application's."""
         if self._failure:
             raise self._failure
         self._take(size)
@@ -158,18 +160,18 @@ class Stream:
         raise BlockingIOError
 
     def sealed(self, pieces: Sequence[bytes]) -> bytes:
-        """Each of them in a record of its own."""
+        """Encrypt each piece as a record of its own, and return the records."""
         for piece in pieces:
             self.tls.write(piece)
         return self._outgoing.read()
 
     def send_sealed(self, records: bytes, deadline: float) -> None:
-        """What is one already, or is not."""
+        """Send bytes as they are, whether they are records or not; TimeoutError at the deadline."""
         self._unsent = memoryview(bytes(self._unsent) + records)
         self._flush_all(deadline)
 
     def send_close_notify(self) -> None:
-        """close_notify; nothing more can be sent, and what comes is still read."""
+        """Send close_notify. Nothing more can be sent, but data can still be received."""
         with suppress(ssl.SSLError):
             self.tls.unwrap()
         with suppress(OSError):
@@ -187,7 +189,7 @@ class Stream:
         self.drop()
 
     def drop(self) -> None:
-        """Close without a word."""
+        """Close without close_notify."""
         self.plain.close()
 
     def fileno(self) -> int:
@@ -201,7 +203,9 @@ class Stream:
         self._incoming.write(data) if data else self._incoming.write_eof()
 
     def _opened(self) -> bytes:
-        """All that came whole; what it ended with is kept for the next call."""
+        """Return the plaintext of all complete records; how the stream ended is kept for the next
+        call.
+        """
         parts = []
         try:
             while part := self.tls.read(RECORD):
