@@ -1,4 +1,4 @@
-"""The small experiments of the book: each tries one claim, and keeps book/results/NAME.json."""
+"""The small experiments of the book: each tests one claim and writes book/results/NAME.json."""
 
 from __future__ import annotations
 
@@ -108,13 +108,14 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
 }
 
 
-# Timed experiments that are still to be recorded, on a machine that does nothing else. No page shows
-# them yet.
+# Timed experiments that are still to be recorded, on an idle machine. No page shows them yet.
 PENDING: dict[str, Callable[[], Finding]] = {**labs.PENDING}
 
 
 def run(names: Sequence[str] = ()) -> None:
-    """Do these experiments, or all, and replace their files in book/results."""
+    """Run these experiments, or all, and replace their files in book/results. UserError if one is
+    unknown.
+    """
     known = EXPERIMENTS | PENDING
     for name in names:
         if name not in known:
@@ -132,7 +133,7 @@ def run(names: Sequence[str] = ()) -> None:
 
 
 def _print(file: Path, found: Finding) -> None:
-    """The figures as they were kept."""
+    """Print the figures as they were recorded."""
     print(f"{shown(file)}:")
     for key, row in found.rows.items():
         print(f"  {key}: " + ", ".join(

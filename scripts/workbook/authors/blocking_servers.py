@@ -96,7 +96,9 @@ def large_head() -> Finding:
 
 
 def _chunk() -> int:
-    """How many bytes the server of chapter 2 asks for at once. UserError if it has no such array."""
+    """Return the chunk size of chapter 2's server in bytes; UserError if it has no array of that
+    name.
+    """
     file = SOLUTIONS / CHUNKS / "connection.cpp"
     found = re.search(r"char chunk\[(\d+)\]", file.read_text(encoding="utf-8"))
     if not found:
@@ -105,7 +107,7 @@ def _chunk() -> int:
 
 
 def connection() -> Finding:
-    """One visit to the server that reads chunks, call by call."""
+    """Which system calls does one connection to the server that reads chunks make?"""
     setup.ensure(["strace"])
     calls = trace.trace(solution(CHUNKS))
     accepted = calls[0].at_us + calls[0].took_us
@@ -121,7 +123,7 @@ def connection() -> Finding:
 
 
 def body_copies() -> Finding:
-    """How much memory is asked for to serve a body?"""
+    """How much memory does serving a body allocate?"""
     rows: Rows = {}
     for key, label, target, size in (("echo", "POST /echo, 16 KiB", b"/echo", 1 << 14),
                                      ("sink", "POST /sink, 1 MiB", b"/sink", 1 << 20)):
@@ -187,7 +189,9 @@ def layout() -> Finding:
 
 
 def many_fields() -> Finding:
-    """When do hashing and a node for each field pay? The server before and after that change."""
+    """When do hashing and a node for each field pay off? Compares the server before and after the
+    change.
+    """
     chapter = chapters.find(LAYOUT)
     before, after = (after_part(chapter, number) for number in (1, 2))
     rows: Rows = {}
@@ -214,7 +218,7 @@ def many_fields() -> Finding:
 
 
 def layout_parts() -> Finding:
-    """Which part of the step from 02 to 03 saves the processor's time?"""
+    """Which part of the step from 02 to 03 saves processor time?"""
     chapter = chapters.find(LAYOUT)
     titles = ["02", *(f"{part.number}. {part.title}" for part in chapter.parts)]
     phases = {"short": Phase("short", "plain", connections=64, seconds=1.5),
@@ -309,7 +313,7 @@ def receive_in_place() -> Finding:
 
 
 def late_reader() -> Finding:
-    """What does writev(2) say when the client does not read?"""
+    """What does writev(2) return when the client does not read?"""
     body = b"b" * (10 << 20)
     request = b"POST /echo HTTP/1.1\r\n" + USUAL + b"Content-Length: %d\r\n\r\n" % len(body) + body
     rows: Rows = {}
@@ -325,7 +329,7 @@ def late_reader() -> Finding:
 
 
 def silent_client() -> Finding:
-    """How many clients have to wait when one connects and is silent?"""
+    """How many clients have to wait when one connects and stays silent?"""
     rows: Rows = {}
     for threads in (1, 2, 4, 8):
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)}, a listener each",
@@ -338,7 +342,7 @@ def silent_client() -> Finding:
 
 
 def port_thief() -> Finding:
-    """Who gets the clients when a stranger listens on the same port with SO_REUSEPORT?"""
+    """Who gets the clients when another program listens on the same port with SO_REUSEPORT?"""
     rows: Rows = {}
     for threads in (1, 2, 4):
         with running(solution(THREADS), "--threads", str(threads)) as server, \
@@ -369,12 +373,14 @@ def waiting_handler() -> Finding:
 
 
 def thread_sweep() -> Finding:
-    """Do more threads serve more, with the load generator on the same processors or not?"""
+    """Do more threads serve more requests, with the load generator on the same processors and on
+    others?
+    """
     return sweep(THREADS, counts=(1, 2, 4, 8), rounds=5)
 
 
 def _per_call(measure: costs.Measure, program: Path, way: str, calls: int = 1000) -> float:
-    """What one call costs: the difference between two runs, as `costs` has it for requests."""
+    """Return what one call costs: the difference between two runs, as `costs` does for requests."""
     tool = measure.tool
     totals: list[Counter[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -386,7 +392,7 @@ def _per_call(measure: costs.Measure, program: Path, way: str, calls: int = 1000
 
 
 def _written(request: bytes, pause_s: float) -> list[int]:
-    """What each writev of the answer took, with a client that waits before it reads."""
+    """Return what each writev of the answer sent, with a client that waits before it reads."""
     with tempfile.TemporaryDirectory() as scratch:
         log = Path(scratch, "strace")
         wrapper = ["strace", "-f", "-e", "trace=writev", "-o", str(log)]
@@ -402,7 +408,7 @@ def _spread(once: Callable[[Path, int], int], binary: Path, threads: int) -> dic
 
 
 def _answered(binary: Path, threads: int) -> int:
-    """How many clients are answered in a second while another one is silent."""
+    """Return how many clients are answered in a second while another one is silent."""
     with running(binary, "--threads", str(threads)) as server:
         with connect(address_of(server)):
             time.sleep(0.1)
@@ -410,13 +416,15 @@ def _answered(binary: Path, threads: int) -> int:
 
 
 def _answered_late(binary: Path, threads: int) -> int:
-    """How many clients are answered by a server whose threads sleep for each."""
+    """Return how many clients are answered by a server whose threads sleep for each."""
     with running(binary, "--threads", str(threads)) as server:
         return answers(address_of(server), PATIENCE_S)
 
 
 def answers(address: tuple[str, int], within_s: float = 1.0) -> int:
-    """How many of CLIENTS that ask at once, and close, are answered in this time."""
+    """Return how many of CLIENTS simultaneous clients, which close afterwards, are answered in this
+    time.
+    """
     answers = exchange_many(address, (GET,), within_s, copies=CLIENTS, enough=CLIENTS)
     return sum(answer.end == "closed" and bool(answer.data) for answer in answers)
 
@@ -520,7 +528,7 @@ PAGE, STRING = "            response.body_reference(page);\n", "#include <string
 WAITING = (("app.cpp", STRING, STRING + "#include <thread>\n"),
            ("app.cpp", PAGE, "            std::this_thread::sleep_for("
                              f"std::chrono::milliseconds({WAIT_MS}));\n" + PAGE))
-# Before the server runs, for as long as it does.
+# Starts a second thread before the server runs, which sleeps for ever.
 ASLEEP = [("main.cpp", "#include <system_error>\n", "#include <system_error>\n#include <thread>\n"),
           ("main.cpp", "    server.run();\n",
            "    std::thread([] { ::pause(); }).detach();\n    server.run();\n")]
@@ -537,8 +545,8 @@ BY_COPY = """\
     return true;
 """
 
-# Before the pair, a node has the pointer to the next one and the hash. The names refer to the
-# buffer, so in the order of their addresses they are in the order in which they came.
+# A node has the next pointer and the hash in front of the pair. The names refer to the buffer, so
+# sorting them by address puts them in the order of arrival.
 LINE, NODE = 64, 48
 NODES = """\
         if (*progress == HttpParser::Progress::complete) {

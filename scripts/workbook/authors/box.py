@@ -1,4 +1,5 @@
-"""What a container costs: the ladder in two of them, a bridge between two, and half a processor."""
+"""The cost of a container: the ladder in two of them, a bridge between two, and half a processor.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def side_by_side() -> Finding:
-    """What do the steps come to on the host, in a Linux container, and in one with kqueue?"""
+    """How do the steps perform on the host, in a Linux container, and in one with kqueue?"""
     locations = {"host": "Host", "linux": "Linux", "bsd": "BSD-like"}
     rows: Rows = {}
     for name in CLIMB:
@@ -57,7 +58,7 @@ def side_by_side() -> Finding:
 
 
 def _stressed(name: str, location: str, tries: int = 3) -> dict[str, Any]:
-    """The phases of a solution's stress test. UserError if one has no figure."""
+    """Return the phases of a solution's stress test. UserError if one has no figure."""
     if location == "host":
         with load.serving(solution(name)) as server:
             found = list(stress.measure(server, stress.short_form()))
@@ -69,14 +70,14 @@ def _stressed(name: str, location: str, tries: int = 3) -> dict[str, Any]:
             output.seek(0)
             phases = json.load(output)["phases"]
     if tries > 1 and any(f["reason"] == load.NOTHING_ANSWERED for f in phases.values()):
-        return _stressed(name, location, tries - 1)  # a phase is short, and others may have it all
+        return _stressed(name, location, tries - 1)  # others may take all of a short phase
     if reason := next((f["reason"] for f in phases.values() if f["reason"]), None):
         raise UserError(f"{name} in {location} has no figure: {reason}", "record again")
     return phases
 
 
 def pair() -> Finding:
-    """What does a bridge cost, between a server and who asks it?"""
+    """What does a bridge between server and client cost?"""
     rows: Rows = {}
     for name in (NAIVE, LOOP, OPTIMISED):
         with box.serving("linux", f"solutions/{name}") as served:
@@ -101,7 +102,7 @@ def pair() -> Finding:
 
 
 def quota() -> Finding:
-    """What becomes of the slowest answers on half a processor?"""
+    """How slow do the slowest answers become on half a processor?"""
     rows: Rows = {}
     for key, label, name, cpus in (("whole", "08, a whole processor", OPTIMISED, 0.0),
                                    ("half", "08, half of its time", OPTIMISED, QUOTA),
@@ -128,7 +129,7 @@ def quota() -> Finding:
 
 
 def walls() -> Finding:
-    """Which of a container's walls does a request have to get over?"""
+    """Which of a container's layers of isolation make a request slower?"""
     rows: Rows = {}
     with box.serving("linux", f"solutions/{OPTIMISED}") as served:
         image = served.project.environment["HOTPATH_SERVER_TAG"]
@@ -153,7 +154,7 @@ def walls() -> Finding:
 
 
 def _after(image: str, walls: list[str]) -> dict[str, float]:
-    """Load a server of its own, started with these options of docker run."""
+    """Start a server with these options of docker run, load it, and return its figures."""
     container = _engine("run", "-d", "--rm", "--cpuset-cpus=0", "--cap-drop=ALL", "--read-only",
                         *walls, image, "--port", "0")
     try:
@@ -166,7 +167,7 @@ def _after(image: str, walls: list[str]) -> dict[str, float]:
 
 
 def _listening(container: str) -> int:
-    """The port that the server in it has said it has; UserError if it says none."""
+    """Return the port that the server in a container reports; UserError if it reports none."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if found := READY.search(_engine("logs", container).encode()):
@@ -177,7 +178,9 @@ def _listening(container: str) -> int:
 
 def _asked(served: Served, network: list[str], address: str, port: int = 8080,
            script: str = "plain") -> dict[str, float]:
-    """One run of wrk in a container on this network: rates, and what the server spent on it."""
+    """Run wrk once in a container on this network; return its figures and the server's processor
+    time.
+    """
     server = psutil.Process(served.pid)
     before = server.cpu_times()
     reported = _engine(
@@ -200,8 +203,8 @@ def _address(served: Served, way: str) -> str:
 
 
 def _throttled(served: Served) -> tuple[int, float]:
-    """How often, and for how many ms, the container has been stopped: cpu.stat of its cgroup, whose
-    place differs by version (cgroups(7)) and engine.
+    """Return how often, and for how many ms, the container was throttled: cpu.stat of its cgroup,
+    whose path differs by version (cgroups(7)) and engine. UserError if there is none.
     """
     paths = [line.split(":", 2) for line in Path(
         f"/proc/{served.pid}/cgroup").read_text().splitlines()]

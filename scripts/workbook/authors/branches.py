@@ -1,5 +1,5 @@
-"""Branches and what a simulated predictor makes of them: of the lab, of forms of one function, and
-of a server's requests.
+"""Branches and their simulated mispredictions: in the lab, in forms of one function, and in a
+server's requests.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from workbook.servers.process import running
 LAB = "lab-branches"
 SHARE, FORMS, LIKELY = (SCRIPTS / "lab" / f"{name}.cpp" for name in (
     "branch_share", "method_forms", "likely"))
-ELEMENTS = 65_536  # of each of these programs
+ELEMENTS = 65_536  # in each of these programs
 ORDERS, SECONDS = {"sorted": "Sorted", "shuffled": "Shuffled"}, 5.0
 ROUNDS, PASSES = 15, 60
-FEW, MORE = 1, 4  # passes that are counted: the difference is free of start and stop
+FEW, MORE = 1, 4  # passes that are counted; the difference excludes start and stop
 SHARES = (0, 1, 2, 5, 10, 15, 20, 30, 40, 50)  # per cent
 WAYS = {"chain": "Chain of comparisons", "length": "<code>switch</code> on the length",
         "byte": "<code>switch</code> on the first byte", "integers": "Chain of integers",
@@ -57,13 +57,13 @@ TRAFFICS = {"short": ("One request with one field, again and again", (SHORT,)),
             "browser": ("A browser’s request, again and again", (BROWSER,)),
             "mix": ("Five different requests in random order", MIX)}
 FUNCTIONS = {"method": "find_method", "fields": "parse_field|process_field|memchr",
-             "others": ""}  # what is left
+             "others": ""}  # everything else
 
 Key = TypeVar("Key")
 
 
 def orders() -> Finding:
-    """The starter's sweep of the same deadlines, sorted and shuffled."""
+    """How does the order of the deadlines, sorted or shuffled, affect the starter's sweep?"""
     chapter = chapters.find(LAB)
     rows: Rows = {}
     counts = labs.starter(chapter, "measure")
@@ -84,7 +84,7 @@ def orders() -> Finding:
 
 
 def share() -> Finding:
-    """Both forms of the sweep, over the share of clients that have expired."""
+    """How do both forms of the sweep depend on the share of clients that have expired?"""
     setup.ensure(["compiler", "valgrind"])
     with tempfile.TemporaryDirectory() as scratch:
         trees.write(starters.starter(chapters.find(LAB)), Path(scratch, "starter"))
@@ -157,7 +157,9 @@ def likely() -> Finding:
 
 
 def _profile(scratch: Path) -> Sequence[str]:
-    """The options of clang that use a profile of that program."""
+    """Profile the program, and return clang's options for using that profile. UserError without
+    llvm-profdata.
+    """
     merger = shutil.which(output_of(
         [str(needs.compiler()), "-print-prog-name=llvm-profdata"]).strip())
     if not merger:
@@ -170,7 +172,7 @@ def _profile(scratch: Path) -> Sequence[str]:
 
 
 def in_server() -> Finding:
-    """How many branches of a request are mispredicted in 08, and in which of its functions."""
+    """How many branches of a request are mispredicted in 08, and in which of its functions?"""
     setup.ensure(["valgrind"])
     binary = optimised("system", {"HOTPATH_ALLOCATOR": "system"})
     rows: Rows = {}
@@ -193,7 +195,7 @@ def in_server() -> Finding:
 
 
 def _served(binary: Path, requests: Sequence[bytes]) -> Counter[str]:
-    """The branches of a run in which the server is asked this, by function."""
+    """Return the branches, by function, of a run in which the server gets these requests."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "report")
         with running(binary, "--threads", "1",
@@ -209,7 +211,7 @@ def _served(binary: Path, requests: Sequence[bytes]) -> Counter[str]:
 
 
 def by_function(report: str) -> Counter[str]:
-    """Branches, and those that were mispredicted, by the groups of FUNCTIONS."""
+    """Return branches and mispredicted branches by the groups of FUNCTIONS."""
     found: Counter[str] = Counter()
     group = "others"
     for line in report.splitlines():
@@ -224,8 +226,8 @@ def by_function(report: str) -> Counter[str]:
 
 
 def counted(command: Sequence[str]) -> dict[str, float]:
-    """Cachegrind's events for an element, and `missed` for both kinds of mispredicted branches. The
-    program gets the number of its passes as its last argument.
+    """Return cachegrind's events per element, and as `missed` both kinds of mispredicted branches.
+    The program gets its number of passes as the last argument.
     """
     few, many = (_events([*command, str(passes)]) for passes in (FEW, MORE))
     each = {name: (many[name] - few[name]) / ((MORE - FEW) * ELEMENTS) for name in many}
@@ -242,7 +244,9 @@ def _events(command: Sequence[str]) -> Counter[str]:
 
 
 def timed(commands: dict[Key, list[str]]) -> tuple[dict[Key, list[float]], str]:
-    """The nanoseconds that each prints, in turn, and how busy the machine was meanwhile."""
+    """Run the programs in turn; return the nanoseconds that each prints, and how busy the machine
+    was.
+    """
     times: dict[Key, list[float]] = {key: [] for key in commands}
     for number in range(ROUNDS):
         keys = list(commands)

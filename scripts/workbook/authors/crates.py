@@ -1,5 +1,5 @@
-"""Servers on Rust's crates, at the versions of scripts/rivals/Cargo.lock, each with one thread and a
-single page.
+"""Servers built on Rust's crates, at the versions of scripts/rivals/Cargo.lock, each with one
+thread and a single page.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LABELS = {  # by the program's name
 
 @dataclass(frozen=True)
 class Crate:
-    """A program that serves `PROGRAM PORT FILE`, and what its row is called."""
+    """A program that is started with `PROGRAM PORT FILE`, and the label of its row."""
 
     label: str
     program: Path
 
 
 def available() -> dict[str, Crate]:
-    """All of them, built; or none if there is no Cargo, which is reported on stderr."""
+    """Build all of them; returns none without Cargo, and reports that on stderr."""
     if not shutil.which("cargo"):
         _report(f"{', '.join(LABELS)} are left out: there is no cargo to build them")
         return {}
@@ -45,19 +45,19 @@ def available() -> dict[str, Crate]:
 
 
 def versions() -> dict[str, str]:
-    """Of each crate that the programs are built from; of several, the newest."""
+    """Return the version of each crate in the lock file; of several versions, the newest."""
     text = (SOURCES / "Cargo.lock").read_text(encoding="utf-8")
     return dict(re.findall(r'^name = "(.+)"\nversion = "(.+)"$', text, re.M))
 
 
 def note() -> str:
-    """What a table says of them: a sentence of HTML."""
+    """Return a sentence of HTML about the crates, for a table."""
     compiler = " ".join(first_line(["rustc", "--version"]).split()[:2])
     return f"Crates: optimised by {compiler}, for every processor of this kind."
 
 
 def _built() -> Mapping[str, Path]:
-    """UserError if Cargo cannot."""
+    """Build the programs, and return them by name; UserError if Cargo fails."""
     COPY.mkdir(parents=True, exist_ok=True)
     for file in [SOURCES / "Cargo.toml", *SOURCES.glob("*.rs")]:
         shutil.copy2(file, COPY)
@@ -79,13 +79,13 @@ def _is_locked() -> bool:
 
 
 def without_sources(lock: str) -> str:
-    """Our form of a lock file: without the lines that name the registry, which no file of ours does."""
+    """Return a lock file as we store it: without the lines that name the registry."""
     return re.sub(r"^source = .*\n", "", lock, flags=re.M)
 
 
 def _lock(newest: str) -> None:
-    """Cargo's form of our lock file. Each crate comes from where those in Cargo's own choice of the
-    newest crates do, and has to have the checksum that ours names.
+    """Write our lock file in Cargo's form, with the registry that `newest` names, which is Cargo's
+    own choice of the newest crates. Each crate must still have the checksum in our file.
     """
     [source] = set(re.findall(r"^source = .*\n", newest, re.M))
     ours = (SOURCES / "Cargo.lock").read_text(encoding="utf-8")

@@ -53,21 +53,23 @@ from workbook.servers.process import Server, running
 
 HEAVY = Phase("heavy", "heavy", connections=32, seconds=2)
 PLAIN = Phase("plain", "plain", connections=64, seconds=1)
-AS_RECEIVED = "oversize_threshold:8388608,dirty_decay_ms:10000"  # allocator_jemalloc.cpp has others
+AS_RECEIVED = "oversize_threshold:8388608,dirty_decay_ms:10000"  # jemalloc's own defaults
 WITH_A_THREAD = "oversize_threshold:8388608,background_thread:true,dirty_decay_ms:500"
 NOTHING_LARGE = "oversize_threshold:1000000,dirty_decay_ms:10000"
 ASKS = "worker.cpp", "    purge_free_memory();\n"
-THRESHOLD_FIXED = "glibc.malloc.mmap_threshold=131072"  # where it begins, and else rises from
+THRESHOLD_FIXED = "glibc.malloc.mmap_threshold=131072"  # its initial value, which otherwise grows
 NOTHING_TRIMMED = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824"
 
 
 def workers_sweep() -> Finding:
-    """The same of event loops, each on a processor of its own as far as there are so many."""
+    """Do more event loops serve more requests, each on its own processor as far as there are
+    enough?
+    """
     return sweep(WORKERS, counts=(1, 2, 3, 4, 6, 8), rounds=3)
 
 
 def kqueue() -> Finding:
-    """What does kqueue cost on top of epoll, and are many clients still served alike?"""
+    """What does kqueue cost on top of epoll, and are many clients still served equally?"""
     clients = min(5000, stress.raise_descriptor_limit() - 200)
     rows: Rows = {}
     for key, label, preset in (("epoll", "epoll", "release"),
@@ -104,7 +106,7 @@ def changes() -> Finding:
 
 
 def keep_alive() -> Finding:
-    """What of the event loop's gain is the loop, and what is not connecting anew?"""
+    """How much of the event loop's gain is the loop, and how much is not connecting anew?"""
     known = {"threads": ("04, a connection for each request", THREADS, "closing"),
              "closing": ("05, a connection for each request", LOOP, "closing"),
              "kept": ("05, connections kept", LOOP, "plain")}
@@ -197,7 +199,7 @@ def together() -> Finding:
 
 
 def hot_path() -> Finding:
-    """What does a request cost by its size, and what does an idle client hold?"""
+    """How does a request's cost depend on its size, and how much memory does an idle client use?"""
     requests = {"short": ("instructions, 41 bytes", SHORT),
                 "browser": ("instructions, a browser’s", costs.KEPT),
                 "large": ("instructions, with a field of 10,000 bytes", SHORT.replace(
@@ -252,7 +254,7 @@ def allocators() -> Finding:
 
 
 def _unasked() -> AbstractContextManager[Path]:
-    """08 with jemalloc, and without the call that gives memory back."""
+    """Build 08 with jemalloc, but without the call that returns memory to the system."""
     return variant(OPTIMISED, *ASKS, "", "measure", PLAINLY)
 
 
@@ -282,7 +284,9 @@ def _allocators(sides: Mapping[str, tuple[str, str, str]], binaries: Mapping[str
 
 
 def _page(binary: Path, conf: str) -> int:
-    """Instructions. A thread that wakes by the clock is no request's cost: it has to stay away."""
+    """Return the instructions of GET /, without jemalloc's background thread, which wakes by the
+    clock.
+    """
     with patch.dict(os.environ, {"MALLOC_CONF": f"{conf},background_thread:false".lstrip(",")}):
         return _instructions(count(binary, OPTIMISED, SHORT, costs.INSTRUCTIONS))
 
@@ -299,7 +303,7 @@ def _configured(conf: str, start: Callable[[], AbstractContextManager[Server]]) 
 
 
 def giving_back() -> Finding:
-    """How does the memory of large bodies come and go, and what does that cost?"""
+    """How is the memory of large bodies allocated and returned, and what does that cost?"""
     setup.ensure(["jemalloc", "strace"])
     clients, waves = 16, 8
     sides = {"system": ("the system’s", "system", {}),
@@ -325,7 +329,7 @@ def giving_back() -> Finding:
 
 
 def _giving_back(binary: Path, clients: int, waves: int) -> dict[str, float]:
-    """For a body; what happens once, at start and stop, cancels."""
+    """Return figures per body. The difference to a run without bodies excludes start and stop."""
     without, found = (_waves(binary, clients, times) for times in (0, waves))
     a_body = {name: (found[name] - without[name]) / (clients * waves)
               for name in ("munmap", "brk", "madvise", "faults")}
@@ -334,7 +338,7 @@ def _giving_back(binary: Path, clients: int, waves: int) -> dict[str, float]:
 
 
 def _waves(binary: Path, clients: int, waves: int) -> Counter[str]:
-    """System calls by name, page faults, and the bytes that are resident after it."""
+    """Return system calls by name, page faults, and the bytes that are resident afterwards."""
     tool = costs.STRACE
     with tempfile.TemporaryDirectory() as scratch:
         report, sizes = Path(scratch, "calls"), Random(1)
@@ -369,7 +373,7 @@ def compilers() -> Finding:
 
 
 def _profiled(name: str, settings: dict[str, str], rounds: int) -> Path:
-    """The same with a profile of the stress test, in that many rounds."""
+    """Build 08 with a profile of the stress test, collected in this many rounds."""
     directory = BUILD / "experiments" / name
     phases = [replace(phase, seconds=0.5) for phase in stress.short_form()]
     pgo.gather(SOLUTIONS / OPTIMISED, directory, phases, settings, "measure", rounds)
@@ -377,10 +381,11 @@ def _profiled(name: str, settings: dict[str, str], rounds: int) -> Path:
 
 
 def _calls_together(binary: Path, clients: int, depth: int) -> dict[str, float]:
-    """System calls a request by name: so many clients each send `depth` requests, then all read.
+    """Return system calls per request by name: the clients each send `depth` requests, then all
+    read.
 
-    The difference to a run in which they ask only once: how many are ready at once differs from run
-    to run, so that of two long ones would be noise.
+    It is the difference to a run in which they ask only once. The number of clients that are ready
+    at once differs from run to run, so the difference of two long runs would be noise.
     """
     tool, rounds = costs.STRACE, 8192 // clients
     totals: list[Counter[str]] = []

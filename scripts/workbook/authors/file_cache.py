@@ -1,4 +1,5 @@
-"""The experiments of chapter 11: what a second's memory of files saves, and who should be in it."""
+"""The experiments of chapter 11: what caching files for a second saves, and which files to evict.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from workbook.measure.other_servers import (
 OPENING, KEEPING = "10-validators", "11-hot-files"
 IN_MEMORY, EVERYTHING = "max_in_memory = 64 * 1024;", "max_in_memory = 16 * 1024 * 1024;"
 IN_PIECES, IN_ONE = "file_piece = 1024 * 1024;", "file_piece = 1024 * 1024 * 1024;"
-LARGE_ROUNDS = 9  # few large files end within a round, so that rounds differ by more
+LARGE_ROUNDS = 9  # few large files complete within a round, so rounds vary more
 SMALL, LARGE = ([size for size in OF_RIVALS if (size >= MIB) is large] for large in (False, True))
 RIVALS = ("nginx-cache", "h2o", "lighttpd")
 POLICIES = {"fifo": "first come, first gone (FIFO)", "lru": "least recently asked for (LRU)",
@@ -46,7 +47,7 @@ POLICIES = {"fifo": "first come, first gone (FIFO)", "lru": "least recently aske
 
 
 def cache_policies() -> Finding:
-    """Who should go when there is no more room?"""
+    """Which file should be evicted when the cache is full?"""
     with tempfile.TemporaryDirectory() as scratch:
         program = compiled(SCRIPTS / "cache" / "policies.cpp", Path(scratch, "policies"),
                            *(f"-I{folder}" for folder in trees.folders(SOLUTIONS / KEEPING)))
@@ -63,7 +64,7 @@ def cache_policies() -> Finding:
 
 
 def file_cache() -> Finding:
-    """What does a file cost that is asked for again and again?"""
+    """What does a file cost that is requested again and again?"""
     known = sending_files.rivals()
     with ExitStack() as stack:
         ways = {
@@ -101,7 +102,7 @@ def file_cache() -> Finding:
 
 
 def hot_neighbours() -> Finding:
-    """How long do small requests wait beside large downloads?"""
+    """How long do small requests wait during large downloads?"""
     rows: Rows = {}
     with (variant(KEEPING, "file_cache.h", IN_MEMORY, EVERYTHING) as memory,
           variant(KEEPING, "worker.cpp", IN_PIECES, IN_ONE) as whole):

@@ -1,4 +1,4 @@
-"""Past one machine, on one: what a balancer costs, and what it saves when servers come and go."""
+"""A fleet on one machine: what a balancer costs, and what it saves when servers come and go."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from workbook.authors.tools import OPTIMISED, Finding, Rows, solution
 from workbook.measure.fleet import Fleet, Plan, Row, deployed
 
 ROUNDS = 3
-CORES, BUSY = 16, 0.6  # a machine's, and how much of them is used when all is well
+CORES, BUSY = 16, 0.6  # cores of a machine, and the share in use in normal operation
 LOAD = Plan(seconds=5, generators=2, connections=32)
-# What happens gets its time: generators on a quota leave the engine something.
+# Long enough for the events. The quota of the generators leaves processor time to the engine.
 EVENTFUL = Plan(replicas=2, seconds=240, generators=2, connections=32, generator_cpus=0.25)
 
 
 def fleet() -> Finding:
-    """The extra hop, and what a request costs when more servers share the work."""
+    """What does the extra hop cost, and what a request, when more servers share the work?"""
     plans = {"direct": ("1 server, no balancer", replace(LOAD, replicas=1, target="server"))} | {
         str(count): (f"{count} server{'s' * (count > 1)}", replace(LOAD, replicas=count))
         for count in (1, 2, 3, 4)}
@@ -42,12 +42,12 @@ def fleet() -> Finding:
 
 
 def machines(us_a_request: float) -> int:
-    """So many microseconds a request are so many cores for a million requests a second."""
+    """Return the machines for a million requests per second: N µs per request occupy N cores."""
     return math.ceil(us_a_request / BUSY / CORES)
 
 
 def fleet_stops() -> Finding:
-    """Which of the three nets catches what, when servers are replaced or end."""
+    """Which of the three safeguards prevents which failures when servers are replaced or killed?"""
     killed = replace(EVENTFUL, stop_signal="SIGKILL")
     ways: dict[str, tuple[str, Plan, Callable[[Fleet], None]]] = {
         "update": ("update: told, SIGTERM, retries", EVENTFUL, Fleet.update),

@@ -1,8 +1,8 @@
 """A flood of handshakes, in a process of its own: python -m workbook.authors.flood PORT SECONDS
 
-Strangers who begin a handshake, take the server's answer and leave; then others come. All say the
-same, which was made once: that costs them nothing, and the server a key and a signature. Says how
-many were answered. Ends by itself.
+Each client begins a handshake, receives the server's answer and disconnects; then another comes.
+All send the same ClientHello, which was made once, so a handshake costs the clients nothing, but
+the server a key and a signature. Prints how many were answered. Ends by itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ITERATION_S = 0.1
 
 
 def hello() -> bytes:
-    """How a client begins that knows nothing yet."""
+    """Return the ClientHello of a client without a session."""
     how = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     continues = ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
@@ -29,7 +29,7 @@ def hello() -> bytes:
 
 
 def flood(port: int, seconds: float) -> int:
-    """How many were answered, of at most MOST who came in this time."""
+    """Return how many clients were answered, of at most MAXIMUM that connected in this time."""
     output, until, came, answered = hello(), time.monotonic() + seconds, 0, 0
     waiting, poller = dict[int, socket.socket](), select.epoll()
     while time.monotonic() < until:

@@ -30,7 +30,7 @@ def name(chapter: Chapter, target: FuzzTarget) -> str:
 
 def built(names: Iterable[str], source: Path = FUZZ, directory: Path = BUILD / "fuzz"
           ) -> dict[str, Path]:
-    """Build these targets under the address sanitizer; the programs by their names. `source` is
+    """Build these targets under the address sanitizer; returns the programs by name. `source` is
     scripts/fuzz, or a copy of it in a tree with solutions of its own.
 
     UserError if there is no such target, or the compiler cannot build it.
@@ -49,7 +49,9 @@ def built(names: Iterable[str], source: Path = FUZZ, directory: Path = BUILD / "
 
 
 def sources(chapter: Chapter, target: FuzzTarget, solutions: Path = SOLUTIONS) -> list[str]:
-    """The paths of a target's sources, which it may have inherited from before they moved."""
+    """Return the paths of a target's sources, which may have moved since an earlier chapter named
+    them.
+    """
     known = trees.paths(solutions / chapter.name)
     return [trees.find(known, source) for source in target.sources]
 

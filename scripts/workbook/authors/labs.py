@@ -1,4 +1,4 @@
-"""The labs: their starters and solutions beside each other, timed and counted."""
+"""The labs: their starters compared with their solutions, timed and counted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbook.servers import build
 SECONDS = 20.0
 LABELS = {"asking": "Busy polling", "select": "<code>select</code>", "poll": "<code>poll</code>",
           "epoll": "<code>epoll</code>"}
-SILENT, FEW_ITERATIONS = (1, 100, 1000), 100  # with 1,000 silent each makes a thousand calls
+SILENT, FEW_ITERATIONS = (1, 100, 1000), 100  # with 1,000 silent, an iteration makes 1,000 calls
 PACKAGED_TASK, TASKS = SCRIPTS / "lab" / "packaged_task.cpp", 1000
 LIST_WALK, WALK_ROUNDS, ORDERS = SCRIPTS / "lab" / "list_walk.cpp", 5, ("in-order", "shuffled")
 WALKED = (64, 256, 1000, 4000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000)
-LISTS = {"pointers": "std::list of pointers", "intrusive": "intrusive list"}  # in this order built
+LISTS = {"pointers": "std::list of pointers", "intrusive": "intrusive list"}  # built in this order
 LABS = (
     "lab-object-pool",
     "lab-false-sharing",
@@ -46,7 +46,7 @@ BUILT = ("Built, whatever the flags say, with the C++ library that the package o
 
 
 def timed(name: str) -> Finding:
-    """Every benchmark, in turn."""
+    """Time every benchmark of starter and solution in turn."""
     chapter = chapters.find(name)
     found = labs.next_to(labs.starter(chapter), [
         build.build_program(SOLUTIONS / name, "release", chapter.program)], SECONDS)
@@ -57,7 +57,9 @@ def timed(name: str) -> Finding:
 
 
 def against_boost(name: str) -> Finding:
-    """A lab whose bench has Boost's way of each benchmark too, in the same runs."""
+    """Time a lab's solution against Boost, whose versions of the benchmarks are in the same
+    program.
+    """
     chapter = chapters.find(name)
     setup.ensure(["boost"])
     found = labs.within(build.build_program(SOLUTIONS / name, "release", chapter.program),
@@ -74,7 +76,7 @@ def _columns(base: str, other: str = "solution") -> dict[str, str]:
 
 
 def _named(side: str) -> str:
-    return side if "poll" in side else side.capitalize()  # calls are spelled as they are
+    return side if "poll" in side else side.capitalize()  # names of system calls keep their case
 
 
 def _rows(found: Mapping[str, labs.Row], base: str, other: str = "solution") -> Rows:
@@ -89,8 +91,8 @@ def _rows(found: Mapping[str, labs.Row], base: str, other: str = "solution") -> 
 
 
 def counted(name: str) -> Finding:
-    """What an iteration costs of the benchmarks that `check` counts: of a single one in every
-    respect, of several where they have budgets.
+    """Count an iteration of each benchmark that `check` counts: by all measures if there is only
+    one benchmark, otherwise by those that have budgets.
     """
     chapter = chapters.find(name)
     sides = {"starter": labs.starter(chapter, "measure"),
@@ -114,7 +116,9 @@ def counted(name: str) -> Finding:
 
 
 def readiness_forms() -> Finding:
-    """What an event costs by each form of the lab on readiness, beside few and many silent ones."""
+    """What does an event cost in each form of the lab on readiness, with few and many silent
+    clients?
+    """
     chapter = chapters.find("lab-readiness")
     first = labs.starter(chapter, "measure")
     last = build.build_program(SOLUTIONS / chapter.name, "measure", chapter.program)
@@ -132,7 +136,7 @@ def readiness_forms() -> Finding:
 
 
 def readiness_epoll() -> Finding:
-    """epoll beside poll, which are both in the solution of the lab on readiness."""
+    """How fast is epoll compared with poll? Both are in the solution of the lab on readiness."""
     bench = build.build_program(SOLUTIONS / "lab-readiness", "release", "bench")
     found: dict[str, labs.Row] = {}
     for name in (*(f"one_speaks<web::{{}}>/{silent}" for silent in SILENT),
@@ -145,7 +149,7 @@ def readiness_epoll() -> Finding:
 
 
 def head_sizes() -> Finding:
-    """What it costs to find the end of a head, by its size and how many bytes a step tests."""
+    """What does finding the end of a head cost, by its size and how many bytes a step tests?"""
     bench = build.build_program(SOLUTIONS / "lab-simd", "measure", "bench")
     heads = {"browser": "a browser’s head"} | {
         str(size): f"a cookie of {size:,} bytes" for size in COOKIES}
@@ -163,7 +167,7 @@ def head_sizes() -> Finding:
 
 
 def packaged_tasks() -> Finding:
-    """What the two C++ libraries do for a std::packaged_task besides running it."""
+    """How often do the two C++ libraries call futex(2) for a std::packaged_task?"""
     setup.ensure(["compiler", "strace"])
     rows: Rows = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -177,7 +181,9 @@ def packaged_tasks() -> Finding:
 
 
 def list_walk() -> Finding:
-    """What a visit costs in both lists of the lab, by the number of elements and their order."""
+    """What does visiting an element cost in both lists of the lab, by the number of elements and
+    order?
+    """
     setup.ensure(["compiler"])
     times: dict[tuple[int, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -205,7 +211,9 @@ def list_walk() -> Finding:
 
 
 def _walks(scratch: Path) -> dict[str, Path]:
-    """The program that walks, built with each list. The intrusive one is last."""
+    """Build the program that walks, with each list. The intrusive list comes last, because
+    `list_walk` reports the element size of the last program.
+    """
     chapter = chapters.find("lab-intrusive-list")
     trees.write(starters.starter(chapter), scratch / "starter")
     return {key: compiled(LIST_WALK, scratch / key, f"-I{folder}") for key, folder in zip(

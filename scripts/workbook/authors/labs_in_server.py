@@ -1,5 +1,5 @@
-"""Three labs in a server: clients whose memory comes from the pool, parts that are sent apart, and a
-head that is searched once.
+"""Three labs applied to a server: clients allocated from the pool, parts that are sent separately,
+and a head that is searched once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGE = SHORT.replace(b"\r\n\r\n", b"\r\nCookie: " + b"c" * 4096 + b"\r\n\r\n")
 
 
 def pooled_clients() -> Finding:
-    """Is the memory of a client that comes and goes worth keeping in the server, too?"""
+    """Is it worth keeping the memory of disconnected clients in a pool, in a server, too?"""
     rows: Rows = {key: {"label": label} for key, label in (
         ("system", "Instructions, the system’s allocator"), ("jemalloc", "Instructions, jemalloc"),
         ("allocations", "Heap allocations"))}
@@ -57,7 +57,7 @@ def pooled_clients() -> Finding:
 
 
 def one_search() -> Finding:
-    """What does the server save that finds line ends and control bytes in one search?"""
+    """What does a server save that finds line ends and control bytes in one search?"""
     lab = SOLUTIONS / "lab-simd"
     headers = {name: lab / name for name in ("task.h", "portable.h", "x86.h", "arm.h")}
     requests = {"browser": costs.KEPT, "cookie": LARGE}
@@ -79,19 +79,20 @@ def one_search() -> Finding:
 
 
 def build_of_08(preset: str) -> Path:
-    """08 as it is, built like the edited ones."""
+    """Build 08 unchanged, in the same way as the edited versions."""
     return edited(f"08-{preset}", OPTIMISED, (), PLAINLY, preset=preset)
 
 
 def _leaving(binary: Path, measure: costs.Measure) -> float:
-    """What a client costs that comes and goes, beyond a few."""
+    """Return what one client costs that connects, asks and disconnects; a few are subtracted."""
     few, many = (_visited(binary, measure, clients) for clients in (FEW, FEW + MORE))
     return (many - few) / MORE
 
 
 def _visited(binary: Path, measure: costs.Measure, clients: int) -> int:
-    """Of a run in which so many come. The server has done with each step before the next, or how
-    much it does at once would be the scheduler's to say; and no thread of jemalloc's wakes.
+    """Return the total of a run with this many clients. The server finishes each step before the
+    next, because otherwise the scheduler would decide how much it does at once. jemalloc's
+    background thread is off.
     """
     tool = measure.tool
     with tempfile.TemporaryDirectory() as scratch, \
@@ -111,7 +112,7 @@ def _visited(binary: Path, measure: costs.Measure, clients: int) -> int:
 
 
 def parts_apart() -> Finding:
-    """What does it save that an answer's parts leave together?"""
+    """What is saved by sending an answer's parts together?"""
     sides = {LAYOUT: {"together": solution(LAYOUT, "measure"),
                       "apart": edited("apart-03", LAYOUT, APART_BLOCKING)},
              OPTIMISED: {"together": solution(OPTIMISED, "measure"),
@@ -131,7 +132,7 @@ def parts_apart() -> Finding:
         {"together": "Parts together", "apart": "Parts apart"}, rows)
 
 
-# Each control byte of a line but its LF is counted. A good line has one, which is its CR.
+# Counts the control bytes of a line except its LF. A valid line has one, which is its CR.
 ONE_SEARCH = (
     ("http_parser.h", "    bool malformed_ = false;",
      "    std::size_t controls_ = 0;  // in the line being scanned\n    bool malformed_ = false;"),
@@ -160,7 +161,7 @@ ONE_SEARCH = (
     ("http_parser.cpp", "    return is_field_value(value);", "    return true;"),
 )
 
-# Clients are made where the pool says, and end where they were.
+# Clients are allocated from the pool, and return to it.
 POOLED = (
     ("worker.h", '#include "handler.h"\n', '#include "handler.h"\n#include "object_pool.h"\n'),
     ("worker.h", "    // One iteration of the loop,",
@@ -182,7 +183,8 @@ _GATHERED = "    return result(::writev(socket.number(), parts.data(), static_ca
 
 
 def _apart(end: str, error: str) -> tuple[tuple[str, str, str], ...]:
-    """Each part with a call of its own, until one takes less than it was offered."""
+    """Return edits that send each part with its own call, until one sends less than it was given.
+    """
     return (("socket.cpp", _GATHERED + end, f"""\
     std::size_t sent = 0;
     for (const iovec& part : parts) {{

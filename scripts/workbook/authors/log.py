@@ -29,7 +29,7 @@ from workbook.measure.sequence import Way
 BOUNDED, LOGGED = "13-overload", "14-log"
 ROUNDS = 15
 
-# Each line is handed to a thread, in the place of a buffer that the worker writes itself.
+# Each line is passed to a thread, instead of a buffer that the worker writes itself.
 QUEUED = (
     ("log_lines.h", '#include "log_format.h"\n',
      '#include "log_format.h"\n#include "log_queue.h"\n'),
@@ -53,7 +53,7 @@ EDITS = tuple((LOGGED, file, old) for file, old, _ in QUEUED)
 
 
 def lines() -> Finding:
-    """What does a line in the log cost a request?"""
+    """What does a line in the log cost per request?"""
     stress.raise_descriptor_limit()
     with tempfile.TemporaryDirectory() as scratch, \
             variant(LOGGED, "log_lines.h", "enough = 64 * 1024;", "enough = 1;") as each_iteration:
@@ -84,7 +84,7 @@ def lines() -> Finding:
 
 
 def queue() -> Finding:
-    """And if each line is handed to a thread that writes it?"""
+    """What does a line cost if it is passed to a thread that writes it?"""
     stress.raise_descriptor_limit()
     with tempfile.TemporaryDirectory() as scratch:
         log = "--access-log", str(Path(scratch, "access.log")), "--log-size", str(1 << 28)
@@ -115,7 +115,9 @@ def queue() -> Finding:
 
 def _time(forms: dict[str, tuple[str, Path, tuple[str, ...]]], rows: Rows, of: str,
           phase: load.Phase) -> None:
-    """What a request costs, and how often it made a thread wait, one form after the other."""
+    """Measure what a request costs, and how often it makes a thread wait, for each form; add to
+    `rows`.
+    """
     us: dict[str, list[float]] = {key: [] for key in forms}
     waits: dict[str, list[float]] = {key: [] for key in forms}
     for number in range(ROUNDS):

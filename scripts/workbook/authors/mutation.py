@@ -1,18 +1,18 @@
-"""How good are the checks? Automatic mutants of all solutions, and what becomes of each.
+"""How good are the checks? Automatic mutants of all solutions, and the verdict on each.
 
-universalmutator (A. Groce et al., ICSE 2018) changes one line at a time by rules of patterns. Only
-lines that a chapter adds or changes are drawn, because the others are those of the chapter before.
-A mutant that does not compile, or compiles to the same program, is no mistake. Every other one is
-judged as `check` judges: first by all behaviour up to the first failure, beginning with the cases
-that caught others; if it passes, and no reason is recorded why it should, by the other checks. A
-failure counts if it is seen twice and the solution does not fail there too, as it may on a busy
-machine.
+universalmutator (A. Groce et al., ICSE 2018) changes one line at a time by pattern rules. Only
+lines that a chapter adds or changes are drawn, because the others belong to the previous chapter. A
+mutant that does not compile, or compiles to the same program, is discarded. All others are judged
+as `check` does: first by the behaviour cases, up to the first failure, starting with the cases that
+have caught the most mutants. One that passes, without a recorded reason for that, is then judged by
+the other checks. A failure counts only if it is seen twice and the solution does not fail there,
+too, as it may on a busy machine.
 
-The verdicts are kept in build/mutation, so that a run that was ended goes on. A mutant that was not
-caught is judged again when the checks have changed, unless a reason for it is recorded.
+The verdicts are kept in build/mutation, so that an interrupted run can continue. A mutant that was
+not caught is judged again when the checks have changed, unless a reason for it is recorded.
 
-HOTPATH_MUTATION_S is the number of seconds that it may take. When they are over, the sample is what
-has been judged by then, and a mutant that only behaviour has judged counts as missed.
+HOTPATH_MUTATION_S limits the run to this many seconds. After that, the sample is what has been
+judged so far, and a mutant that only the behaviour cases have judged counts as missed.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ TOOL = SCRIPTS / "requirements-mutation.txt"
 EXPLAINED = RESULTS / "mutation-survivors.toml"
 RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
 SEED = 8
-LINES = 200  # that a chapter adds or changes, for each of its mutants
+LINES = 200  # added or changed lines of a chapter per mutant
 AT_LEAST = 2  # mutants of a chapter, however short it is
 STARTED = time.monotonic()
 SECONDS = float(os.environ.get("HOTPATH_MUTATION_S", "inf"))
-MAX_KIB = 4 << 20  # of address space: a mutant that allocates for ever ends
-REFUSED, SAME = "refused", "same"  # no mistakes
+MAX_KIB = 4 << 20  # of address space, which ends a mutant that allocates for ever
+REFUSED, SAME = "refused", "same"  # discarded
 KILLED, SURVIVED = "killed", "survived"
-BEHAVES = "behaves"  # and the other checks were not asked
-AT_LAST = ("behaviour.sanitizers", "behaviour.races")  # which build and ask it all again
-ON_KQUEUE = ("behaviour.kqueue", "seam.poller", "cost.kevents")  # all that ask that file
+BEHAVES = "behaves"  # passed behaviour; the other checks have not run
+AT_LAST = ("behaviour.sanitizers", "behaviour.races")  # run last: they rebuild and repeat all
+ON_KQUEUE = ("behaviour.kqueue", "seam.poller", "cost.kevents")  # all checks of the kqueue files
 
 
 @dataclass(frozen=True)
 class Target:
-    """A checkpoint whose mutants are made and judged one after the other; of some of its files and
-    by some checks only, if they are given. The first of the checks are groups of behaviour.
+    """A checkpoint whose mutants are made and judged one after another; limited to these files and
+    these checks, if they are given. Groups of behaviour come first among the checks.
     """
 
     checkpoint: str
@@ -80,7 +80,9 @@ class Target:
 
 
 def targets() -> list[Target]:
-    """All chapters and labs, those with the most new lines first, and the loop's on kqueue."""
+    """Return all chapters and labs, those with the most new lines first, then the event loop on
+    kqueue.
+    """
     by_size = sorted(chapters.all_chapters(), reverse=True,
                      key=lambda chapter: sum(map(len, new_lines(chapter).values())))
     return [*(Target(chapter.name) for chapter in by_size),
@@ -89,7 +91,7 @@ def targets() -> list[Target]:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One line of a file, and what stands there instead; lines are counted from 1."""
+    """One line of a file and its replacement; lines are counted from 1."""
 
     file: str
     line: int
@@ -98,7 +100,7 @@ class Mutant:
 
     @property
     def change(self) -> tuple[str, str]:
-        """Both on one line each, whatever their indentation."""
+        """The old and the new text, each on one line and without indentation."""
         return " ".join(self.old.split()), " ".join(self.new.split())
 
     def applied(self, tree: trees.Tree) -> trees.Tree:
@@ -109,17 +111,17 @@ class Mutant:
 
 
 def mutation() -> Finding:
-    """Of mutants that differ, how many does the judge catch?"""
+    """Of the mutants that are not equivalent, how many do the checks catch?"""
     memory = Memory(WORKSPACE / "verdicts.json")
     with ThreadPoolExecutor(available_cpus()) as pool:
         try:
-            # By behaviour first, one of each target in turn, for the case that the time is up.
+            # By behaviour first, one of each target in turn, in case the time runs out.
             list(pool.map(lambda lane: _draw_in_turn(lane, memory),
                           [targets()[first::available_cpus()] for first in range(available_cpus())]))
             found = [one for lane in pool.map(lambda target: list(judged(target, memory)), targets())
                      for one in lane]
         except BaseException:
-            children.stop()  # the pool would wait for what they do
+            children.stop()  # otherwise the pool would wait for its threads
             raise
     rows = rows_of(found, explained())
     return Finding(
@@ -132,24 +134,25 @@ def mutation() -> Finding:
          "missed": "Missed", "percent": "Caught, % of those not equivalent"}, rows)
 
 
-# What is made.
+# Making mutants.
 
 def version() -> str:
     return TOOL.read_text(encoding="utf-8").partition("==")[2].split()[0]
 
 
 def mutants(file: str, text: str) -> list[Mutant]:
-    """All that the tool makes of a source."""
+    """Return all mutants that the tool makes of a source."""
     mutate = _tool()
     lines = text.splitlines(keepends=True)
-    with redirect_stdout(io.StringIO()):  # it tells its rules
+    with redirect_stdout(io.StringIO()):  # it prints its rules
         made = mutate(lines, RULES, ignorePatterns=[])
     return [Mutant(file, number, lines[number - 1], new) for number, new, *_ in made]
 
 
 def new_lines(chapter: Chapter) -> dict[str, list[int]]:
-    """By file, the numbers of the lines that are not in the solution before, from 1; all of a lab's
-    and of the first chapter's. A file that moved to another folder is compared with its old self.
+    """Return by file the numbers, from 1, of the lines that are not in the previous solution; of a
+    lab and of the first chapter, all lines. A file that moved is compared with its version in the
+    old folder.
     """
     old = trees.read(base_dir(chapter)) if previous(chapter) else {}
     by_name = {Path(name).name: content for name, content in old.items()}
@@ -173,11 +176,11 @@ def _tool() -> Callable[..., Any]:
     return mutator.mutants_regexp  # type: ignore[no-any-return]
 
 
-# What becomes of it.
+# Judging mutants.
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant, who caught it, and what the judge was then."""
+    """The outcome of a mutant, the case or check that caught it, and the digest of the judge."""
 
     outcome: str
     by: str = ""
@@ -185,7 +188,7 @@ class Verdict:
 
 
 class Memory:
-    """Verdicts by mutant, kept in a file as soon as they are known."""
+    """Verdicts by mutant, saved to a file as soon as they are known."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._lock = file, Lock()
@@ -204,8 +207,8 @@ class Memory:
 
 def judged(target: Target, memory: Memory,
            pattern: str = "*") -> Iterator[tuple[Target, Mutant, Verdict]]:
-    """What became of the mutants of a target: as many as its new lines ask for that are another
-    program, drawn at random, and those drawn in vain.
+    """Yield the verdicts on a target's mutants, drawn at random until there are enough real changes
+    for its number of new lines. Discarded mutants are included.
     """
     bench = Bench(target, memory, pattern)
     for mutant, verdict in list(_drawn(target, bench)):
@@ -240,12 +243,12 @@ def _draw_in_turn(lane: Sequence[Target], memory: Memory) -> None:
 
 
 def is_over() -> bool:
-    """The time that this may take."""
+    """Whether the time limit has passed."""
     return time.monotonic() - STARTED > SECONDS
 
 
 class Bench:
-    """Where the mutants of a target are built and judged."""
+    """Builds and judges the mutants of a target."""
 
     def __init__(self, target: Target, memory: Memory, pattern: str = "*") -> None:
         self.target, self._memory = target, memory
@@ -266,7 +269,7 @@ class Bench:
         self._reasons = explained()
 
     def _in_other_builds(self, name: str) -> bool:
-        """Whether its cases are asked of another program than the target's."""
+        """Whether a check's cases run against another program than the target's."""
         return registry.named(name).program not in ("server", f"server by {self.target.preset}")
 
     def name(self, mutant: Mutant) -> str:
@@ -276,7 +279,7 @@ class Bench:
         return (self.name(mutant), *mutant.change) in self._reasons
 
     def verdict(self, mutant: Mutant) -> Verdict:
-        """What behaviour says of it, or more if that is known."""
+        """Return the verdict of the behaviour cases, or the final one if it is known."""
         known = self._memory.get(self._key(mutant))
         if known is None or self._is_stale(mutant, known) and not is_over():
             known = self._keep(mutant, self._judge(mutant))
@@ -329,12 +332,14 @@ class Bench:
         return Verdict(KILLED if failed else BEHAVES, failed, judge())
 
     def _built(self, tree: trees.Tree) -> list[bytes]:
-        """The server, or a lab's programs."""
+        """Build a tree, and return the content of the server, or of a lab's programs."""
         made = self._build(tree)
         return [file.read_bytes() for file in (made, made.with_name(labs.PROGRAM)) if file.exists()]
 
     def _must_hold(self) -> None:
-        """Or checks that refuse everything would catch all. A case is tried on the solution, too."""
+        """Raise UserError if the solution fails a check, because that check would catch every
+        mutant. For behaviour cases, `_holds` verifies this when one fails.
+        """
         key = f"{self.target.checkpoint} {self.target.preset}"
         known = self._memory.get(key)
         if known is None or known.judge != judge():
@@ -348,7 +353,7 @@ class Bench:
         return self._make(preset or self.target.preset)
 
     def _make(self, preset: str) -> Path:
-        # Optimised across files every object would be another.
+        # With LTO, a change in one file could also change the code of others.
         settings = {"HOTPATH_LTO": "OFF"} if preset == self.target.preset else {}
         return build.isolated(self._location, preset, settings=settings,
                               program=self.chapter.program)
@@ -358,7 +363,7 @@ class Bench:
         return bool(self._first_case(mine) if mine else self._failing([name]))
 
     def _holds(self, name: str) -> bool:
-        """Whether the solution does where the mutant failed."""
+        """Whether the solution passes where the mutant failed."""
         mine = [case for case in self._cases if name in (case.name, case.check)]
         return not suite.first_failure(self._limited(self._solution), mine, self.chapter.level)
 
@@ -376,13 +381,13 @@ class Bench:
 
     def _limited(self, program: Path) -> Path:
         script = program.with_name(f"limited-{program.name}")
-        # It can't be raised where a case has set a lower one.
+        # The limit can't be raised if a case has set a lower one.
         script.write_text(f'#!/bin/sh\nulimit -v {MAX_KIB} 2>/dev/null\nexec "{program}" "$@"\n')
         script.chmod(0o755)
         return script
 
     def _first_check(self) -> str:
-        """The first of the others that fails twice."""
+        """Return the first other check that fails twice; empty if there is none."""
         for last in (False, True):
             asked = [name for name in self._others if (name in AT_LAST) == last]
             if found := next(filter(self._fails, self._failing(asked)), ""):
@@ -390,7 +395,7 @@ class Bench:
         return ""
 
     def _failing(self, names: Sequence[str]) -> list[str]:
-        """Those of these checks that fail."""
+        """Return which of these checks fail."""
         needed = {preset for name in names for preset in registry.named(name).builds} - {BASE}
         made = {preset: self._make(preset) for preset in needed}
         made.setdefault(RELEASE, self._program)
@@ -400,33 +405,35 @@ class Bench:
 
 
 def _twice(look: Callable[[], str], sure: Callable[[str], bool]) -> str:
-    """What is found, if that is sure, at the second look at the latest; else nothing."""
+    """Return a failure that `look` finds and `sure` confirms, in at most two attempts; else an
+    empty string.
+    """
     return next((found for found in (look() for _ in range(2)) if not found or sure(found)), "")
 
 
 @cache
 def judge() -> str:
-    """A digest of all that judges."""
+    """Return a digest of all sources that take part in judging."""
     files = sorted(file for folder in ("workbook/checks", "workbook/servers", "workbook/measure",
                                        "log", "mirror", "poller", "tls", "unit")
                    for file in (SCRIPTS / folder).rglob("*") if file.suffix in (".py", ".cpp", ".h"))
     return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
-# What is reported of it.
+# Reporting.
 
 Explained = dict[tuple[str, str, str], str]
 
 
 def explained(file: Path = EXPLAINED) -> Explained:
-    """Why a mutant is no mistake, by its file and change."""
+    """Return the recorded reasons why mutants are equivalent, by file and change."""
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     return {(one["file"], one["old"], one["new"]): one["because"]
             for one in toml.loads(text).get("equivalent", ())}
 
 
 def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained) -> Rows:
-    """A row for each checkpoint, and one of them all."""
+    """Return a row for each checkpoint, and one for all together."""
     by_checkpoint: dict[str, list[tuple[Mutant, Verdict]]] = {}
     for target, mutant, verdict in found:
         by_checkpoint.setdefault(target.checkpoint, []).append((mutant, verdict))
@@ -440,7 +447,7 @@ def rows_of(found: Sequence[tuple[Target, Mutant, Verdict]], reasons: Explained)
 
 def _row(name: str, found: Sequence[tuple[Mutant, Verdict]],
          reasons: Explained) -> dict[str, Any]:
-    """What became of the mutants of a checkpoint, the survivors with their place and change."""
+    """Return the counts for a checkpoint, and its survivors with their place and change."""
     outcomes = Counter(verdict.outcome for _, verdict in found)
     survivors = [mutant for mutant, verdict in found if verdict.outcome in (SURVIVED, BEHAVES)]
     missed = [mutant for mutant in survivors

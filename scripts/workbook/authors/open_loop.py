@@ -20,8 +20,8 @@ SHARES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "max_ms": 1.0}
 
 
 def stall() -> Finding:
-    """One run in which the server is stopped (SIGSTOP), and one in which it isn't. Of the first, the
-    latencies are taken from the same requests in two ways.
+    """Which latencies do a closed and an open loop report if the server is stopped (SIGSTOP)? Both
+    are computed from the requests of one run; a second run is without a stop.
     """
     stalled, calm = _loaded(stalls=True), _loaded(stalls=False)
     what = (f"Latency of a <code>GET /</code> of {OPTIMISED} at {PLAN.rate:g} requests a second, for "

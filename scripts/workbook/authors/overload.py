@@ -1,4 +1,4 @@
-"""The experiments of chapter 13: what bounds cost, and what they are worth under attack."""
+"""The experiments of chapter 13: what limits cost, and what they achieve under attack."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ CROWDS, BUSY_SHARE = (1000, 10_000, 100_000), 10
 MAXIMUM = CROWDS[-1]
 QUIET_S, ATTACKED_S, ATTACKS = 5.0, 40.0, 3
 REFUSED, COUNTED, ROUNDS = 10_000, 100, 5
-STRAY = COUNTED // 2  # calls more in the longer run have nothing to do with its clients
-WAIT = "epoll_wait"  # finds one client or many, as the clock will have it
+STRAY = COUNTED // 2  # further calls in the longer run are unrelated to its clients
+WAIT = "epoll_wait"  # may report one client or many, depending on timing
 REFRESHES, ITERATIONS, SEEDS = 10_000, 5, range(1, 4)
 
 
@@ -64,13 +64,14 @@ def deadlines() -> Finding:
 
 @contextmanager
 def ways_of_deadlines() -> Iterator[Path]:
-    """The program that tries and times them."""
+    """Compile the program that verifies and times the ways; yields its path until the block ends.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         yield compiled(SCRIPTS / "deadlines" / "deadlines.cpp", Path(scratch, "deadlines"))
 
 
 def _instructions(program: Path, way: str) -> float:
-    """Of a client that is served."""
+    """Return the instructions of one refresh, when a client is served."""
     totals = []
     for count in (REFRESHES, 2 * REFRESHES):
         report = program.with_name(f"{way}-{count}")
@@ -81,7 +82,7 @@ def _instructions(program: Path, way: str) -> float:
 
 @dataclass(frozen=True)
 class Timed:
-    """What keeping deadlines takes in one way, in µs: a tick, a refresh, the longest tick."""
+    """The µs that one way of keeping deadlines takes: a tick, a refresh, the longest tick."""
 
     tick_us: float
     refresh_us: float
@@ -96,7 +97,7 @@ def _timed(program: Path, clients: int) -> dict[str, Timed]:
             reported[way].append(list(map(float, figures)))
     found = {way: [median(column) for column in zip(*iterations, strict=True)]
              for way, iterations in reported.items()}
-    nothing_us, _, _ = found[NO_DEADLINES]  # what looking at the clock takes
+    nothing_us, _, _ = found[NO_DEADLINES]  # the time to read the clock
     return {way: Timed(max(0.0, tick - nothing_us), max(0.0, ns / 1000), longest)
             for way, (tick, ns, longest) in found.items()}
 
@@ -195,7 +196,7 @@ def refusal() -> Finding:
 
 
 def _connect(server: Server, clients: int, request: bytes, status: bytes) -> None:
-    """One after another, each to its end."""
+    """Connect clients one after another, each until it is closed; UserError on another status."""
     for _ in range(clients):
         with connect((server.host, server.port)) as client:
             client.sendall(request)
@@ -205,7 +206,7 @@ def _connect(server: Server, clients: int, request: bytes, status: bytes) -> Non
 
 
 def _calls(bound: tuple[str, ...], request: bytes, status: bytes) -> float:
-    """Of one more client."""
+    """Return the system calls per client, from the difference of two runs."""
     totals = []
     with tempfile.TemporaryDirectory() as scratch:
         for clients in (COUNTED, 2 * COUNTED):

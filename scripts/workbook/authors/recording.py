@@ -18,10 +18,10 @@ ROUNDS = 7
 def record(rounds: int, display: Callable[[Sequence[ladder.Subject]],
                                           AbstractContextManager[ladder.Display]]
            ) -> dict[str, Any]:
-    """Measure every solution for longer than `bench` does; replace book/results/ladder.json
-    and the pictures of it that the README shows. Returns the results.
+    """Measure every solution for longer than `bench` does; replace book/results/ladder.json and the
+    pictures of it that the README shows. Returns the results.
 
-    Refuses figures that the book could not stand by: a phase without one, or uncommitted sources.
+    UserError if a phase has no figure, or the sources are not committed.
     """
     servers = ladder.subjects()
     with display(servers) as shown_live:

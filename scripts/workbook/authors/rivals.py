@@ -1,4 +1,4 @@
-"""Other people's servers beside ours, each with one thread and our page to serve."""
+"""Third-party servers compared with ours: each serves our page with one thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LOADS = {
     "many": ("1,000", Phase("1,000 clients", "plain", 1000, 1)),
     "pipelined": (f"64, {costs.DEPTH} pipelined", Phase("pipelined", "pipelined", 64, 1)),
 }
-OFTEN = 16  # times the usual number of requests: some servers also wake up without one
+OFTEN = 16  # times the usual requests, because some servers also wake up without one
 COUNTED = {
     replace(costs.SYSCALLS, rounds=OFTEN): ("System calls", 3),
     replace(costs.INSTRUCTIONS, rounds=OFTEN): ("Instructions", 0),
@@ -70,7 +70,7 @@ hosts: {{default: {{paths: {{/: {{file.dir: {directory}}}}}}}}}
 
 
 def rivals() -> Finding:
-    """How fast are servers that people use, on this machine and in the same run?"""
+    """How fast are third-party servers, on this machine and in the same run?"""
     stress.raise_descriptor_limit()
     known = _known()
     for rival in known.values():
@@ -96,7 +96,7 @@ def rivals() -> Finding:
 
 
 def rivals_counts() -> Finding:
-    """What do they execute and ask of the kernel?"""
+    """How many instructions and system calls do third-party servers need for a request?"""
     rows: Rows = {}
     for key, rival in _known().items():
         counted = costs.count_started(rival.counted, level=costs.KEEP_ALIVE_LEVEL,
@@ -116,7 +116,7 @@ def rivals_counts() -> Finding:
 
 
 def _known() -> dict[str, Rival]:
-    """The floor, three of ours and those of others, ready to be started."""
+    """Return the floor, three servers of ours and the third-party ones, ready to be started."""
     setup.ensure(["nginx", "h2o"])
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     INDEX.write_bytes(PAGE)
@@ -159,7 +159,9 @@ def _other(label: str, command: Callable[[int], Sequence[str]]) -> Rival:
 
 def nginx(directory: Path, port: int, *, page: str = "", files: str = "", log: str = "off",
           tls: str = "") -> list[str]:
-    """The command that starts it, with all that is alike wherever it is asked in its settings."""
+    """Write nginx's configuration, with all settings that the experiments share; returns the
+    command.
+    """
     file = directory / f"nginx-{port}.conf"
     file.write_text(NGINX.format(directory=directory, port=port, page=page, files=files, log=log,
                                  tls=tls))
@@ -167,7 +169,7 @@ def nginx(directory: Path, port: int, *, page: str = "", files: str = "", log: s
 
 
 def _h2o(port: int) -> list[str]:
-    """It doesn't stay root unless told to."""
+    """Write h2o's configuration; returns the command. As root it must be told to stay root."""
     file = DIRECTORY / f"h2o-{port}.conf"
     user = "user: root\n" if os.geteuid() == 0 else ""
     file.write_text(user + H2O.format(directory=DIRECTORY, port=port))
@@ -175,7 +177,9 @@ def _h2o(port: int) -> list[str]:
 
 
 def _uwebsockets() -> tuple[Path, str]:
-    """Its server, compiled against the library that pip fetches, and the package's version."""
+    """Compile its server against the library that pip installs; returns it and the package's
+    version.
+    """
     wanted, program = SCRIPTS / "requirements-rivals.txt", DIRECTORY / "uwebsockets"
     packages = DIRECTORY / "packages"
     library = packages / "socketify" / "libsocketify_linux_amd64.so"
@@ -196,7 +200,7 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _answer_bytes(rival: Rival) -> int:
-    """The size of its answer. UserError unless that is our page, as HTML, after a head of its own."""
+    """Return the size of its answer in bytes. UserError unless that is our page, sent as HTML."""
     with rival.timed() as server, connect(address_of(server)) as client:
         client.sendall(SHORT)
         [received] = answers(client, 1)

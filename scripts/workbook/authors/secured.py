@@ -1,5 +1,5 @@
-"""Servers that speak TLS, ours and those of others, all with the same certificate and cipher; and
-forms of ours that handle it otherwise.
+"""Servers that speak TLS, ours and third-party ones, all with the same certificate and cipher; and
+variants of ours that handle TLS differently.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ RELEASED_BUFFERS = KEPT_BUFFERS + (
      f"{_READ_AHEAD}\n    SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);"),)
 UNBOUNDED = (("client_stream.h", "handshakes_per_iteration = 8;",
              "handshakes_per_iteration = 1'000'000;"),)
-# Whether there is TLS is asked before the loop that sends, and not in it.
+# Checks for TLS before the loop that sends, instead of inside it.
 REQUESTED_BEFORE = (
     ("worker.cpp", "    while (connection.has_output()) {\n",
      "    TlsStream* const tls = client.stream.tls();\n    while (connection.has_output()) {\n"),
@@ -139,7 +139,7 @@ EDITS = tuple((TLS, file, old) for edits in FORMS.values() for file, old, _ in e
 
 
 def form(name: str) -> Path:
-    """15, or an edited form of it."""
+    """Return the server of 15, or the edited variant of this name."""
     if name not in FORMS:
         return solution(TLS)
     return edited(f"tls-{name}", TLS, FORMS[name], preset="release")
@@ -147,8 +147,8 @@ def form(name: str) -> Path:
 
 @cache
 def site(*more: str) -> Path:
-    """A folder with a file of 128 KiB that is old enough to be kept in memory; and the page as a
-    file of `more` names, for who has no other way to serve it.
+    """Create a folder with a file of 128 KiB that is old enough to be cached, and with the page as
+    a file of each name in `more`, for servers that cannot serve it otherwise.
     """
     folder = DIRECTORY / "-".join(("site", *more))
     folder.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def site(*more: str) -> Path:
 
 @cache
 def openssl_conf(what: str) -> Path:
-    """A file for OPENSSL_CONF."""
+    """Write a file for OPENSSL_CONF with this setting; returns its path."""
     DIRECTORY.mkdir(parents=True, exist_ok=True)
     file = DIRECTORY / f"{what.partition(' ')[0]}.cnf"
     file.write_text(OPENSSL.format(settings=what))
@@ -171,7 +171,9 @@ def openssl_conf(what: str) -> Path:
 
 def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False,
          rooted: bool = True) -> Start:
-    """With one thread; with TLS if it has a certificate; with files, or with its page alone."""
+    """Return how to start a server of ours: with one thread, with TLS if it has a certificate, and
+    with files if `rooted`, else with its page only.
+    """
     secured = pair.options if pair else ()
     files = ("--root", str(site())) if rooted else ()
 
@@ -184,7 +186,7 @@ def ours(binary: Path, pair: Pair | None = None, at_most_12: bool = False,
 
 
 def nginx(pair: Pair | None = None, log: str = "off") -> Start:
-    """`log` is the value of its access_log."""
+    """Return how to start nginx; `log` is the value of its access_log."""
     return partial(_other, partial(_nginx, log), pair)
 
 
@@ -193,7 +195,7 @@ def h2o(pair: Pair | None = None, log: Path | None = None) -> Start:
 
 
 def versions() -> dict[str, str]:
-    """The rivals, by name."""
+    """Return names and versions of the third-party servers, by key."""
     setup.ensure(["nginx", "h2o"])
     return {"nginx": "nginx " + first_line(["nginx", "-v"]).rpartition("/")[2],
             "h2o": "h2o " + first_line(["h2o", "--version"]).rpartition(" ")[2]}
@@ -202,7 +204,7 @@ def versions() -> dict[str, str]:
 @contextmanager
 def _other(command: Callable[[int, Pair | None], list[str]], pair: Pair | None,
            wrapper: Sequence[str] = ()) -> Iterator[Server]:
-    """Clients that connect to one with a certificate learn that it speaks TLS."""
+    """Run a third-party server; with a certificate, our clients are to speak TLS to it."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     environment = ("env", f"OPENSSL_CONF={openssl_conf(AES_128)}")
@@ -223,7 +225,7 @@ def _nginx(log: str, port: int, pair: Pair | None) -> list[str]:
 
 
 def _h2o(log: Path | None, port: int, pair: Pair | None) -> list[str]:
-    """It doesn't stay root unless told to."""
+    """Write h2o's configuration; returns the command. As root it must be told to stay root."""
     file = DIRECTORY / f"h2o-{port}.conf"
     file.write_text(H2O.format(user="user: root\n" if os.geteuid() == 0 else "", port=port,
                                site=site("index.html"), log=f"access-log: {log}\n" if log else "",
@@ -232,8 +234,8 @@ def _h2o(log: Path | None, port: int, pair: Pair | None) -> list[str]:
 
 
 def must_speak(start: Start, version: str) -> None:
-    """UserError unless it speaks this version with the cipher that all are to have, and has the
-    same page and file.
+    """Raise UserError unless the server speaks this version with the common cipher, and sends the
+    common page and file.
     """
     with start() as server:
         for path, body in (("/", PAGE), (f"/{LARGE}", noise(LARGE_BYTES))):

@@ -1,4 +1,4 @@
-"""The experiments of part III: files, beside other ways to send them and other people's servers."""
+"""The experiments of part III: files, compared with other ways to send them and other servers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ COPIES_IN_ONE_CALL = """\
 
 
 def _reads_file(checkpoint: str) -> AbstractContextManager[Path]:
-    """The server of a chapter before 09 whose page is read from the file for every request."""
+    """Build the server of a chapter before 09 so that it reads its page from the file for each
+    request.
+    """
     text = (SOLUTIONS / checkpoint / "app.cpp").read_text(encoding="utf-8")
     include = '#include <string_view>\n\n'
     changed = text.replace(include, include + READ_FILE % (site() / name_of(PAGE_SIZE)), 1)
@@ -165,7 +167,7 @@ def file_ladder() -> Finding:
 
 @contextmanager
 def copying() -> Iterator[Path]:
-    """09 without sendfile: pread into a buffer, one writev of head and body."""
+    """Build 09 without sendfile: pread into a buffer, one writev of head and body."""
     text = trees.source(SOLUTIONS / FILES, "sendfile_linux.cpp").read_text(encoding="utf-8")
     if ONE_CALL + SENDS_FILE not in text:
         raise UserError("09's sendfile_linux.cpp is not what an experiment expects", "fix it")
@@ -178,7 +180,7 @@ def copying() -> Iterator[Path]:
 
 
 def file_sizes() -> Finding:
-    """From which size on does sendfile pay?"""
+    """From which size on does sendfile pay off?"""
     with copying() as copies:
         kinds = {"sendfile": our_server(solution(FILES)), "copy": our_server(copies)}
         found = in_sequence({(kind, size): way_of(f"{kind}, {label}", start, asks_for(size))
@@ -198,7 +200,7 @@ def file_sizes() -> Finding:
 
 
 def rivals() -> dict[str, Rival]:
-    """Ours and theirs, ready to serve the same files with one thread."""
+    """Return our server and the third-party ones, ready to serve the same files with one thread."""
     setup.ensure(["nginx", "h2o", "lighttpd", "caddy"])
     CONFIGURED.mkdir(parents=True, exist_ok=True)
     ours = our_server(solution(FILES))
@@ -208,7 +210,7 @@ def rivals() -> dict[str, Rival]:
 
 
 def rivals_files() -> Finding:
-    """How fast do servers that people use send the same files, in the same run?"""
+    """How fast do third-party servers send the same files, in the same run?"""
     known = rivals()
     for rival in known.values():
         must_serve(rival)
@@ -229,7 +231,7 @@ def rivals_files() -> Finding:
 
 
 def neighbours() -> Finding:
-    """How long do small requests wait beside large downloads?"""
+    """How long do small requests wait during large downloads?"""
     pieces = {"64k": "64 * 1024", "all": "1024 * 1024 * 1024"}
     with ExitStack() as stack:
         bounded = {key: stack.enter_context(variant(

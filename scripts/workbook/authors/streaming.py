@@ -1,4 +1,4 @@
-"""The experiments of chapter 12: what a body costs that is not kept in memory."""
+"""The experiments of chapter 12: the cost of a body that is not kept in memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MINIMUM = """    const auto left = std::min<std::size_t>(client.connection.body_
     if (std::exchange(client.lowest, lowest) != lowest)
         ::setsockopt(client.socket.number(), SOL_SOCKET, SO_RCVLOWAT, &lowest, sizeof lowest);
 """
-# Waits for 64 KiB of a body, or for its rest: socket(7).
+# Waits for 64 KiB of a body, or for the rest of it: socket(7).
 LOW_WATER = (
     ("worker.cpp", SERVES, SERVES + MINIMUM),
     ("connection.h", "    ConnectionState state() const;\n",
@@ -55,7 +55,7 @@ EDITS = tuple((STREAMING, file, old) for file, old, _ in LOW_WATER)
 
 
 def uploads() -> Finding:
-    """What does a body cost the server's processor, by who takes it and in which pieces?"""
+    """How much processor time does a body take, by server and by size of the buffer?"""
     with ExitStack() as stack:
         def with_buffer(kib: int) -> Path:
             return stack.enter_context(variant(STREAMING, "buffer_pool.h", SIZE,
@@ -96,7 +96,7 @@ def _median(results: list[PhaseResult], figure: str) -> float:
 
 
 def uploads_memory() -> Finding:
-    """How much do a hundred uploads at a time hold?"""
+    """How much memory do a hundred simultaneous uploads take?"""
     rows: Rows = {}
     for key, label, checkpoint in [("11", "11", HOLDS), ("12", "12", STREAMING)]:
         with running(solution(checkpoint), "--threads", "1") as server:
@@ -132,7 +132,7 @@ def _hundred(server: Server) -> tuple[int, int]:
 
 
 def refusals() -> Finding:
-    """How fast is a server that says no to every body?"""
+    """How fast is a server that refuses every body?"""
     rows: Rows = {}
     with variant(STREAMING, "http_parser.h", MAXIMUM, "max_body = 0;") as refuses:
         for key, label, binary in [("takes", "12", solution(STREAMING)),

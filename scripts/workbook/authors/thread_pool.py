@@ -1,4 +1,5 @@
-"""The lab's pool in a server, beside loops: what a request costs, what is lost, and who wins when."""
+"""The lab's pool in a server, compared with event loops: costs, lost requests, and when each wins.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from workbook.measure import costs, crowd, ladder, load, stress
 from workbook.measure.load import Phase, PhaseResult
 from workbook.servers.process import Server, running
 
-SECONDS = {64: 1.0, 1000: 1.0, 5000: 3.0}  # by clients, who have to connect first
+SECONDS = {64: 1.0, 1000: 1.0, 5000: 3.0}  # by clients, which need time to connect
 ROUNDS = 5
 FORMS = {"loop": ("A loop", 1), "shared": ("Two threads, one <code>epoll</code>", 2),
          "one-shot": ("Pool of 2, <code>OneShot</code>", 2),
@@ -34,7 +35,7 @@ BLOCKED_CLIENTS = 64
 THREADS = {"loop": (1, 2, 4, 8, 16, 32), "one-shot": (1, 2, 4, 8, 16, 32)}
 DURATIONS_MS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
-# Threads that serve anybody keep buffers for themselves; and a request may block.
+# Each thread has its own buffers, because any thread may serve any client; a request may block.
 BY_THREAD = (
     ("buffer_pool.h", "    std::array<Buffer, max_idle> idle_;\n    std::size_t count_ = 0;",
      "    static inline thread_local std::array<Buffer, max_idle> idle_;\n"
@@ -94,7 +95,9 @@ def _blocking(every: int, ms: float) -> Iterator[None]:
 
 
 def _loaded(form: str, threads: int, phase: Phase) -> tuple[PhaseResult, float]:
-    """What a server that was just started gave, and how often a request switched threads."""
+    """Load a server that was just started; return the result, and how often a request made a thread
+    wait. UserError if there is no figure.
+    """
     binary, arguments = _command(form, threads)
     with load.serving(binary, *arguments) as server:
         before = switches(server)
@@ -107,14 +110,14 @@ def _loaded(form: str, threads: int, phase: Phase) -> tuple[PhaseResult, float]:
 
 
 def switches(server: Server) -> int:
-    """How often its threads gave up the processor to wait: proc(5), status."""
+    """Return how often its threads gave up the processor to wait (proc_pid_status(5))."""
     return sum(int(line.split()[1]) for task in Path(f"/proc/{server.pid}/task").iterdir()
                for line in (task / "status").read_text().splitlines()
                if line.startswith("voluntary_ctxt_switches:"))
 
 
 def clients() -> Finding:
-    """What does the way from thread to thread cost a request?"""
+    """What does passing a request from thread to thread cost?"""
     maximum = stress.raise_descriptor_limit() - 200
     rows: Rows = {form: {"label": label} for form, (label, _) in FORMS.items()}
     for count, seconds in SECONDS.items():
@@ -162,7 +165,7 @@ def calls() -> Finding:
 
 def calls_of(binary: Path, arguments: Sequence[str], asking: int = 16, rounds: int = 128
              ) -> dict[str, float]:
-    """By name, a request: so many clients ask at once, and then read."""
+    """Return system calls per request by name, when `asking` clients ask at once and then read."""
     totals: list[Counter[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for times in (0, rounds):
@@ -179,7 +182,7 @@ def calls_of(binary: Path, arguments: Sequence[str], asking: int = 16, rounds: i
 
 
 def lost() -> Finding:
-    """Who waits for ever if a guard forgets?"""
+    """How many clients wait for ever if a guard forgets an event?"""
     asking, seconds = 64, 10.0
     rows: Rows = {}
     for form, label in (("forgetful", "<code>Forgetful</code>"),
@@ -198,7 +201,7 @@ def lost() -> Finding:
 
 def _left_waiting(server: Server, asking: int, seconds: float, timeout_s: float = 2.0
                   ) -> tuple[int, int]:
-    """The answers, and the clients that had none for so long."""
+    """Return the number of answers, and of clients that got none within `timeout_s`."""
     end, answers = time.monotonic() + seconds, 0
     with ExitStack() as stack:
         clients = crowd.connect(server, asking, stack)
@@ -223,7 +226,7 @@ def _has_answers(client: socket.socket, count: int, timeout_s: float) -> bool:
 
 
 def blocking() -> Finding:
-    """And if some requests block the thread that serves them?"""
+    """What if some requests block the thread that serves them?"""
     phase = Phase("plain", "plain", BLOCKED_CLIENTS, 2.0)
     found: dict[tuple[str, int], list[PhaseResult]] = {
         (form, threads): [] for form, counts in THREADS.items() for threads in counts}
@@ -249,7 +252,7 @@ def blocking() -> Finding:
 
 
 def durations() -> Finding:
-    """From how long a wait on does the pool win?"""
+    """From what length of a wait on does the pool win?"""
     phase = Phase("plain", "plain", BLOCKED_CLIENTS, 1.0)
     forms = {"loop": ("loop", 1), "loops": ("loop", 8), "pool": ("one-shot", 8)}
     rows: Rows = {}

@@ -1,4 +1,4 @@
-"""The experiments of chapter 15: what TLS costs, and the same in servers that people use."""
+"""The experiments of chapter 15: what TLS costs, in our server and in third-party ones."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ from workbook.servers.process import Server
 LEVEL = int(TLS[:2])
 TCP_ULP = 31  # linux/tcp.h
 ROUNDS = 5
-LOG_ROUNDS = 15  # what is asked for is a difference of a few hundredths
+LOG_ROUNDS = 15  # to find a difference of a few hundredths
 COUNTS = 3
-STRAY = 8  # allocations of a second that begins, or of buffers that come back after a rest
+STRAY = 8  # allocations once per second, or of buffers that were released while idle
 LARGE_REQUEST = f"GET /{LARGE} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n".encode()
 EDITED = {"set-fd": "15 with SSL_set_fd", "set-fd-ahead": "the same, reading ahead",
           "kept": "15, buffers kept", "released": "15, SSL_MODE_RELEASE_BUFFERS"}
-SECONDS = 3.0  # the 64 handshakes at its beginning are little beside it
+SECONDS = 3.0  # so long that the 64 handshakes at its beginning hardly count
 LOADS = {"page": ("the page", Phase("64 clients", "plain", 64, SECONDS)),
          "large": ("128 KiB", Phase("128 KiB", "plain", 64, SECONDS, path=f"/{LARGE}"))}
 VISITS, FEW, CLIENTS = 200, 16, 8
@@ -87,7 +87,7 @@ def _kept() -> dict[str, Kept]:
 
 
 def kept() -> Finding:
-    """What does TLS cost a request on a connection that stays?"""
+    """What does TLS cost a request on a kept connection?"""
     known = _kept()
     for key, server in known.items():
         if key != server.plain:
@@ -124,7 +124,7 @@ def _ratio(these: Sequence[float], those: Sequence[float]) -> float:
 
 
 def counts() -> Finding:
-    """What does it execute, and ask of the kernel?"""
+    """How many instructions and system calls does TLS cost?"""
     pair = certificates.localhost()
     forms: Mapping[str, tuple[str, Callable[..., Start]]] = {
         "before": ("14", partial(ours, solution("14-log"))),
@@ -150,7 +150,9 @@ def counts() -> Finding:
 
 
 def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
-    """The median: a second that begins, or a client that is slow to read, is in some only."""
+    """Return medians, because work done once per second, or for a slow reader, is in some runs
+    only.
+    """
     measures = (costs.SYSCALLS, costs.INSTRUCTIONS, replace(
         costs.ALLOCATIONS, tool=replace(costs.MEMCHECK, stray=STRAY)))
     found = [costs.count_started(start, level=LEVEL, request=request, measures=measures)
@@ -163,8 +165,8 @@ def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class ConnectionKind:
-    """One client after another: what each is to speak, with whom, and whether it resumes what an
-    earlier one had.
+    """Connections to measure one after another: the version of TLS, the certificate, and whether
+    each resumes an earlier session.
     """
 
     title: str
@@ -184,7 +186,7 @@ CONNECTION_KINDS = {
 
 
 def handshakes() -> Finding:
-    """What does a client cost that is new, and one that has been there before?"""
+    """What does a new client cost, and one that resumes a session?"""
     names = secured.versions()
     servers: dict[str, tuple[str, Callable[[Pair | None], Start]]] = {
         "ours": ("15", partial(ours, solution(TLS))), "nginx": (names["nginx"], nginx),
@@ -211,7 +213,7 @@ def handshakes() -> Finding:
 
 
 def _visits_us(start: Start, connection: ConnectionKind) -> float:
-    """µs of the server for each of many visits, once a few have been there."""
+    """Return the server's µs per connection, over many connections after a few to warm up."""
     with network.own(), load.placed(start) as server:
         print(f"{server.name}: {connection.title}", file=sys.stderr, flush=True)
         use_server = _pausing_client(server, connection)
@@ -230,8 +232,8 @@ def _connect(use_server: Callable[[], None], connections: int) -> None:
 
 
 def _used_us(server: Server) -> float:
-    """Processor time of all its threads, finer than Server.cpu_s tells it (Linux,
-    Documentation/scheduler/sched-stats: the first number is in ns).
+    """Return the processor time of all its threads in µs, with a finer resolution than Server.cpu_s
+    (Linux, Documentation/scheduler/sched-stats: the first number is in ns).
     """
     return sum(int(file.read_text().split()[0]) / 1000
                for file in Path(f"/proc/{server.pid}/task").glob("*/schedstat"))
@@ -254,7 +256,7 @@ def _pausing_client(server: Server, connection: ConnectionKind) -> Callable[[], 
 
 def _connection(server: Server, how: ssl.SSLContext,
                 session: ssl.SSLSession | None) -> tuple[bool, ssl.SSLSession | None]:
-    """Whether a session was resumed, and what another visit can resume."""
+    """Connect and ask; return whether a session was resumed, and the session to resume next."""
     plain = socket.create_connection(address_of(server), 5)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     with how.wrap_socket(plain, server_hostname="localhost", session=session) as client:
@@ -280,7 +282,7 @@ MEMORY_FORMS = {"rest": ("15: buffers are freed when a client has rested", ""),
 
 
 def memory() -> Finding:
-    """What does a client hold that says nothing?"""
+    """How much memory does an idle client use?"""
     pair = certificates.localhost()
     rows: Rows = {key: {"label": label, "idle": _idle_kib(form(name), *pair.options)}
                   for key, (label, name) in MEMORY_FORMS.items()}
@@ -296,7 +298,7 @@ def _idle_kib(binary: Path, *arguments: str) -> float:
 
 
 def neighbours() -> Finding:
-    """How long does a client wait who has his handshake behind him, while others have theirs?"""
+    """How long does a connected client wait while others do their handshakes?"""
     pair = certificates.localhost()
     ways = {"alone": ("no other client", form(""), False),
             "bounded": ("a flood; 8 steps a turn (15)", form(""), True),
@@ -325,7 +327,9 @@ def neighbours() -> Finding:
 
 
 def _during_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
-    """How the polite one fared, and how many strangers were answered in a second."""
+    """Return the polite client's result, and how many clients of the flood were answered per
+    second.
+    """
     with load.placed(start) as server:
         strangers = _flood(server) if flooded else None
         polite = load.run_phase(server, Phase("polite", "plain", 1, POLITE_S))
@@ -337,7 +341,7 @@ def _during_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
 
 
 def _flood(server: Server) -> subprocess.Popen[str]:
-    """Goes on for as long as it is to, on the processors of clients."""
+    """Start a flood on the clients' processors; it ends by itself after FLOOD_S."""
     processors = ",".join(map(str, sorted(cores().client)))
     return children.start(
         [*network.prefix(), "taskset", "--cpu-list", processors, sys.executable, "-m",
@@ -346,10 +350,10 @@ def _flood(server: Server) -> subprocess.Popen[str]:
 
 
 def rivals_logs() -> Finding:
-    """What does a line cost, in servers that people use?"""
+    """What does a log line cost, in our server and in third-party ones?"""
     names = secured.versions()
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o777)  # some of them write as somebody else
+        Path(folder).chmod(0o777)  # some servers write as another user
         log = Path(folder, "access.log")
         known = _logging(names, log)
         found = in_sequence({key: Way(label, partial(load.placed, start), Phase(
@@ -369,7 +373,7 @@ def rivals_logs() -> Finding:
 
 
 def _logging(names: Mapping[str, str], log: Path) -> dict[str, tuple[str, str, Start]]:
-    """A label, the name of the same without a log, and how it is started."""
+    """Return by name a label, the name of the same server without a log, and how to start it."""
     binary = solution(TLS)
     logged = "--access-log", str(log), "--log-size", str(1 << 28)
     return {"ours": ("15", "ours", ours(binary)),
@@ -383,7 +387,7 @@ def _logging(names: Mapping[str, str], log: Path) -> dict[str, tuple[str, str, S
 
 
 def kernel() -> Finding:
-    """Would this kernel encrypt?"""
+    """Does this kernel encrypt TLS (kTLS)?"""
     with socket.create_server(("127.0.0.1", 0)) as listener, \
             socket.create_connection(listener.getsockname()) as client:
         try:

@@ -39,15 +39,15 @@ CLIMB = (NAIVE, CHUNKS, LAYOUT, THREADS, LOOP, HOT, WORKERS, OPTIMISED)
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"
 PAUSE_S = 2
-PLAINLY = {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}  # how 08 is built that it can be counted
+PLAINLY = {"HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}  # how 08 is built to be counted
 Rows = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A table: `columns` are headings by key; a row has a `label`, and a number or a text
-    of HTML for each key. What else a row has is for a chart. `marks` are sizes that explain where
-    a curve bends, such as a buffer's, in the unit of the rows' keys.
+    """A table: `columns` are headings by key; a row has a `label`, and a number or a text of HTML
+    for each key. Further keys of a row are for charts. `marks` are sizes that explain where a curve
+    bends, such as a buffer's, in the unit of the rows' keys.
     """
 
     what: str
@@ -57,26 +57,26 @@ class Finding:
 
 
 def in_sequence(ways: Mapping[Key, Way], rounds: int) -> dict[Key, list[PhaseResult]]:
-    """Each once a round; reports on stderr how far it is."""
+    """Measure each of the ways once a round, reporting progress on stderr."""
     return sequence.in_sequence(ways, rounds, lambda doing: print(doing, file=sys.stderr,
                                                                   flush=True))
 
 
 def cpu_us(found: Mapping[Key, Sequence[PhaseResult]]) -> dict[Key, list[float]]:
-    """The server’s own µs a request, round by round."""
+    """Return the server's own processor time per request in µs, round by round."""
     return {key: [result.cpu_us_per_request or 0 for result in results]
             for key, results in found.items()}
 
 
 def ratios(these: Sequence[float], those: Sequence[float]) -> list[float]:
-    """Each to the other of the same round."""
+    """Return the ratios of values in the same round."""
     return [a / b for a, b in zip(these, those, strict=True)]
 
 
 @dataclass(frozen=True)
 class Rush:
-    """What some phases have left of one worker: µs a request of the last, MiB at each one's peak,
-    and MiB that it still holds `REST_S` later.
+    """One worker after some phases: µs per request of the last, MiB at each one's peak, and MiB
+    that it still holds PAUSE_S seconds later.
     """
 
     us: float
@@ -97,14 +97,17 @@ def rush(binary: Path, phases: Sequence[Phase]) -> Rush:
 
 
 def one_worker(binary: Path, *options: str) -> Callable[[], AbstractContextManager[Server]]:
-    """How a server is started that is to serve on one processor."""
+    """Return how to start a server with one worker, on the server's processors."""
     return partial(load.serving, binary, "--threads", "1", *options)
 
 
 @contextmanager
 def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str = "release",
             settings: Mapping[str, str] | None = None) -> Iterator[Path]:
-    """The server of a solution in which `old` was replaced, or a whole file if it is None."""
+    """Build the server of a solution with `old` replaced by `new` in a file, or the whole file if
+    `old` is None. The binary exists until the block ends. UserError unless `old` occurs exactly
+    once.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch, checkpoint)
         shutil.copytree(SOLUTIONS / checkpoint, copy)
@@ -120,8 +123,8 @@ def variant(checkpoint: str, file: str, old: str | None, new: str, preset: str =
 def edited(name: str, checkpoint: str, edits: Sequence[tuple[str, str, str]],
            settings: Mapping[str, str] | None = None, more: Mapping[str, Path] | None = None,
            preset: str = "measure") -> Path:
-    """A solution's server, by default as it is for counting, with these edits, each of a file
-    in any folder, and some files besides.
+    """Build a solution's server, by default for counting, with these edits (file, old, new) and
+    with the files of `more` added. UserError unless each old text occurs exactly once.
     """
     tree = trees.read(SOLUTIONS / checkpoint)
     for edited_file, old, new in edits:
@@ -141,21 +144,21 @@ def solution(checkpoint: str, preset: str = "release") -> Path:
 
 
 def after_part(chapter: Chapter, number: int, preset: str = "measure") -> Path:
-    """The server after a part, by default built for counting; 0 for where the chapter begins."""
+    """Build the server after a part, by default for counting; 0 is the start of the chapter."""
     directory = BUILD / "experiments" / f"{chapter.name}-{number}"
     trees.write(parts.tree(chapter, number), directory)
     return build.isolated(directory, preset)
 
 
 def compiled(source: Path, program: Path, *options: str) -> Path:
-    """A program of a single source, made anew. UserError if it cannot be."""
+    """Compile a program from a single source; UserError if that fails."""
     output_of([str(needs.compiler()), "-std=c++23", "-O2", *options, str(source),
                "-o", str(program)])
     return program
 
 
 def output_of(command: Sequence[str]) -> str:
-    """What a program says that ends by itself; UserError if it fails."""
+    """Run a program to its end and return its output; UserError if it fails."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise UserError(f"{command[0]} failed:\n{done.stderr.strip()[-500:]}",
@@ -168,7 +171,7 @@ def address_of(server: Server) -> tuple[str, int]:
 
 
 def optimised(name: str, settings: dict[str, str]) -> Path:
-    """08 built for counting, without LTO and profile unless `settings` say so."""
+    """Build 08 for counting, without LTO and profile unless `settings` change that."""
     return build.isolated(SOLUTIONS / OPTIMISED, "measure", BUILD / "experiments" / name,
                           PLAINLY | settings)
 
@@ -186,13 +189,15 @@ def count(binary: Path, checkpoint: str, request: bytes, *measures: Measure) -> 
 
 def kept_costs(checkpoint: str, request: bytes | None = None,
                measure: Measure = SYSCALLS) -> costs.Costs:
-    """What a request costs on a connection that stays open."""
+    """Count what a request costs on a connection that stays open."""
     return costs.count(solution(checkpoint, "measure"), level=costs.KEEP_ALIVE_LEVEL,
                        measures=[measure], request=request)
 
 
 def sweep(checkpoint: str, counts: Sequence[int], rounds: int) -> Finding:
-    """Requests per second and processor time by number of threads, wrk apart and not."""
+    """Measure requests per second and processor time by number of threads, with wrk on other
+    processors and on the same ones.
+    """
     phase = Phase("plain", "plain", connections=64, seconds=1.0)
     binary, usable = solution(checkpoint), cores()
     every = usable.server | usable.client

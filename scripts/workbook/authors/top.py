@@ -1,4 +1,4 @@
-"""What the climb comes to: the last server beside the floor, and its memory."""
+"""The result of the climb: the last server compared with the floor, and its memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RUSH = (Phase("plain", "plain", 1000, 1), Phase("headers", "headers", 500, 1),
 IDLE_CLIENTS = 8000
 FIELD_SIZES = (0, 100, 1000, 10_000, 60_000)
 FIELD_COUNTS = (1, 2, 5, 10, 20, 40, 80)
-STREAMING = 12  # the chapter that the later ones are held against
+STREAMING = 12  # the chapter that later ones are compared with
 LATER_ROUNDS = 45
 DATED_FLOOR = "floor-dated"
 FLOORS = {DATED_FLOOR: "the floor", build.FLOOR: "the floor, undated"}
@@ -54,7 +54,7 @@ SHARED_LOADS = {"plain": LOADS["clients"][1], "header": LOADS["header"][1]}
 
 
 def older() -> Finding:
-    """What does every step make of the published climb's older test?"""
+    """How does every step perform in the published climb's older test?"""
     stress.raise_descriptor_limit()
     form = stress.FORMS["older"]
     rows: Rows = {}
@@ -94,9 +94,9 @@ def floor() -> Finding:
 
 
 def floor_counts() -> Finding:
-    """The same in what can be counted."""
+    """How near does it come in system calls and instructions?"""
     sides = {"floor": build.floor("measure"), "top": solution(OPTIMISED, "measure")}
-    whats = {costs.SYSCALLS: 3, costs.INSTRUCTIONS: 0}  # and how many digits tell
+    whats = {costs.SYSCALLS: 3, costs.INSTRUCTIONS: 0}  # and their decimal places
     rows: Rows = {}
     for key, label, measures in (
             ("alone", "one at a time", (costs.SYSCALLS, costs.INSTRUCTIONS)),
@@ -115,7 +115,7 @@ def floor_counts() -> Finding:
 
 
 def nothing_lost() -> Finding:
-    """Has the page become dearer since bodies pass through, for features that are off?"""
+    """Has the page become more expensive since chapter 12, through features that are off?"""
     floor = build.floor("release")
     starts = {DATED_FLOOR: one_worker(floor, "--dated"), build.FLOOR: one_worker(floor)} | {
         name: one_worker(solution(name)) for name in later_checkpoints()}
@@ -134,14 +134,16 @@ def nothing_lost() -> Finding:
 
 
 def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
-    """12 and those behind it that there are."""
+    """Return the names of 12 and the checkpoints after it, as far as they exist."""
     return [chapter.name for chapter in chapters.all_chapters()
             if (chapter.number or 0) >= STREAMING and (solutions / chapter.name).is_dir()]
 
 
 def against_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
                       names: Sequence[str]) -> Rows:
-    """A row for each of `names`, beside the floor that answers as much, and beside 12."""
+    """Return a row for each of `names`, with ratios to the floor whose answers are as long, and to
+    12.
+    """
     first = next(name for name in names if name not in FLOORS)
     rows: Rows = {name: {"label": FLOORS.get(name, name[:2])} for name in names}
     us = cpu_us(found)
@@ -158,7 +160,7 @@ def against_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
 
 
 def builds() -> Finding:
-    """Is what is counted what is shipped?"""
+    """Does the build that is counted need as many instructions as the one that is shipped?"""
     presets = {"counted": "measure", "shipped": "release"}
     rows: Rows = {}
     for name in CLIMB:
@@ -224,13 +226,13 @@ def fields() -> Finding:
 
 
 def _more_fields(number: int) -> bytes:
-    """Fields of one length, with names that no server looks up."""
+    """Return fields of one length, with names that no server looks up."""
     return b"".join(b"X-Field-%02d: twenty bytes of text\r\n" % i for i in range(number))
 
 
 def shares() -> Finding:
-    """How much of a request's processor time is the kernel's, and what is each step's beside the
-    floor's?
+    """How much of a request's processor time is the kernel's, and how does each step compare with
+    the floor?
     """
     binaries = {"floor": build.floor("release")} | {name: solution(name) for name in CLIMB}
     found = in_sequence({(kind, name): Way(f"{name}, {kind}", one_worker(binary), phase)
@@ -260,7 +262,7 @@ def shares() -> Finding:
 
 
 def memory() -> Finding:
-    """What does an idle client hold, and what is left of a rush?"""
+    """How much memory does an idle client use, and how much is left after a rush?"""
     if stress.raise_descriptor_limit() < IDLE_CLIENTS + stress.SPARE_DESCRIPTORS:
         raise UserError(f"the descriptor limit has no room for {IDLE_CLIENTS:,} clients",
                         f"ulimit -n {IDLE_CLIENTS + 2 * stress.SPARE_DESCRIPTORS}")

@@ -1,4 +1,4 @@
-"""The experiments of chapter 10: what is saved by not sending, and what others answer."""
+"""The experiments of chapter 10: what is saved by not sending, and what other servers answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEVEL = 10
 
 
 def not_sent() -> Finding:
-    """One page of text, asked for by clients that know more and more of it."""
+    """What does one page of text cost, by what the client already has of it?"""
     rows: Rows = {}
     with tempfile.TemporaryDirectory() as folder:
         root = _page(Path(folder))
@@ -51,7 +51,7 @@ def _page(folder: Path) -> Path:
 
 
 def _asked(address: Address) -> dict[str, tuple[str, str]]:
-    """A label and the fields of each request."""
+    """Return a label and the fields of each request, by key."""
     plain = ask(address, "/page.html")
     last = len(plain.body) - 1
     return {
@@ -86,8 +86,7 @@ def _counted(start: partial[AbstractContextManager[Server]], fields: str) -> dic
             for name, value in counted.figures.items()}
 
 
-# A question about /it.bin, {tag} being the tag that it has and {date} its
-# time, and the right status.
+# Requests for /it.bin, and the right status; {tag} is the file's tag, {date} its time.
 QUESTIONS: dict[str, tuple[str, str, str, int]] = {
     "this": ("its tag in If-None-Match", "GET", "If-None-Match: {tag}", 304),
     "weak": ("the same, as a weak one", "GET", "If-None-Match: W/{bare}", 304),
@@ -107,7 +106,7 @@ REWRITTEN = "its tag, after other bytes were written within the same second"
 
 
 def rivals_validators() -> Finding:
-    """What servers that people use answer, as they are after installing."""
+    """What do third-party servers answer to conditional and partial requests?"""
     setup.ensure(["nginx", "h2o", "lighttpd", "caddy"])
     other_servers.CONFIGURED.mkdir(parents=True, exist_ok=True)
     rows: Rows = {key: {"label": label, "right": status}

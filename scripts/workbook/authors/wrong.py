@@ -1,4 +1,4 @@
-"""A fast wrong answer: what the finished server answers, and what it would with each defect."""
+"""A fast wrong answer: what the finished server answers, and what it answers with each defect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOST = b"Host: x\r\n"
 PAGE = b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"
 LAST = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
 TIMEOUT_S = 4.0
-AT_ONCE_S = 0.3  # long enough that what was sent before has been received by itself
+AT_ONCE_S = 0.3  # long enough that the server receives what was sent before separately
 ONE_SECOND = ("--timeout", "1", "--head-timeout", "1")
 
 
@@ -62,7 +62,7 @@ SHOWN: dict[str, tuple[str, Sequence[Step]]] = {
 
 
 def fast_wrong_answer() -> Finding:
-    """Each request, to the server as it is and to the one with the defect."""
+    """Send each request to the finished server and to the one with the defect."""
     rows: Rows = {}
     ours = solution(OPTIMISED)  # what readers run
     for name, (label, steps) in SHOWN.items():
@@ -81,7 +81,7 @@ def answer(binary: Path, steps: Sequence[Step]) -> str:
 
 
 def reported(received: Received) -> str:
-    """200, 200, closed"""
+    """Return the statuses and how the connection ended, as in “200, 200, closed”."""
     statuses, data = [], received.data
     while found := re.match(rb"HTTP/1\.1 (\d{3}) ", data):
         statuses.append(found[1].decode())
