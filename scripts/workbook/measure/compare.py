@@ -26,9 +26,7 @@ PAUSE_S = 0.03
 
 @dataclass(frozen=True)
 class Comparison:
-    """B's speed relative to A's, with its interval; the `aa` fields compare A with itself, as a
-    control.
-    """
+    """B's speed relative to A's, with its interval; `aa` is A relative to itself, the control."""
 
     a: str
     b: str
@@ -75,9 +73,7 @@ def measure(a: Path, b: Path, *, seconds: float = SECONDS, goal: float = 1.0,
 
 @contextmanager
 def own_work_named(a: Path, b: Path) -> Iterator[None]:
-    """If a reader's own server fails, report that it has not passed and suggest our solution
-    instead.
-    """
+    """If a reader's own server fails, report that, and suggest our solution instead."""
     try:
         yield
     except UserError as error:
@@ -91,8 +87,7 @@ def own_work_named(a: Path, b: Path) -> Iterator[None]:
 
 @contextmanager
 def _all_three(a: Path, b: Path, piece: Phase) -> Iterator[Iterator[Round]]:
-    """Start A, B and a second process of A, and yield an endless iterator of rounds between them.
-    """
+    """Start A, B and a second process of A, and yield an endless iterator of rounds."""
     with load.serving(a) as first, load.serving(b) as other, load.serving(a) as second:
         for server in (first, other, second):
             _rate(server, piece)

@@ -54,7 +54,7 @@ MISSING = b"GET /nowhere.bin HTTP/1.1\r\n" + FIELDS + b"\r\n"
 WAITS = ("epoll_wait", "epoll_pwait", "epoll_pwait2", "poll")
 AGED_S = 1_000_000_000  # 2001
 ONE_SLOT = ("--max-clients", "1")
-CACHE_LEVEL, SETTLED_S = 11, 3.2  # a file is cached from this level on, if unchanged for so long
+CACHE_LEVEL, SETTLED_S = 11, 3.2  # files are cached from this level on, after this time unchanged
 LONG_HEAD = b"GET / HTTP/1.1\r\n" + FIELDS + b"X-Long: " + b"v" * 60_000 + b"\r\n\r\n"
 
 
@@ -113,9 +113,7 @@ class Measure:
 
 @dataclass
 class Costs:
-    """Costs per request, by figure. `skipped` has the reason for each measure that could not be
-    counted.
-    """
+    """Costs per request, by figure. `skipped` has the reasons of measures that were not counted."""
 
     figures: dict[str, float] = field(default_factory=dict)
     by_call: dict[str, float] = field(default_factory=dict)
@@ -276,8 +274,8 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
 
 
 def _silent_client(server: Server, stack: ExitStack) -> socket.socket:
-    """A client that the server has accepted before the next one connects. Otherwise the number
-    accepted at once would differ from run to run.
+    """Return a client that the server has accepted before the next one connects. Otherwise the
+    number accepted at once would differ from run to run.
     """
     client = stack.enter_context(connect((server.host, server.port), TIMEOUT_S))
     server.sleeps(TIMEOUT_S)
@@ -285,9 +283,7 @@ def _silent_client(server: Server, stack: ExitStack) -> socket.socket:
 
 
 def _reject(server: Server, times: int) -> None:
-    """Connect `times` clients in turn while another has the only slot; UserError unless each gets
-    503.
-    """
+    """Connect `times` clients in turn while another has the only slot; UserError without a 503."""
     address = server.host, server.port
     with connect(address, TIMEOUT_S) as first:
         first.sendall(KEPT)

@@ -41,8 +41,7 @@ def ask_all(connected: Sequence[socket.socket], depth: int) -> None:
 
 
 def post_together(connected: Sequence[socket.socket], sizes: Random) -> None:
-    """Send a body of 1 to 9.4 MB from each client; all have started before the first one finishes.
-    """
+    """Send a body of 1 to 9.4 MB from each client; all start before the first one finishes."""
     for each in connected:
         size = sizes.randrange(1_000_000, 9_400_000)
         each.sendall(POST % size + b"b" * (size - 1))
@@ -155,9 +154,7 @@ def futexes(binary: Path, clients: int, rounds: int) -> float:
 
 
 def _connect_and_close(server: Server, clients: int) -> None:
-    """Suspend the server while all clients send, and while all close, so that it sees them
-    together.
-    """
+    """Suspend the server while all clients send or close, so that it sees them together."""
     process = psutil.Process(server.pid)
     with ExitStack() as stack:
         process.suspend()

@@ -43,9 +43,7 @@ def answers(address: tuple[str, int], clients: int, rounds: int, seconds: float)
 
 
 def _answer_size(client: socket.socket) -> int:
-    """Return the size of one answer in bytes; ValueError unless it is a 200 that keeps the
-    connection.
-    """
+    """Return the bytes of one answer; ValueError unless it is a 200 that keeps the connection."""
     client.sendall(REQUEST)
     [answer] = client_answers(client, 1)
     if not answer.startswith(b"HTTP/1.1 200 ") or b"\r\nConnection: close" in answer:

@@ -41,7 +41,7 @@ DONE = ("Complete", "Failed", "Rejected", "Shutdown")
 
 @dataclass(frozen=True)
 class Plan:
-    """What is deployed, and how long it is loaded."""
+    """What is deployed, and for how many seconds it is loaded."""
 
     replicas: int = 3
     generators: int = 2
@@ -89,9 +89,7 @@ class Row:
 
 
 def merge(outputs: Sequence[str]) -> Row:
-    """Merge the outputs of the generators. UserError if one has no report or no request was
-    answered.
-    """
+    """Merge the outputs of the generators. UserError if a report is missing or all are empty."""
     import numpy
 
     merged: Counter[int] = Counter()
@@ -181,9 +179,7 @@ class Fleet:
                 for pid in self._pids("server")]
 
     def _scale_generators(self, count: int) -> None:
-        """Set the number of generators. Scaling to 0 first lets those that have finished start
-        again.
-        """
+        """Set the number of generators. Only scaling to 0 lets finished ones start again."""
         docker("service", "scale", "--detach", f"{self.name}_generator={count}")
         _until(lambda: len(self._tasks()) == count, "the generators did not come or go")
 
@@ -243,8 +239,7 @@ def build_image() -> None:
 
 
 def docker(*arguments: str, **how: Any) -> str:
-    """Run a docker command and return its output; UserError with the end of its stderr if it fails.
-    """
+    """Run a docker command and return its output; UserError with its last errors if it fails."""
     return _docker(arguments, **how).stdout
 
 
@@ -284,9 +279,7 @@ def complain_unless_possible() -> None:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Hold a lock: two fleets would disturb each other, and the first to end would remove the
-    swarm.
-    """
+    """Hold a lock: two fleets would disturb each other, and share a swarm that one removes."""
     with FileLock(Path(tempfile.gettempdir(), f"hotpath-fleet-{os.getuid()}.lock")):
         yield
 

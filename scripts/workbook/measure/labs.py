@@ -77,8 +77,7 @@ class Compared:
 
 
 def starter(chapter: Chapter, preset: str = "release") -> Path:
-    """Build the bench of the starter as shipped, without the reader's changes; returns the program.
-    """
+    """Build the bench of the starter as shipped, without the reader's changes; returns it."""
     directory = BUILD / "labs" / chapter.name
     trees.write(starters.starter(chapter), directory)
     return build.isolated(directory, preset, program=chapter.program)
@@ -258,8 +257,7 @@ def in_sequence(base: Path, others: Sequence[Path], benchmarks: str = ".*"
 
 
 def _rates(bench: Path, benchmarks: str) -> Rates:
-    """Return the rates of a short run, by processor time, or by wall-clock time for `/real_time`.
-    """
+    """Return the rates of a short run, by processor time, or by the clock for `/real_time`."""
     reported = json.loads(_run([str(bench), f"--benchmark_filter={benchmarks}",
                                 f"--benchmark_min_time={SLICE_S}", "--benchmark_format=json"], bench))
     return {found["name"]: 1e9 / found["real_time" if "/real_time" in found["name"] else "cpu_time"]

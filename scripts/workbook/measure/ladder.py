@@ -193,8 +193,7 @@ def _in_background() -> Iterator[ThreadPoolExecutor]:
 
 
 def collect(servers: Sequence[Subject], rounds: int, display: Display) -> dict[str, Any]:
-    """Build, count and load all servers; return results in the format of book/results/ladder.json.
-    """
+    """Build, count and load all servers; returns results as in book/results/ladder.json."""
     setup.ensure(needs.FOR_BENCH)
     run = Run(servers, display)
     run.count()
@@ -204,9 +203,7 @@ def collect(servers: Sequence[Subject], rounds: int, display: Display) -> dict[s
 
 
 def summary(results: Sequence[PhaseResult]) -> dict[str, Any]:
-    """Summarise one phase of one server over all rounds. There are no figures if any round has
-    none.
-    """
+    """Summarise one phase of one server over all rounds; without figures if a round has none."""
     reason = next((result.reason for result in results if result.reason), None)
     figures = {name: None if reason else _rounded(median(getattr(r, name) for r in results))
                for name in MEDIANS}
@@ -231,9 +228,7 @@ def rotated(servers: Sequence[T], by: int) -> list[T]:
 
 
 def _processor_s() -> tuple[float, float, float]:
-    """Return processor seconds so far: of the whole machine, idle included; of all programs; of
-    ours.
-    """
+    """Return seconds of processor time: the machine's, idle included; all programs'; ours."""
     times = psutil.cpu_times()
     ours = sum(sum(resource.getrusage(owner)[:2])
                for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
@@ -241,8 +236,7 @@ def _processor_s() -> tuple[float, float, float]:
 
 
 def _others_percent(before: Sequence[float], after: Sequence[float]) -> float:
-    """Return the share of all processors that programs other than ours used in between, in percent.
-    """
+    """Return the percentage of all processors that other programs used in between."""
     in_all, programs, ours = (late - early for early, late in zip(before, after, strict=True))
     return round(max(0.0, 100 * (programs - ours) / in_all), 1) if in_all > 0 else 0.0
 

@@ -34,8 +34,8 @@ WRK_ERRORS = ("connect", "read", "write", "timeout", "status")
 STARVED = "starved"
 ERROR_KINDS = (*WRK_ERRORS, STARVED)
 LOOKED_AT = 0.75  # of a phase: when we inspect its connections, which wrk closes at the end
-STARVED_AFTER = 0.5  # of a phase: a client without a byte for this long is starved, if it is also
-TURNS = 3  # times the average time in which every client gets an answer
+STARVED_AFTER = 0.5  # of a phase: a client is starved if it gets no byte for this long, and for
+TURNS = 3  # times as long as it takes to answer every client once
 KEPT_ANSWERS = 3  # in the median, from which on we take connections to be kept
 TIMEOUT_S = 30  # an answer that comes later is an error; the slowest server here takes 2 s
 NOTHING_ANSWERED = "no request was answered"
@@ -59,9 +59,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class PhaseResult:
-    """The result of one phase. It has either a rate (`requests_per_second`) or a `reason` for
-    having none.
-    """
+    """The result of one phase: either a rate (`requests_per_second`), or a `reason` for none."""
 
     phase: str
     requests: int = 0
@@ -105,8 +103,7 @@ def serving(binary: Path, *args: str, on: Cores | None = None) -> AbstractContex
 @contextmanager
 def placed(start: Callable[..., AbstractContextManager[Server]],
            on: Cores | None = None) -> Iterator[Server]:
-    """Like `serving`, for a server started by `start`, which takes the `wrapper` to put before it.
-    """
+    """Like `serving`, for a server started by `start`, which takes the `wrapper` to prepend."""
     with ExitStack() as stack:
         with on_processors((on or cores()).server):
             server = stack.enter_context(start(wrapper=network.prefix()))
@@ -270,8 +267,7 @@ def _parse(returncode: int, output: str, complaint: str) -> dict[str, Any]:
 
 @contextmanager
 def on_processors(processors: Set[int]) -> Iterator[None]:
-    """Run what is started in the block on these processors, if the system has sched_setaffinity(2).
-    """
+    """Run what is started in the block on these processors, where sched_setaffinity(2) exists."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -288,8 +284,7 @@ def _less(now: Sequence[float], then: Sequence[float]) -> tuple[float, ...]:
 
 
 def _cpu_s(process: psutil.Process) -> tuple[float, float]:
-    """Return the user and system time of all threads so far, in seconds; UserError if it has ended.
-    """
+    """Return the user and system time of all threads so far, in seconds; UserError if it ended."""
     with _must_live():
         times = process.cpu_times()
         return times.user, times.system
@@ -297,9 +292,7 @@ def _cpu_s(process: psutil.Process) -> tuple[float, float]:
 
 @contextmanager
 def _must_live() -> Iterator[None]:
-    """Turn NoSuchProcess into a UserError; the caller's `running` then reports how the server
-    ended.
-    """
+    """Turn NoSuchProcess into a UserError, which the caller's `running` then explains."""
     try:
         yield
     except psutil.NoSuchProcess:
@@ -344,17 +337,14 @@ class _PeakMemory:
 
 
 def _wait_for_space(timeout_s: float = 130.0) -> None:
-    """Wait for space in the table of tracked connections, which keeps closed ones for two minutes.
-    """
+    """Wait for space in the table of tracked connections, which keeps closed ones for 2 min."""
     deadline = time.monotonic() + timeout_s
     while network.space() < 0.25 and time.monotonic() < deadline:
         time.sleep(1)
 
 
 def _listen_drops(pid: int) -> int:
-    """Return the connection attempts that a full accept queue has dropped on this process's
-    network.
-    """
+    """Return the connection attempts on this process's network that a full accept queue dropped."""
     with suppress(OSError, ValueError):
         lines = Path(f"/proc/{pid}/net/netstat").read_text().splitlines()
         names, values = (line.split() for line in lines if line.startswith("TcpExt:"))

@@ -36,9 +36,7 @@ WRONG = {"status": "not 2xx", "failed": "failed", "waiting": f"not answered with
 
 @dataclass(frozen=True)
 class Plan:
-    """The rate in requests per second, the duration in seconds, and the maximum number of
-    connections.
-    """
+    """Requests per second, duration in seconds, and the maximum number of connections."""
 
     rate: float
     seconds: int = 10
@@ -87,8 +85,7 @@ class Latencies:
 
 
 def at(ascending: Sequence[float], share: float) -> float | None:
-    """Return the time within which this share of the requests was answered; None if there are none.
-    """
+    """Return the time within which this share of the requests was answered; None without any."""
     if not ascending:
         return None
     return ascending[min(len(ascending) - 1, max(0, math.ceil(len(ascending) * share) - 1))]

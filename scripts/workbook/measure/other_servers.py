@@ -107,9 +107,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Other:
-    """A third-party server: the commands that print its version and start it, and its
-    configuration.
-    """
+    """A third-party server: the commands for its version and to start it, its configuration."""
 
     label: str
     version: tuple[str, ...]
@@ -151,9 +149,7 @@ def site() -> Path:
 
 
 def asks_for(size: int, connections: int = 0, seconds: float = 0) -> Phase:
-    """Return the load for one file. Large files get fewer clients and more time, so that some
-    complete.
-    """
+    """Return the load for one file. Fewer clients request large files, for longer."""
     few = size >= MIB
     return Phase(name_of(size), "plain", connections or (FEW_CLIENTS if few else CLIENTS),
                  seconds or (2 if few else SECONDS), path=f"/{name_of(size)}")
@@ -179,8 +175,7 @@ def version_of(other: Other) -> str:
 
 def start_other(key: str, other: Other, wrapper: Sequence[str] = (),
                 root: Path | None = None) -> AbstractContextManager[Server]:
-    """Start a third-party server on a free port, serving `root` or, by default, the common files.
-    """
+    """Start a third-party server on a free port, serving `root` or else the common files."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     file = CONFIGURED / f"{key}-{port}.conf"

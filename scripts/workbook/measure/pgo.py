@@ -98,16 +98,12 @@ def gather(directory: Path, build_dir: Path, phases: Sequence[Phase],
 
 def use(directory: Path, build_dir: Path, settings: Mapping[str, str] | None = None,
         preset: str = "release") -> Path:
-    """Build with the profile that `gather` left in `build_dir`, by the same flags; returns the
-    server.
-    """
+    """Build with the profile that `gather` left there, by the same flags; returns the server."""
     return _make(directory, build_dir, preset, "USE", settings)
 
 
 def find_compiler(build_dir: Path) -> Compiler:
-    """Return the compiler that a build directory uses; UserError if it is clang without
-    llvm-profdata.
-    """
+    """Return a build directory's compiler; UserError if it is clang without llvm-profdata."""
     cache = (build_dir / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
     found = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M)
     assert found is not None
@@ -137,9 +133,7 @@ def train(server: Path, phases: Sequence[Phase], counting: Display = _nothing_sh
 
 
 def collect(profile: Path, compiler: Compiler) -> None:
-    """Check that there is a profile, else UserError; for clang, merge it with that of an earlier
-    round.
-    """
+    """Check that there is a profile, else UserError; for clang, merge it with an earlier one."""
     raw = sorted(profile.glob("*.profraw" if compiler.merger else "**/*.gcda"))
     if not raw:
         raise UserError(f"the server ended, and there is no profile in {shown(profile)}",

@@ -27,7 +27,7 @@ END_S = 60.0  # for the tool to write what it recorded
 CLIENTS = 64
 COUNTED = 300  # requests
 HERTZ = 999
-# perf needs frame pointers, and both tools need symbols, which LTO would inline away.
+# perf needs frame pointers, and both tools need symbols, so LTO, which inlines more, is off.
 SETTINGS = {"CMAKE_CXX_FLAGS_RELEASE": "-O2 -g -gdwarf-4 -fno-omit-frame-pointer -DNDEBUG",
             "HOTPATH_LTO": "OFF", "HOTPATH_PGO": "OFF"}
 
@@ -47,8 +47,7 @@ def built(checkpoint: Path) -> Path:
 
 
 def profile(binary: Path, seconds: float = SECONDS) -> Profile:
-    """Profile the server under plain requests. UserError if neither perf nor valgrind can be used.
-    """
+    """Profile the server under plain requests. UserError if neither perf nor valgrind works."""
     if _perf_works():
         return _with_perf(binary, seconds)
     if shutil.which("valgrind"):
@@ -58,8 +57,7 @@ def profile(binary: Path, seconds: float = SECONDS) -> Profile:
 
 
 def _perf_works() -> bool:
-    """Whether perf is installed and the kernel permits sampling by the clock (perf_event_paranoid).
-    """
+    """Whether there is perf, and the kernel lets us sample by the clock (perf_event_paranoid)."""
     if not shutil.which("perf"):
         return False
     with tempfile.TemporaryDirectory() as scratch:
@@ -68,8 +66,7 @@ def _perf_works() -> bool:
 
 
 def _with_perf(binary: Path, seconds: float) -> Profile:
-    """Sample the server under load. UserError if it has errors, or perf cannot read its recording.
-    """
+    """Sample the server under load. UserError if it has errors, or perf cannot read its data."""
     with tempfile.TemporaryDirectory() as scratch:
         data = f"{scratch}/data"
         look = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(HERTZ), "-g", "-o", data, "--"]

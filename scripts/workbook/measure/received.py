@@ -18,7 +18,7 @@ TIMEOUT_S = 10.0
 @dataclass(frozen=True)
 class Received:
     """The data received on one connection. `silent_ms` is the time since the last data, or since
-    the connection began if there was none (tcpi_last_data_recv in Linux's struct tcp_info).
+    the connection was made if there was none (tcpi_last_data_recv in Linux's struct tcp_info).
     """
 
     bytes: int
@@ -57,7 +57,6 @@ def starved(connections: Sequence[Received], silent_ms: float) -> int:
 
 
 def slowest_share(connections: Sequence[Received]) -> float | None:
-    """Return the least received on a connection as a share of the median; None if the median is 0.
-    """
+    """Return the least received on a connection as a share of the median; None if that is 0."""
     middle = median(each.bytes for each in connections) if connections else 0
     return min(each.bytes for each in connections) / middle if middle else None

@@ -122,8 +122,7 @@ def _copied(there: Target, binary: Path) -> str:
 
 
 def _port(there: Target, process: subprocess.Popen[str]) -> int:
-    """Wait until the server reports that it listens, and return the port; UserError if it does not.
-    """
+    """Wait until the server reports that it listens, and return the port; else UserError."""
     assert process.stdout is not None
     line = _line(process.stdout, START_S)
     found = re.fullmatch(r"listening on http://\S+:(\d+)", line.strip())
@@ -136,9 +135,7 @@ def _port(there: Target, process: subprocess.Popen[str]) -> int:
 
 
 def _cpu_s(process: subprocess.Popen[str]) -> tuple[float, float] | None:
-    """Return the user and system time of the server so far, in seconds; None if its system has no
-    /proc.
-    """
+    """Return the server's user and system time so far, in seconds; None without /proc there."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(OSError, ValueError):
         process.stdin.write("ticks\n")

@@ -50,8 +50,7 @@ def _max_between_waits(report: str) -> int:
 
 
 def segments(binary: Path) -> float:
-    """Return the average number of data segments that a client receives per small file. Linux only.
-    """
+    """Return the average number of data segments per small file that a client receives."""
     if sys.platform != "linux":
         raise UserError("only Linux tells the segments of a connection", "ask on Linux")
     with tempfile.TemporaryDirectory() as scratch:

@@ -25,9 +25,7 @@ LOADS = {"plain": "", "headers": " with large headers"}
 
 
 def recorded(chapter: Chapter, ladder: Path = LADDER) -> float | None:
-    """Return our solution's recorded speed relative to its starting point; None if there is no
-    record.
-    """
+    """Return our solution's recorded speed relative to its starting point; None if unknown."""
     before = chapters.previous(chapter)
     try:
         servers = json.loads(ladder.read_text(encoding="utf-8"))["servers"]

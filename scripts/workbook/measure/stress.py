@@ -33,8 +33,7 @@ def full_form() -> tuple[Phase, ...]:
 
 
 def older_form() -> tuple[Phase, ...]:
-    """Return the phases of the published climb's older test, which measured its first four steps.
-    """
+    """Return the phases of the published climb's older test, used for its first four steps."""
     return (Phase("plain", "plain", 400, 10, 2), Phase("header", "header64k", 400, 10, 2),
             Phase("body", "header64k-body10m", 400, 10, 2))
 
@@ -64,8 +63,7 @@ def measure(server: Server | Remote, phases: Sequence[Phase], pause_s: float = 0
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the limit as far as the system permits, for us and our children; returns the new limit.
-    """
+    """Raise the limit as far as the system permits, for children, too; returns the new limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FULL_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, FULL_DESCRIPTORS)
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
