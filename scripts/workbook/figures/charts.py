@@ -123,9 +123,7 @@ def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
 
 
 def round_ticks(low: float, high: float) -> list[float]:
-    """Return the powers of ten between two logarithms; if these are few, also 3 or 2 and 5 times
-    each.
-    """
+    """Return the powers of ten between two logarithms, and multiples of them if these are few."""
     for steps in ((1,), (1, 3), (1, 2, 5)):
         ticks = [step * 10.0 ** decade for decade in range(math.floor(low), math.ceil(high) + 1)
                  for step in steps if low <= math.log10(step) + decade <= high]
@@ -193,8 +191,7 @@ def _in_words(servers: dict[str, Any], floor: float | None) -> str:
 
 
 def _themed(svg: str, name: str, title: str, description: str, height: int) -> str:
-    """Return matplotlib's drawing as inline SVG, with unique ids and the page's fonts and colours.
-    """
+    """Return matplotlib's drawing as inline SVG, with unique ids and the page's style."""
     body = svg[svg.index("<g id="):svg.rindex("</svg>")]
     body = re.sub(r"<defs>.*?</defs>", _without_style, body, flags=re.S)
     body = re.sub(r'\bid="', f'id="{name}-', body)

@@ -57,9 +57,7 @@ class Frame:
         return self.height * (at - self.low) / (self.high - self.low)
 
     def data(self, right: Sequence[float], up: Sequence[float]) -> tuple[list[float], list[float]]:
-        """Convert units to the right of the plot, and above its lower edge, to coordinates as
-        drawn.
-        """
+        """Convert units right of the plot, and above its lower edge, to coordinates as drawn."""
         return ([self.end + at * (self.end - self.start) / self.width for at in right],
                 [self.low + at * (self.high - self.low) / self.height for at in up])
 
@@ -94,9 +92,7 @@ class Flag:
 
 
 def draw(drawn: Plot, name: str, title: str = "") -> str:
-    """Return SVG for both themes and for phones; its description has the values at the curves'
-    ends.
-    """
+    """Return SVG for both themes and for phones; its description has the curves' end values."""
     frame = _frame(drawn)
     flags = _flags(drawn, frame)
     more = LINE * (max((flag.row for flag in flags), default=-1) + 1)
@@ -121,9 +117,7 @@ def draw(drawn: Plot, name: str, title: str = "") -> str:
 
 
 def _frame(drawn: Plot) -> Frame:
-    """Return the plot's frame: what the numbers of its scale and the curves' names leave of the
-    width.
-    """
+    """Return the plot's frame, between the numbers of its scale and the curves' names."""
     low, high = _heights(drawn)
     sizes = [drawn.x(size) for each in drawn.series for size, _ in each.points]
     left = max(_width(_number(tick), DIGIT) for tick in _ticks(drawn, low, high)) + PAD + 1
@@ -148,8 +142,7 @@ def _ticks(drawn: Plot, low: float, high: float) -> list[float]:
 
 
 def _place(axes: Axes, drawn: Plot, frame: Frame, more: float) -> None:
-    """Set up the plot and its scales. The vertical scale's title is above the plot and all flags.
-    """
+    """Set up the plot and its scales. The vertical scale's title is above the flags."""
     _, bottom, _, height = axes.get_position().bounds
     axes.set_position((frame.left / WIDTH, bottom, frame.width / WIDTH, height))
     axes.set_xlim(frame.start, frame.end)

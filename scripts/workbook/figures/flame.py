@@ -15,8 +15,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "flame.html"
 
 @dataclass
 class Frame:
-    """A function with its callers, and how many samples or instructions were counted while it ran.
-    """
+    """A function with its callers, and how many samples or instructions were counted in it."""
 
     name: str
     count: int = 0

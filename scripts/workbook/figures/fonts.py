@@ -52,9 +52,7 @@ FACES = (
 
 
 def write(directory: Path = FONTS) -> None:
-    """Write each face, and the style sheet that declares them. UserError if a font is not
-    installed.
-    """
+    """Write each face and the style sheet. UserError if a font is not installed."""
     for face in FACES:
         _subset(face, directory / face.file)
     (directory / "fonts.css").write_text("\n".join(_rules()), encoding="utf-8")

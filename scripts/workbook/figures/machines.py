@@ -25,8 +25,9 @@ HOST = "host"  # or the container that it was measured in: linux, bsd
 
 
 def of(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is shared of a complete ladder, with processor time per request in multiples of
-    the floor's. UserError if a figure is missing, or a reader's own servers are included.
+    """Return the part of a complete ladder that is shared, with processor time per request in
+    multiples of the floor's. UserError if a figure is missing, or a reader's own servers are
+    included.
     """
     machine, servers = results["machine"], dict(results["servers"])
     floor = servers.pop(FLOOR)
@@ -89,8 +90,7 @@ def all_shared(folder: Path = SHARED) -> list[dict[str, Any]]:
 
 
 def checked(data: Any, name: str) -> dict[str, Any]:
-    """Return `data` if it has exactly what a chart needs; else UserError describes what is wrong.
-    """
+    """Return `data` if it has exactly what a chart needs; else raise UserError."""
     rows = data.get("ladder") if isinstance(data, dict) else None
     wrong = next((what for what, bad in {
         f"it has not just {', '.join(ABOUT)} and ladder":

@@ -225,7 +225,7 @@ def _shown(row: Mapping[str, Any], column: str) -> str:
 
 def _name(row: Mapping[str, Any]) -> str:
     """Return a row's name. A chapter's bare number becomes “step N”, because it would look like a
-    figure; how a benchmark counts its time is left out, because it is stated elsewhere.
+    figure; how a benchmark counts its time is left out, because it is stated in another place.
     """
     name = re.sub(r"^0?(\d{1,2})(?=$|,)", r"step \1", _plain(row["label"]))
     name = re.sub(r"/(?:real_time|process_time|iterations:\d+)", "", name)

@@ -21,9 +21,7 @@ FIGURES = ("requests_per_second", "p50_ms", "p99_ms", "cpu_us_per_request", "pea
 
 
 def significant(number: float, key: str) -> float:
-    """Round a timed figure to three significant digits, because more are not reproducible; keep
-    counts.
-    """
+    """Round timed figures to three digits, because more are not reproducible; keep counts exact."""
     if not number or not TIMED.search(key):
         return number
     return round(number, 2 - math.floor(math.log10(abs(number))))

@@ -22,9 +22,7 @@ BUSY_PERCENT = 10  # of all processors, from which on we report other programs' 
 
 
 def write(results: dict[str, Any]) -> Path:
-    """Write ladder.json and the page next to it, each atomically; returns the page. UserError on
-    failure.
-    """
+    """Write ladder.json and the page next to it, each atomically; returns the page."""
     page = REPORT / "index.html"
     text = html(results)
     try:

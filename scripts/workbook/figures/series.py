@@ -17,7 +17,7 @@ from workbook.figures.recorded import significant
 
 @dataclass(frozen=True)
 class Series:
-    """Points (size, cost) in order of size, and the spread (lowest, highest) of each, if recorded.
+    """Points (size, cost) in order of size, and the spread (lowest, highest) of each if recorded.
     """
 
     name: str
