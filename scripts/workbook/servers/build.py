@@ -32,7 +32,7 @@ NEEDED = ("compiler", "cmake", "ninja", "jemalloc", "libssl")
 LOOK_S = 0.5  # between attempts while another build has the lock
 SOURCES = (".cpp", ".h")
 REPEATED = 5  # builds at most, while the sources are being edited
-CLOCK_S = 0.02  # how far a file's time may be behind the clock
+CLOCK_S = 0.02  # seconds by which a file's time may lag the clock
 UNUSED = re.compile(r"\[-Werror(=|,-W)unused-")
 LAST_LINES = 15  # of the output of a build that failed
 NEEDED_BY_LABS = ("googletest", "benchmark")
@@ -208,16 +208,12 @@ def _date_back(directory: Path, began: float, time_s: float) -> None:
 
 
 def _clean(directory: Path, show: Show | None = None) -> None:
-    """Remove outputs that no CMakeLists.txt names any more, so that they are not taken for new
-    ones.
-    """
+    """Remove outputs that no CMakeLists.txt names any more, so none passes for a new one."""
     _run(["ninja", "-C", str(directory), "-t", "cleandead"], ROOT, "removing old outputs", show)
 
 
 def _run(command: Sequence[str], cwd: Path, doing: str, show: Show | None = None) -> None:
-    """Run a build command quietly, showing ninja's own count; UserError with the first errors on
-    failure.
-    """
+    """Run quietly, showing ninja's own count; UserError with the first errors on failure."""
     environment = {**faster(), **os.environ, "NINJA_STATUS": "[%f/%t] ", "CLICOLOR_FORCE": "0"}
     lines: list[str] = []
     with _shown(doing, show) as update, _process(command, cwd, environment) as process:
@@ -265,8 +261,7 @@ def _process(command: Sequence[str], cwd: Path,
 
 
 def _failure(doing: str, lines: list[str]) -> UserError:
-    """Return an error with the compiler's first errors, or CMake's first, or else the last output.
-    """
+    """Return an error with the compiler's first errors, or CMake's first, or the last output."""
     if any("No space left on device" in line for line in lines):
         return UserError(f"{doing} failed, because the disk is full",
                          "free some space (df -h .), then run the same command again")

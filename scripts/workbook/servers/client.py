@@ -211,8 +211,7 @@ class Client:
 
     @property
     def answered(self) -> bool:
-        """Whether it received something before its end: a client that was only turned away has not.
-        """
+        """Whether it received something before its end, which a rejected client did not."""
         return self.ended and bool(self._data)
 
     def received(self) -> Received:
@@ -363,9 +362,7 @@ def exchange(address: tuple[str, int], steps: Iterable[Step], timeout_s: float,
 
 def exchange_many(address: tuple[str, int], steps: Sequence[Step], timeout_s: float,
                   copies: int, enough: int) -> list[Received]:
-    """Send from this many clients at once, until `enough` of them have their whole answer or time
-    is up.
-    """
+    """Send from this many clients at once, until `enough` have their whole answer or time is up."""
     deadline = time.monotonic() + timeout_s
     with ExitStack() as stack:
         clients = [stack.enter_context(Client(address, deadline)) for _ in range(copies)]

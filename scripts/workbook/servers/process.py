@@ -93,9 +93,7 @@ class Server:
         return 0.0
 
     def waits(self) -> dict[str, int]:
-        """Return how often each of its threads has waited (proc_pid_status(5)); empty without
-        /proc.
-        """
+        """Return how often each thread has waited (proc_pid_status(5)); empty without /proc."""
         waits = {}
         for status in Path(f"/proc/{self.pid}/task").glob("*/status"):
             with suppress(OSError):  # a thread that ended meanwhile

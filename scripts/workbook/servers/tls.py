@@ -48,9 +48,7 @@ def context(*trusted: certificates.Pair, versions: Sequence[ssl.TLSVersion] = ()
 
 @cache
 def usual() -> ssl.SSLContext:
-    """Return the context of clients that only need an answer; it trusts the certificate of
-    `localhost`.
-    """
+    """Return the context of clients that only need an answer; it trusts `localhost`."""
     made = context(certificates.localhost(), alpn=("http/1.1",))
     made.sslsocket_class = Socket
     return made
@@ -203,9 +201,7 @@ class Stream:
         self._incoming.write(data) if data else self._incoming.write_eof()
 
     def _opened(self) -> bytes:
-        """Return the plaintext of all complete records; how the stream ended is kept for the next
-        call.
-        """
+        """Return the plaintext of all complete records; how it ended is kept for the next call."""
         parts = []
         try:
             while part := self.tls.read(RECORD):
