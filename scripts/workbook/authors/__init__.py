@@ -113,9 +113,7 @@ PENDING: dict[str, Callable[[], Finding]] = {**labs.PENDING}
 
 
 def run(names: Sequence[str] = ()) -> None:
-    """Run these experiments, or all, and replace their files in book/results. UserError if one is
-    unknown.
-    """
+    """Run these experiments, or all, and replace their files in book/results."""
     known = EXPERIMENTS | PENDING
     for name in names:
         if name not in known:

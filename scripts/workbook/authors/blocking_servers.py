@@ -96,9 +96,7 @@ def large_head() -> Finding:
 
 
 def _chunk() -> int:
-    """Return the chunk size of chapter 2's server in bytes; UserError if it has no array of that
-    name.
-    """
+    """Return the chunk size of chapter 2's server in bytes; UserError if its source has none."""
     file = SOLUTIONS / CHUNKS / "connection.cpp"
     found = re.search(r"char chunk\[(\d+)\]", file.read_text(encoding="utf-8"))
     if not found:
@@ -189,9 +187,7 @@ def layout() -> Finding:
 
 
 def many_fields() -> Finding:
-    """When do hashing and a node for each field pay off? Compares the server before and after the
-    change.
-    """
+    """When do hashing and a node per field pay off? Compares the server before and after."""
     chapter = chapters.find(LAYOUT)
     before, after = (after_part(chapter, number) for number in (1, 2))
     rows: Rows = {}
@@ -373,9 +369,7 @@ def waiting_handler() -> Finding:
 
 
 def thread_sweep() -> Finding:
-    """Do more threads serve more requests, with the load generator on the same processors and on
-    others?
-    """
+    """Do more threads serve more requests, with wrk on the same processors or on others?"""
     return sweep(THREADS, counts=(1, 2, 4, 8), rounds=5)
 
 
@@ -422,9 +416,7 @@ def _answered_late(binary: Path, threads: int) -> int:
 
 
 def answers(address: tuple[str, int], within_s: float = 1.0) -> int:
-    """Return how many of CLIENTS simultaneous clients, which close afterwards, are answered in this
-    time.
-    """
+    """Return how many of CLIENTS simultaneous requests are answered in this time."""
     answers = exchange_many(address, (GET,), within_s, copies=CLIENTS, enough=CLIENTS)
     return sum(answer.end == "closed" and bool(answer.data) for answer in answers)
 
@@ -523,7 +515,7 @@ IN_PLACE = (LAYOUT, "connection.cpp", """\
 """)
 INCLUDE = "#include <array>\n"
 COMPLETE = "        if (*progress == HttpParser::Progress::complete) return Reading::complete;\n"
-WAIT_MS, PATIENCE_S = 500, 10.0  # so long that a busy machine adds little
+WAIT_MS, PATIENCE_S = 500, 10.0  # long enough that a busy machine adds little
 PAGE, STRING = "            response.body_reference(page);\n", "#include <string>\n"
 WAITING = (("app.cpp", STRING, STRING + "#include <thread>\n"),
            ("app.cpp", PAGE, "            std::this_thread::sleep_for("

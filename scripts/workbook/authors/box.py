@@ -178,9 +178,7 @@ def _listening(container: str) -> int:
 
 def _asked(served: Served, network: list[str], address: str, port: int = 8080,
            script: str = "plain") -> dict[str, float]:
-    """Run wrk once in a container on this network; return its figures and the server's processor
-    time.
-    """
+    """Run wrk once in a container on this network; returns rates, latencies and server time."""
     server = psutil.Process(served.pid)
     before = server.cpu_times()
     reported = _engine(

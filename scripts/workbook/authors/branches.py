@@ -157,9 +157,7 @@ def likely() -> Finding:
 
 
 def _profile(scratch: Path) -> Sequence[str]:
-    """Profile the program, and return clang's options for using that profile. UserError without
-    llvm-profdata.
-    """
+    """Profile the program; returns clang's options to use it. UserError without llvm-profdata."""
     merger = shutil.which(output_of(
         [str(needs.compiler()), "-print-prog-name=llvm-profdata"]).strip())
     if not merger:
@@ -244,9 +242,7 @@ def _events(command: Sequence[str]) -> Counter[str]:
 
 
 def timed(commands: dict[Key, list[str]]) -> tuple[dict[Key, list[float]], str]:
-    """Run the programs in turn; return the nanoseconds that each prints, and how busy the machine
-    was.
-    """
+    """Run the programs in turn; returns the nanoseconds that each prints, and the load average."""
     times: dict[Key, list[float]] = {key: [] for key in commands}
     for number in range(ROUNDS):
         keys = list(commands)

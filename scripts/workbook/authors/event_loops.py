@@ -62,9 +62,7 @@ NOTHING_TRIMMED = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_thresh
 
 
 def workers_sweep() -> Finding:
-    """Do more event loops serve more requests, each on its own processor as far as there are
-    enough?
-    """
+    """Do more event loops serve more requests, each on its own processor if there are enough?"""
     return sweep(WORKERS, counts=(1, 2, 3, 4, 6, 8), rounds=3)
 
 
@@ -106,7 +104,7 @@ def changes() -> Finding:
 
 
 def keep_alive() -> Finding:
-    """How much of the event loop's gain is the loop, and how much is not connecting anew?"""
+    """How much of the event loop's gain is the loop, and how much is keeping connections open?"""
     known = {"threads": ("04, a connection for each request", THREADS, "closing"),
              "closing": ("05, a connection for each request", LOOP, "closing"),
              "kept": ("05, connections kept", LOOP, "plain")}
@@ -284,9 +282,7 @@ def _allocators(sides: Mapping[str, tuple[str, str, str]], binaries: Mapping[str
 
 
 def _page(binary: Path, conf: str) -> int:
-    """Return the instructions of GET /, without jemalloc's background thread, which wakes by the
-    clock.
-    """
+    """Return the instructions of GET /, without jemalloc's thread, which wakes by the clock."""
     with patch.dict(os.environ, {"MALLOC_CONF": f"{conf},background_thread:false".lstrip(",")}):
         return _instructions(count(binary, OPTIMISED, SHORT, costs.INSTRUCTIONS))
 

@@ -1,4 +1,5 @@
-"""A fleet on one machine: what a balancer costs, and what it saves when servers come and go."""
+"""A fleet on one machine: what a balancer costs, and which failures it prevents when servers stop.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ EVENTFUL = Plan(replicas=2, seconds=240, generators=2, connections=32, generator
 
 
 def fleet() -> Finding:
-    """What does the extra hop cost, and what a request, when more servers share the work?"""
+    """What does the extra hop cost, and what a request when more servers share the work?"""
     plans = {"direct": ("1 server, no balancer", replace(LOAD, replicas=1, target="server"))} | {
         str(count): (f"{count} server{'s' * (count > 1)}", replace(LOAD, replicas=count))
         for count in (1, 2, 3, 4)}

@@ -1,8 +1,8 @@
 """A flood of handshakes, in a process of its own: python -m workbook.authors.flood PORT SECONDS
 
-Each client begins a handshake, receives the server's answer and disconnects; then another comes.
-All send the same ClientHello, which was made once, so a handshake costs the clients nothing, but
-the server a key and a signature. Prints how many were answered. Ends by itself.
+Each client begins a handshake, receives the server's answer and disconnects; then another connects.
+All send the same ClientHello, made once, so a handshake costs the clients almost nothing, but the
+server a key exchange and a signature. Prints how many were answered. Ends by itself.
 """
 
 from __future__ import annotations

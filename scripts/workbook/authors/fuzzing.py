@@ -49,9 +49,7 @@ def built(names: Iterable[str], source: Path = FUZZ, directory: Path = BUILD / "
 
 
 def sources(chapter: Chapter, target: FuzzTarget, solutions: Path = SOLUTIONS) -> list[str]:
-    """Return the paths of a target's sources, which may have moved since an earlier chapter named
-    them.
-    """
+    """Return the paths of a target's sources, which may have moved since they were declared."""
     known = trees.paths(solutions / chapter.name)
     return [trees.find(known, source) for source in target.sources]
 

@@ -57,9 +57,7 @@ def timed(name: str) -> Finding:
 
 
 def against_boost(name: str) -> Finding:
-    """Time a lab's solution against Boost, whose versions of the benchmarks are in the same
-    program.
-    """
+    """Time a lab's solution against Boost, whose benchmarks are in the same program."""
     chapter = chapters.find(name)
     setup.ensure(["boost"])
     found = labs.within(build.build_program(SOLUTIONS / name, "release", chapter.program),
@@ -116,7 +114,7 @@ def counted(name: str) -> Finding:
 
 
 def readiness_forms() -> Finding:
-    """What does an event cost in each form of the lab on readiness, with few and many silent
+    """What does an event cost in each form of the lab on readiness, by the number of silent
     clients?
     """
     chapter = chapters.find("lab-readiness")
@@ -181,9 +179,7 @@ def packaged_tasks() -> Finding:
 
 
 def list_walk() -> Finding:
-    """What does visiting an element cost in both lists of the lab, by the number of elements and
-    order?
-    """
+    """What does visiting an element cost in both lists of the lab, by their length and order?"""
     setup.ensure(["compiler"])
     times: dict[tuple[int, str], list[float]] = {}
     with tempfile.TemporaryDirectory() as scratch:

@@ -183,8 +183,7 @@ _GATHERED = "    return result(::writev(socket.number(), parts.data(), static_ca
 
 
 def _apart(end: str, error: str) -> tuple[tuple[str, str, str], ...]:
-    """Return edits that send each part with its own call, until one sends less than it was given.
-    """
+    """Return edits that send each part with its own call, until one is not sent whole."""
     return (("socket.cpp", _GATHERED + end, f"""\
     std::size_t sent = 0;
     for (const iovec& part : parts) {{

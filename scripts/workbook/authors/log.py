@@ -115,9 +115,7 @@ def queue() -> Finding:
 
 def _time(forms: dict[str, tuple[str, Path, tuple[str, ...]]], rows: Rows, of: str,
           phase: load.Phase) -> None:
-    """Measure what a request costs, and how often it makes a thread wait, for each form; add to
-    `rows`.
-    """
+    """Add to `rows` what a request costs in each form, and how often it makes a thread wait."""
     us: dict[str, list[float]] = {key: [] for key in forms}
     waits: dict[str, list[float]] = {key: [] for key in forms}
     for number in range(ROUNDS):

@@ -80,9 +80,7 @@ class Target:
 
 
 def targets() -> list[Target]:
-    """Return all chapters and labs, those with the most new lines first, then the event loop on
-    kqueue.
-    """
+    """Return all chapters and labs, by number of new lines, then the event loop on kqueue."""
     by_size = sorted(chapters.all_chapters(), reverse=True,
                      key=lambda chapter: sum(map(len, new_lines(chapter).values())))
     return [*(Target(chapter.name) for chapter in by_size),
@@ -405,9 +403,7 @@ class Bench:
 
 
 def _twice(look: Callable[[], str], sure: Callable[[str], bool]) -> str:
-    """Return a failure that `look` finds and `sure` confirms, in at most two attempts; else an
-    empty string.
-    """
+    """Return a failure that `look` finds and `sure` confirms, in at most two attempts, or ""."""
     return next((found for found in (look() for _ in range(2)) if not found or sure(found)), "")
 
 

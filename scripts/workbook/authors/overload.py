@@ -30,7 +30,7 @@ CROWDS, BUSY_SHARE = (1000, 10_000, 100_000), 10
 MAXIMUM = CROWDS[-1]
 QUIET_S, ATTACKED_S, ATTACKS = 5.0, 40.0, 3
 REFUSED, COUNTED, ROUNDS = 10_000, 100, 5
-STRAY = COUNTED // 2  # further calls in the longer run are unrelated to its clients
+STRAY = COUNTED // 2  # up to this many more calls in the longer run are unrelated to its clients
 WAIT = "epoll_wait"  # may report one client or many, depending on timing
 REFRESHES, ITERATIONS, SEEDS = 10_000, 5, range(1, 4)
 
@@ -64,8 +64,7 @@ def deadlines() -> Finding:
 
 @contextmanager
 def ways_of_deadlines() -> Iterator[Path]:
-    """Compile the program that verifies and times the ways; yields its path until the block ends.
-    """
+    """Compile the program that verifies and times the ways, and yield its path."""
     with tempfile.TemporaryDirectory() as scratch:
         yield compiled(SCRIPTS / "deadlines" / "deadlines.cpp", Path(scratch, "deadlines"))
 

@@ -177,9 +177,7 @@ def _h2o(port: int) -> list[str]:
 
 
 def _uwebsockets() -> tuple[Path, str]:
-    """Compile its server against the library that pip installs; returns it and the package's
-    version.
-    """
+    """Compile its server against the library from pip; returns it and the package's version."""
     wanted, program = SCRIPTS / "requirements-rivals.txt", DIRECTORY / "uwebsockets"
     packages = DIRECTORY / "packages"
     library = packages / "socketify" / "libsocketify_linux_amd64.so"

@@ -104,9 +104,7 @@ COPIES_IN_ONE_CALL = """\
 
 
 def _reads_file(checkpoint: str) -> AbstractContextManager[Path]:
-    """Build the server of a chapter before 09 so that it reads its page from the file for each
-    request.
-    """
+    """Build the server of a chapter before 09 so that it reads its page from a file each time."""
     text = (SOLUTIONS / checkpoint / "app.cpp").read_text(encoding="utf-8")
     include = '#include <string_view>\n\n'
     changed = text.replace(include, include + READ_FILE % (site() / name_of(PAGE_SIZE)), 1)

@@ -54,7 +54,7 @@ STRAY = 8  # allocations once per second, or of buffers that were released while
 LARGE_REQUEST = f"GET /{LARGE} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n".encode()
 EDITED = {"set-fd": "15 with SSL_set_fd", "set-fd-ahead": "the same, reading ahead",
           "kept": "15, buffers kept", "released": "15, SSL_MODE_RELEASE_BUFFERS"}
-SECONDS = 3.0  # so long that the 64 handshakes at its beginning hardly count
+SECONDS = 3.0  # long enough that the 64 initial handshakes hardly count
 LOADS = {"page": ("the page", Phase("64 clients", "plain", 64, SECONDS)),
          "large": ("128 KiB", Phase("128 KiB", "plain", 64, SECONDS, path=f"/{LARGE}"))}
 VISITS, FEW, CLIENTS = 200, 16, 8
@@ -150,9 +150,7 @@ def counts() -> Finding:
 
 
 def _counted(start: Start, request: bytes, prefix: str) -> dict[str, float]:
-    """Return medians, because work done once per second, or for a slow reader, is in some runs
-    only.
-    """
+    """Return medians, because some runs include work done once per second or for a slow reader."""
     measures = (costs.SYSCALLS, costs.INSTRUCTIONS, replace(
         costs.ALLOCATIONS, tool=replace(costs.MEMCHECK, stray=STRAY)))
     found = [costs.count_started(start, level=LEVEL, request=request, measures=measures)
@@ -327,9 +325,7 @@ def neighbours() -> Finding:
 
 
 def _during_flood(start: Start, flooded: bool) -> tuple[PhaseResult, float]:
-    """Return the polite client's result, and how many clients of the flood were answered per
-    second.
-    """
+    """Return the polite client's result, and the answered handshakes of the flood per second."""
     with load.placed(start) as server:
         strangers = _flood(server) if flooded else None
         polite = load.run_phase(server, Phase("polite", "plain", 1, POLITE_S))

@@ -134,16 +134,14 @@ def nothing_lost() -> Finding:
 
 
 def later_checkpoints(solutions: Path = SOLUTIONS) -> list[str]:
-    """Return the names of 12 and the checkpoints after it, as far as they exist."""
+    """Return the names of 12 and the later checkpoints whose solutions exist."""
     return [chapter.name for chapter in chapters.all_chapters()
             if (chapter.number or 0) >= STREAMING and (solutions / chapter.name).is_dir()]
 
 
 def against_the_floor(found: Mapping[tuple[str, str], Sequence[PhaseResult]],
                       names: Sequence[str]) -> Rows:
-    """Return a row for each of `names`, with ratios to the floor whose answers are as long, and to
-    12.
-    """
+    """Return a row per name, with ratios to the floor whose answers are as long, and to 12."""
     first = next(name for name in names if name not in FLOORS)
     rows: Rows = {name: {"label": FLOORS.get(name, name[:2])} for name in names}
     us = cpu_us(found)
