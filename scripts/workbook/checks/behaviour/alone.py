@@ -47,8 +47,8 @@ def connected(server: Server, count: int, narrow: bool = False, source: str = ""
 
 
 def have_the_page(clients: Sequence[Client], sent: bytes = GET[0], times: int = 1) -> None:
-    """Each client requests the page and must receive it; `times` is the total number it has had by
-    then.
+    """Each client requests the page and must receive it; `times` is how often it has then received
+    it in total.
     """
     for client in clients:
         client.perform((sent, Await(times * GET[1])))

@@ -51,21 +51,21 @@ BOUNDED = "RFC 9110 §17.5 (ours)"
 EVICTING, SUSTAINING = "RFC 9112 §9.5 (MAY)", "RFC 9112 §9.5 (SHOULD)"
 KIB = 1024
 BUFFER = 128 * KIB
-HOLD_MORE = BUFFER // 2  # of a head, which can be as long as the buffer
+HOLD_MORE = BUFFER // 2  # bytes of a head, which can fill the whole buffer
 GREEDY = 60
 BUDGET = 8 * BUFFER
-BOUND = 2.25  # times the budget: allows for memory outside the buffers and in the allocator
-# more than fits into the sockets' buffers, so that the server has to hold the remainder
+BOUND = 2.25  # times the budget: allows for other memory and the allocator's overhead
+# more than the sockets buffer, so that the server has to hold the remainder
 EACH_SENDS = 8 * MIB
 LONG_S = 60.0
 FEW = 20
 STALE, MAX_NEW = 6, 24
 LOOK_S = 0.05
-READS = 2 * MIB  # enough that the server's socket accepts more
+READS = 2 * MIB  # enough that the server's socket can send more
 MORE_BUDGET = 16 * BUFFER
 LARGE_BUDGET = 128 * BUFFER
-TAKE_ALL = 80  # clients: more than the memory suffices for that a server had before
-NEED_MOST = 100  # clients: seven eighths of the buffers are lent without eviction
+TAKE_ALL = 80  # clients: more than the server's existing memory suffices for
+NEED_MOST = 100  # clients: no evictions while seven eighths of the buffers are lent
 LONG_HEADS = 240
 HALVES = 400
 HALF = 1000
@@ -73,11 +73,11 @@ ENOUGH_EACH = 8 * KIB
 FLOOD = 1000
 LAST_FEW = 5
 RUSH = 60
-AT_ONCE = 10  # clients in one iteration of the loop: more than there are buffers to spare
+AT_ONCE = 10  # clients in one iteration of the loop: more than there are spare buffers
 IDLE = 50
-MANY_THREADS = 130  # more than fit into 64 MiB
+MANY_THREADS = 130  # their default buffers would not fit into 64 MiB
 HAS_SEEN_IT = Pause(0.01)
-SMALL = 4 * KIB  # data that waits may be held in a buffer of this size
+SMALL = 4 * KIB  # pending data may be held in a buffer of this size
 
 
 def limited(budget: int, threads: int = 1) -> tuple[str, ...]:
@@ -109,9 +109,7 @@ def bounds() -> Iterator[Case]:
 
 
 def halves() -> Iterator[Case]:
-    """Halves of heads that wait for the remainder; the server may move the received bytes
-    meanwhile.
-    """
+    """Heads that arrive in two halves; the server may move the first one in memory meanwhile."""
     reference = "RFC 9112 §2.2 (MUST)"
     body = noise(1234)
     answers = echoed(body, STAYS) + GET[1] + PAGE_ANSWER
@@ -155,9 +153,9 @@ def long_head(size: int) -> bytes:
 
 
 def length_around(location: int, body: bytes) -> bytes:
-    """A POST to /echo whose four-digit Content-Length lies around `location` in the head.
+    """A POST to /echo whose four-digit Content-Length is at about `location` in the head.
 
-    A byte that is lost there changes the answer.
+    Losing a byte there changes the answer.
     """
     sent = post(body, fields=HOST + b"X-Long: \r\n")
     more = b"v" * (location - sent.index(b"Length: ") - len(b"Length: 12"))
@@ -255,7 +253,7 @@ def evictions() -> Iterator[Case]:
 
 
 def press(clients: Sequence[Client], sent: bytes) -> None:
-    """All clients send what they can and read nothing, until none can send more."""
+    """Send what all clients' sockets accept without reading, until none accepts more."""
     left = dict.fromkeys(clients, memoryview(sent))
     deadline = monotonic() + TIMEOUT_S
     while any([_offers(client, left) for client in clients]) and monotonic() < deadline:
@@ -306,7 +304,7 @@ def served_next_to(server: Server) -> None:
 
 
 def half_heads_next_to(server: Server) -> None:
-    """The memory budget is tied up in large idle buffers while half a head needs a small one."""
+    """Large idle buffers use up the memory budget while half a head needs a small one."""
     half = len(LAST[0]) // 2
     with connected(server, FEW, narrow=True, timeout_s=LONG_S) as clients:
         for number, client in enumerate(clients):
@@ -331,7 +329,7 @@ def those_without_progress(server: Server) -> None:
         left[first] = left[first][first.offer(left[first], LOOK_S):]
         for other in others:
             other.offer(UNREAD, LOOK_S)
-            server.sleeps(TIMEOUT_S)  # a client that is to be evicted has been by then
+            server.sleeps(TIMEOUT_S)  # by then the client to be evicted has been
             for client in stale:
                 _offers(client, left)
             if any(client.ended for client in stale):
@@ -388,7 +386,7 @@ def beyond_the_bound(server: Server) -> None:
 
 
 def no_memory_to_enlarge(server: Server) -> None:
-    """A failed allocation must not change how much may be lent later."""
+    """A failed allocation must not change how much can be lent later."""
     sent = long_head(3 * SMALL)
     with connected(server, FLOOD, timeout_s=LONG_S) as clients, \
             connected(server, TAKE_ALL, timeout_s=LONG_S) as others:
@@ -409,7 +407,7 @@ def no_memory_to_enlarge(server: Server) -> None:
 
 
 def are_served_in_two_steps(clients: Sequence[Client], sent: bytes) -> None:
-    """All clients send two thirds of a long head, and then each the remainder."""
+    """All clients send two thirds of a long head, and then each sends the remainder."""
     for client in clients:
         client.perform((sent[:2 * SMALL],))
     served = 0
@@ -455,7 +453,7 @@ def rush_of_long_heads(server: Server) -> None:
 
 
 def send_at_once(server: Server, clients: Sequence[Client], sent: bytes) -> None:
-    """All clients send this while the server is suspended, so that one wait reports them all."""
+    """Send from all clients while the server is suspended, so that one wait reports them all."""
     process = psutil.Process(server.pid)
     process.suspend()
     for client in clients:
@@ -480,8 +478,8 @@ def several_at_once(server: Server) -> None:
 
 
 def was_served(client: Client, before: bytes) -> bool:
-    """Returns whether the client got the page after `before`; raises Unmet unless it got the page,
-    the 503 answer or nothing.
+    """Returns whether the client got the page after `before`. Raises Unmet if it got anything other
+    than the page, the 503 answer or nothing.
     """
     had = client.received()
     after = had.data.removeprefix(before)

@@ -20,7 +20,7 @@ GROUPS = tuple(check.name for check in CHECKS if check.cases and check.program =
 
 @cache
 def table() -> tuple[Case, ...]:
-    """Every case, in the order of the registry."""
+    """Returns every case, in the order of the registry."""
     return tuple(case for check in CHECKS if check.cases for case in check.cases())
 
 

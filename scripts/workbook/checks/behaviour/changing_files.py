@@ -44,7 +44,7 @@ from workbook.checks.behaviour.rows import (
 from workbook.servers.client import Await, Client, HalfClose, Vanish
 from workbook.servers.process import Server
 
-LARGE = 2 * MIB  # more than the socket of a client with a small receive buffer takes
+LARGE = 2 * MIB  # more than the socket accepts of a client with a small receive buffer
 OLD, NEW = noise(LARGE), b"new " * 5000
 SMALL = b"small\n"
 ASKS, LEAVES = get(b"/large.bin", HOST), get(b"/large.bin")
@@ -52,8 +52,8 @@ ASKS_SMALL = get(b"/small.bin", HOST)
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL, connection=STAYS)
 TIMES, ROUND = 1000, 50
 READERS = 64
-STARVED = 200  # clients, whose requests need more memory than the server may take
-REQUESTS = 200  # of each: what remains of them needs a buffer while the first is answered
+STARVED = 200  # clients, which together need more memory than the server may use
+REQUESTS = 200  # requests of each: the unparsed ones need a buffer while the first is answered
 MORE = 8 * MIB  # allowed growth over all requests: four of their files
 MARGIN = 2 * MIB
 
@@ -211,7 +211,7 @@ def descriptors_of_open_clients(server: Server) -> None:
 
 
 def descriptors_without_memory(server: Server) -> None:
-    """Once no buffer is left for the head of an answer, its file has been opened already."""
+    """When no buffer is left for an answer's head, its file has already been opened."""
     with connected(server, NEIGHBOURS) as clients:  # so that each worker has an arena of jemalloc's
         for client in clients:
             client.perform((ASKS_SMALL, Await(SMALL_ANSWER)))

@@ -32,7 +32,7 @@ from workbook.checks.behaviour.unchanged import LAST, chain, not_found, page
 from workbook.servers.client import Await, HalfClose
 
 CODING = b"Transfer-Encoding: chunked\r\n"
-# the limit on the bytes of a body's extensions and trailers, including their line ends
+# the limit on a body's extensions and trailers, including their line ends
 EXTRAS = 8 * 1024
 SYNTAX = "RFC 9112 §7.1 (MUST)"
 MALFORMED = "RFC 9112 §7.1, §2.2 (SHOULD)"
@@ -146,7 +146,7 @@ def extensions() -> Iterator[Case]:
     ]:
         yield taken(f"extension-{what}", b"5" + extension + b"\r\nhello\r\n" + LAST_CHUNK, 5,
                     EXTENSIONS)
-    for what, extension in [  # an extension ends with its line, whatever its quotes
+    for what, extension in [  # an extension ends with its line, even within quotes
         ("unclosed-quote", b";a=\"b"),
         ("quote-that-ends-escaped", b";a=\"b\\\""),
         ("quote-in-a-name", b";a\"b=c"),

@@ -82,7 +82,7 @@ def _pieces(sent: bytes, size: int) -> Iterable[Step]:
 
 
 def before_the_end() -> Iterator[Case]:
-    """An answer begins before its request has ended; only its last chunk says that it is whole."""
+    """An answer begins before its request has ended; its last chunk shows that it's complete."""
     body = noise(30)
     yield row("echo-before-body-ends", (
         chunked.post(chunks(body[:10], ended=False), b"/echo"),
@@ -97,7 +97,7 @@ def before_the_end() -> Iterator[Case]:
 
 
 def in_a_row() -> Iterator[Case]:
-    """Each answer must be framed correctly, or the next one is misread."""
+    """Each answer must be framed correctly, otherwise the next one is misread."""
     body = noise(20_000)
     small, large = ((request(body, size), echoed_in_chunks(body, STAYS)) for size in (999, 20_000))
     sent, expect = chain(echo(body), small, sink(body), GET, large, echo(b""), LAST)
@@ -107,7 +107,7 @@ def in_a_row() -> Iterator[Case]:
 
 
 def slowly() -> Iterator[Case]:
-    """Receiving waits for sending: nothing is lost, and nothing is held."""
+    """The server stops receiving while it can't send: nothing is lost, and nothing accumulates."""
     large = noise(4 * MIB)
     whole, expect = chain((request(large, 100_000), echoed_in_chunks(large, STAYS)), GET, LAST)
     for what, steps in [("late", (whole, LONG)), ("slowly", (Sip(65_536, 0.001), whole))]:

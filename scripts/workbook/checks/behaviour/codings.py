@@ -15,7 +15,7 @@ from workbook.checks.behaviour.validators import must_describe_no_body, talk
 ALL, PLAIN = "all.html", ""
 CODED = ("br", "zstd", "gzip")
 
-# For each file: the Accept-Encoding and the encodings that are right.
+# For each file: Accept-Encoding values and the encodings that are correct for them.
 FORMS: tuple[tuple[str, str, str, tuple[str, ...], str], ...] = (
     ("gzip", ALL, "gzip", ("gzip",), "RFC 9110 §8.4.1.3 (ours)"),
     ("br", ALL, "br", ("br",), "RFC 7932 §13 (ours)"),

@@ -32,7 +32,7 @@ from workbook.checks.behaviour.rows import (
 from workbook.servers.client import Await, HalfClose, Pause, Vanish
 from workbook.servers.process import Server
 
-WAITING = 24  # clients whose requests arrived before the server looks; more than its threads
+WAITING = 24  # clients whose requests arrive while the server is suspended; more than its threads
 
 
 def cases() -> Iterator[Case]:
@@ -95,7 +95,7 @@ def cases() -> Iterator[Case]:
 
 
 def closed_without_waiting(server: Server) -> None:
-    """The requests are there already, so a thread waits only when it has served them all."""
+    """The requests have already arrived, so a thread waits only after serving them all."""
     process = psutil.Process(server.pid)
     with connected(server, WAITING) as clients:
         process.suspend()

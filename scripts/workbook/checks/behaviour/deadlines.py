@@ -39,7 +39,7 @@ STAYS_S = 4.0  # how long a client stays if it isn't disconnected
 NOW_AND_THEN = Pause(0.25)
 ITERATIONS = int(STAYS_S / NOW_AND_THEN.seconds)
 EARLY_S = 0.9
-BIT = 400_000  # more than must be free before a full socket accepts more
+BIT = 400_000  # bytes that a full socket must have free before it accepts more
 SERVED = "it is served to the end"
 CLOSING, SUSTAINING = "RFC 9112 §9.5 (MAY)", "RFC 9112 §9.5 (SHOULD)"
 RATE_LEVEL = 13  # the first level that enforces a minimum rate of bytes
@@ -126,7 +126,7 @@ def _always_in_a_head(iterations: int) -> tuple[Step, ...]:
 
 
 def in_the_help(server: Server) -> None:
-    """What follows an option at the beginning of a line describes it, up to the next option."""
+    """The help must list each option with its default, before the next line with an option."""
     done = subprocess.run([server.command[0], "--help"], capture_output=True, text=True,
                           timeout=TIMEOUT_S)
     described = dict(re.findall(r"^ *(--[a-z-]+)(.*?)(?=^ *--|\Z)", done.stdout, re.M | re.S))
@@ -151,7 +151,7 @@ def cut_off(server: Server, begins: tuple[Step, ...], drip: bytes) -> None:
 def lingers(server: Server) -> None:
     """The server's end of stream only means that no answer will follow.
 
-    Whether it has closed the connection shows only when the client sends.
+    Whether it has closed the connection shows only when the client sends something.
     """
     started = time.monotonic()
     with connect((server.host, server.port), TIMEOUT_S) as client, suppress(ConnectionError):

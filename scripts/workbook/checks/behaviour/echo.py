@@ -24,7 +24,7 @@ from workbook.servers.client import Client, HalfClose, Sip, Vanish
 from workbook.servers.process import Server, running
 
 PROGRAM = "echo"
-LEVEL = 5  # and at no other level
+LEVEL = 5  # the only level at which it exists
 CLIENTS = 100
 FLOOD = 64 * MIB
 GROWTH = 16 * MIB  # far more than one client needs, far less than the flood
@@ -179,10 +179,10 @@ def half_close(server: Server) -> None:
 
 
 def resets(server: Server) -> None:
-    """Sending after a reset is an error, and also raises a signal if the client had sent
+    """Sending after a reset is an error, and raises SIGPIPE, too, if the client had sent
     everything.
     """
-    # One of these sizes is more than is read at once.
+    # One of these sizes is more than a single read returns.
     sizes = (0, *(30_000 * n for n in range(1, 12)), MIB)
     for size, before in product(sizes * 6, ((), (HalfClose(),))):
         with connected(server, 1, narrow=True) as (client,):

@@ -39,7 +39,7 @@ TEN_BYTES = post(b"x" * 10, fields=HOST, length=b"%d" % MAX_BODY)
 FOR_SOME = 64 * MIB  # enough for some of the bodies, but not for all
 MANY = 400
 NEIGHBOURS = 40  # enough that every worker has some of them
-# otherwise glibc reserves 64 MiB for each thread that allocates
+# stops glibc from reserving 64 MiB for each thread that allocates
 NO_STOCK = {"MALLOC_ARENA_MAX": "1"}
 SANITIZED = 1 << 40  # bytes of address space; only a build with a sanitizer uses that much
 UNAVAILABLE = b"HTTP/1.1 503 "
@@ -75,8 +75,8 @@ def cases() -> Iterator[Case]:
 
 
 def may_grow_by(server: Server, size: int, hard: int | None = None) -> None:
-    """Limit the server's address space to its current size plus `size` bytes, for good unless the
-    `hard` limit is another.
+    """Limit the server's address space to its current size plus `size` bytes; permanently, unless
+    `hard` sets a different hard limit.
     """
     if not hasattr(resource, "prlimit"):
         raise Unable("only Linux limits the memory of a program that runs")

@@ -55,23 +55,23 @@ from workbook.servers.process import Server
 
 ALONE = ("--threads", "1", "--cache", str(64 * MIB))
 WORKERS = ("--threads", "4", "--cache", str(64 * MIB))
-SPREAD = 32  # clients; the kernel deals them out to four workers, and leaves out none of these
-SETTLED_S = 3.2  # a file last changed this long ago may be cached, however its timestamp is rounded
-AHEAD_S = 5.0  # longer, so such a file is cached before its time
+SPREAD = 32  # clients; the kernel's hash gives each of four workers at least one of them
+SETTLED_S = 3.2  # a file unchanged for this long may be cached, however its timestamp is rounded
+AHEAD_S = 5.0  # longer than SETTLED_S, so that a file is cached before its own time
 STALE_S = 1.1  # a change made this long ago must be visible
-ROOT_STALE_S = 3.0  # the same for another root, which is looked up once a second before its files
+ROOT_STALE_S = 3.0  # the same for a replaced root, which is checked once a second before files
 BETWEEN_S = 0.03
-# cached with its content, and not: more than a narrow client's socket takes
+# cached with and without content; each is more than a narrow client's socket accepts
 SMALL, LARGE = 5_000, 2 * MIB
 OLD, NEW = b"o", b"n"
 MANY, EACH = 300, 60_000
-AT_ONCE_S = 3.0  # shorter than the time until an unused file is forgotten
+AT_ONCE_S = 3.0  # shorter than the time after which an unused file is forgotten
 COLD_S = 15.0  # by then a file that is no longer requested is closed
-BODIES, BODY = 24, 512 * 1024  # together more than is cached
+BODIES, BODY = 24, 512 * 1024  # together more than the cache holds
 NAMES = 20_000
-DAY_S = 86_400.0  # so far ahead of the clock of its folder, a server caches every file there
-BACK_S, AGAIN_S = 2.0, 2.3  # the second in which a file was asked for comes again, and has begun
-MARGIN = 4 * MIB  # of memory, in addition to what is cached
+DAY_S = 86_400.0  # with its clock this far ahead of the folder's, a server caches every file there
+BACK_S, AGAIN_S = 2.0, 2.3  # set the clock back, and wait for the same second to come again
+MARGIN = 4 * MIB  # bytes of memory, in addition to what is cached
 
 Change = Callable[[Path], None]
 
@@ -115,9 +115,7 @@ def cases() -> Iterator[Case]:
 
 
 def _in_folder(root: Path, make: Callable[[Path], Path]) -> None:
-    """Calls `make` with the cases' folder, dropping its result: `make` creates a folder of its own
-    in it.
-    """
+    """Calls `make` with the folder of this module's cases and drops the result."""
     make(root)
 
 
@@ -221,7 +219,7 @@ def seen(server: Server, target: str, change: Change, status: int, fields: str,
 
 
 def replaced_in_all_workers(server: Server) -> None:
-    """Each worker has a cache of its own, and each has to look, however busy another one is."""
+    """Each worker has its own cache and must check the file, however busy another worker is."""
     file, asks = root_of(server) / "it.bin", get(b"/it.bin", HOST)
     settle(server)
     with connected(server, SPREAD, timeout_s=2 * TIMEOUT_S) as clients:
@@ -238,7 +236,7 @@ def replaced_in_all_workers(server: Server) -> None:
 
 
 def _next_body(client: Client, asks: bytes) -> bytes:
-    """Returns the body of the client's next answer: the file, before or after it was replaced."""
+    """Returns the body of the client's next answer: the old or the new version of the file."""
     before = len(client.received().raw)
     client.perform((asks,))
     while not client.ended:
@@ -251,7 +249,7 @@ def _next_body(client: Client, asks: bytes) -> bytes:
 
 
 def seen_with_clock_set_back(server: Server) -> None:
-    """The server's clock is a day ahead, so that it shows whether it can be set at all."""
+    """The server's clock is a day ahead at first, which shows that the clock can be set at all."""
     must_be_plain(server)  # ASan must be loaded before any other library
     file = root_of(server) / "it.bin"
     with time_of_day.settable() as clock:
@@ -272,7 +270,7 @@ def seen_with_clock_set_back(server: Server) -> None:
 def _request_repeatedly(server: Server, target: str, fields: str) -> None:
     """Request the file; the answer must end, but its content is not checked.
 
-    For a second either version may come, and of a file that shrinks only the beginning.
+    For a second either version may arrive, and only the beginning of a file that shrinks.
     """
     with connected(server, 1) as (client,):
         client.perform((get(target.encode(), HOST + b"Connection: close\r\n" + fields.encode()),))
@@ -358,7 +356,7 @@ def written_anew(server: Server, name: str, set_back: bool = False) -> None:
 
 
 def come_with_age(server: Server) -> None:
-    """It's cached before its time has come, because it was changed before that."""
+    """The file's time is in the future, so it's cached before that time is old enough."""
     due_s = int(time.time() + AHEAD_S)
     os.utime(root_of(server) / "it.bin", (due_s, due_s))
     while time.time() < due_s + SETTLED_S:

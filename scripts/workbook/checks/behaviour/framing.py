@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
 
 def request_lines() -> Iterator[Case]:
     invalid = "RFC 9112 §3, §3.2 (SHOULD)"
-    spaces = "RFC 9112 §3 (ours)"  # a recipient MAY accept other ones
+    spaces = "RFC 9112 §3 (ours)"  # a recipient MAY accept others
     bare_cr = "RFC 9112 §2.2 (MUST)"
     no_host = "RFC 9110 §4.2.1 (MUST)"
     of_scheme = "RFC 9110 §4.2.1, §7.4 (MUST)"
@@ -142,7 +142,7 @@ def line_ends() -> Iterator[Case]:
     """Lines end with CRLF, and one empty line may come first."""
     usual = "RFC 9112 §2.2 (SHOULD)"
     bare_cr = "RFC 9112 §2.2 (MUST)"
-    bare_lf = "RFC 9112 §2.2 (ours)"  # a recipient MAY take it for a line's end
+    bare_lf = "RFC 9112 §2.2 (ours)"  # a recipient MAY accept it as a line end
     for what, sent, expect, reference in [
         ("empty-line-first", b"\r\n" + get(), PAGE_ANSWER, usual),
         ("two-empty-lines-first", b"\r\n\r\n" + get(), BAD, "RFC 9112 §2.2 (ours)"),
@@ -227,7 +227,7 @@ def hosts() -> Iterator[Case]:
         yield row(what, get(fields=fields), BAD, "RFC 9112 §3.2 (MUST)")
     invalid = "RFC 9112 §3.2, RFC 3986 §3.2.2, §3.2.3"
     port_range = "RFC 3986 §3.2.3 (ours)"
-    # in the grammar, and yet refused
+    # allowed by the grammar, but refused
     valid = {"two-hosts-joined": "RFC 9110 §5.5 (ours)",
              "port-without-host": "RFC 9110 §4.2.1 (MUST)",
              "port-out-of-range": port_range,

@@ -49,8 +49,8 @@ def rests(server: Server, steps: tuple[Step, ...]) -> None:
 
 
 def wait_until_sent(client: Client) -> None:
-    """Wait until the server has filled the socket's buffer: a server that sends one byte per call
-    needs a while for that, and is not idle meanwhile. At most TIMEOUT_S, and only on Linux.
+    """Wait until the server has filled the socket's buffer, at most TIMEOUT_S and only on Linux. A
+    server that sends one byte per call takes a while, and is not idle until then.
     """
     before, deadline = -1, time.monotonic() + TIMEOUT_S
     while (queued := unsent(client.local_port)) != before and time.monotonic() < deadline:
@@ -59,8 +59,8 @@ def wait_until_sent(client: Client) -> None:
 
 
 def unsent(port: int) -> int:
-    """Bytes in the send queue of the socket that is connected to a local port (proc_net_tcp in the
-    kernel's documentation); 0 if there is none, or no such table.
+    """Returns the bytes in the send queue of the socket connected to this local port (proc_net_tcp
+    in the kernel's documentation); 0 if there is no such socket or table.
     """
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.exists() else ():

@@ -1,5 +1,6 @@
-"""Servers that serve one client after another give up on one that is idle for ten seconds, and on
-none that is only slow. These limits have no option, so the cases take their time next to others.
+"""Servers that serve one client after another disconnect one that is idle for ten seconds, but not
+one that is only slow. These limits have no option, so the cases run for their full time, in
+parallel.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from workbook.servers.process import Server
 
 LIMIT_S = 10
 LINGER_S = 2
-# A server counts waits of 200 ms, each of which lasts longer where other programs want the
-# processor, too: 18 s in all were not enough at a load of 23.
+# A server counts waits of 200 ms, each of which takes longer while other programs use the
+# processor. At a load of 23, 18 s in total were not enough.
 BUSY_S = 25.0
-EARLY_S = 9.0  # a client that is cut off earlier met another limit
+EARLY_S = 9.0  # an earlier disconnection has another cause
 PAUSE = Pause(3.9)
 PAUSES = 3  # together longer than the limit
-SLACK_S = LIMIT_S - PAUSE.seconds - 1  # by which the pauses together may last longer
+SLACK_S = LIMIT_S - PAUSE.seconds - 1  # how much longer the pauses may take in total
 TOTAL_S = PAUSES * PAUSE.seconds
-# A full socket accepts more when a third of what it holds has been sent: Linux lets it hold 4 MiB
-# (tcp_wmem in tcp(7)). Three bursts and that are together less than the largest body.
+# A full socket accepts more when a third of what it holds has been sent; on Linux it holds up to 4
+# MiB (tcp_wmem in tcp(7)). Three bursts plus that are less than the largest body.
 BURST = 1_800_000
-LONG_S = 8.0  # between two of them a correct server may have met its limit on a busy machine
-RECEIVED = 1 << 18  # bytes that the client's socket holds, which otherwise grows as it reads
-FAST_LEVEL = 3  # from which the starter, too, sends more than a byte per call
+LONG_S = 8.0  # after such a gap a correct server may have met its limit on a busy machine
+RECEIVED = 1 << 18  # bytes of receive buffer, which would otherwise grow while the client reads
+FAST_LEVEL = 3  # the first level whose starter sends more than a byte per call
 POLL_S = 0.2
 ACCEPT_S = 20.0  # the server does nothing else, so only a busy machine delays it
 LAST_LEVEL = 4  # the last level at which a thread serves one client at a time
@@ -74,7 +75,7 @@ def _waiting(what: str, reference: str, does: str, expected: str,
 
 
 def slowly(data: bytes) -> tuple[Step, ...]:
-    """Some single bytes of `data` with a pause after each, then the rest at once."""
+    """Send the first bytes of `data` singly with a pause after each, then the rest at once."""
     drips = tuple(step for byte in data[:PAUSES] for step in (bytes([byte]), PAUSE))
     return *drips, data[PAUSES:]
 
@@ -106,7 +107,7 @@ def _must_be_whole(received: Received, expect: bytes) -> None:
     if received.data == expect:
         return
     problem = _incomplete(received, expect)
-    # On a busy machine a pause may have been longer than the limit: then the server was right.
+    # On a busy machine a pause may have exceeded the limit; the server was right to disconnect.
     if LIMIT_S <= received.seconds < TOTAL_S + SLACK_S and received.end != "timeout":
         raise Wrong(f"{problem}, though no pause was longer than the limit of {LIMIT_S} s")
     raise Unmet(problem)
@@ -119,8 +120,8 @@ def _incomplete(received: Received, expect: bytes) -> str:
 
 
 def cut_off(server: Server, steps: tuple[Step, ...]) -> None:
-    """What counts is when the server closes: a client that does not read learns that later."""
-    # No limit starts before this, so a disconnection that is too early is wrong on any machine.
+    """Measures when the server closes; a client that does not read notices that later."""
+    # No limit starts before this, so an early disconnection is wrong on any machine.
     started = time.monotonic()
     with connected(server, 1, narrow=True, timeout_s=LIMIT_S + 3 * BUSY_S) as (client,):
         _wait_until_accepted(server, client)
@@ -145,7 +146,7 @@ def _wait_until_accepted(server: Server, client: Client) -> None:
 
 
 def _serves(server: Server, client: Client) -> bool:
-    """Whether the server has the other end of the client's connection open."""
+    """Returns whether the server's end of the client's connection is open."""
     with suppress(psutil.Error):
         return any(end.raddr and end.raddr.port == client.local_port
                    for end in psutil.Process(server.pid).net_connections("tcp"))

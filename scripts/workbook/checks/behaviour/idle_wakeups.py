@@ -43,7 +43,7 @@ def sleeps(server: Server, steps: tuple[Step, ...] | None, asks_first: bool) -> 
 
 
 def must_not_wake_up(server: Server) -> None:
-    """Unable without a /proc, from which the number of waits is read."""
+    """Raises Unable without /proc, which has the number of waits."""
     time.sleep(SETTLED_S)
     for _ in range(ATTEMPTS):
         before = server.waits()

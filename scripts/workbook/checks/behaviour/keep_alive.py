@@ -63,7 +63,7 @@ IN_1_0 = "RFC 9112 §9.3 (ours)"
 CLOSES_IN_1_0 = "RFC 9112 §9.3, RFC 9110 §2.4 (MUST)"
 LONG_LINE = "RFC 9112 §3 (MUST)"
 LONG_FIELDS = "RFC 9110 §5.4 (MUST), RFC 6585 §5 (ours)"
-REFERENCES = {  # of those that stay open for another reason than that HTTP/1.1 is persistent
+REFERENCES = {  # connections that stay open for another reason than HTTP/1.1's default
     "body-of-a-get-is-not-a-request": WHOLE_BODY,
     "body-is-not-a-request": WHOLE_BODY,
     "empty-line-between-requests": "RFC 9112 §2.2 (SHOULD)",
@@ -111,7 +111,7 @@ def cases() -> Iterator[Case]:
 
 
 def output() -> Iterator[Case]:
-    """What the client requests for the connection, in every form that a list can have."""
+    """The client's Connection field in every form that a list can have."""
     for what, fields in [
         ("close", b"Connection: close\r\n"),
         ("close-in-upper-case", b"CONNECTION: CLOSE\r\n"),

@@ -58,7 +58,7 @@ MANY = 4000  # requests: their lines are more than a worker buffers before it wr
 CLIENTS = 8
 MAX_LOGGED_LINE, MAX_LOGGED_FIELD = 2048, 1024
 ODD_BYTES = bytes(range(0x80, 0x100)) + b"\t\"\\ \\\"}\\x41{"
-AT_ONCE, MAX_WRITES = 50, 12  # one write for each wait, and some for requests that arrive later
+AT_ONCE, MAX_WRITES = 50, 12  # one write per wait, and some for requests that arrive later
 MANY_CLIENTS, ENOUGH_EACH = 400, 2048
 LIMIT = 60_000  # maximum size of the file in bytes
 PAGE_LINE = Line(b"GET / HTTP/1.1", 200, len(PAGE))
@@ -191,7 +191,7 @@ def access_logs() -> Iterator[Case]:
 
 
 def wrong(what: str, option: str, value: str) -> Case:
-    """The server must not start, and name the option with its value."""
+    """The server must not start, and must name the option with its value."""
     words = option, f"{option} {value}".rstrip()
     return alone(what, "the chapter's page",
                  f"the server is started with {option} {value}, on a port that is taken",
@@ -235,7 +235,7 @@ def ask(server: Server, sent: bytes, answers: int = 1) -> None:
 
 
 def stop(server: Server) -> str:
-    """Stop the server and return its standard error; raises Unmet if it doesn't end well."""
+    """Stop the server and return its standard error; raises Unmet if it doesn't stop cleanly."""
     ended = server.stop()
     if ended.killed or ended.exit_code != 0:
         raise Unmet(f"it did not end well after SIGTERM: {ended.stderr[-300:]}")
@@ -433,7 +433,7 @@ def pipelined(server: Server) -> None:
 
 
 def burst(server: Server) -> None:
-    """Send many requests, each of which is answered with a head alone."""
+    """Send many requests whose answers are heads without a body."""
     request = b"HEAD / HTTP/1.1\r\nHost:\r\n\r\n"
     count = 128 * 1024 // len(request) * 4
     with logging(server) as (other, file):
@@ -458,12 +458,12 @@ def bodies_among_others(server: Server) -> None:
 
 
 def at_once(server: Server, each: int, agents: bool = False) -> None:
-    """Request from many clients at once; all have their answers when this returns."""
+    """Send requests from many clients at once; returns when all have their answers."""
     def one(number: int) -> None:
         ask(server, numbered(number, each, b"a\"" * (number * 60) if agents else b""), each)
 
     with ThreadPoolExecutor(CLIENTS) as pool:
-        list(pool.map(one, range(CLIENTS)))  # raises what the first of them raised
+        list(pool.map(one, range(CLIENTS)))  # raises the first exception of any client
 
 
 def must_be_all(lines: list[Line], each: int) -> None:
@@ -478,7 +478,7 @@ def must_be_all(lines: list[Line], each: int) -> None:
 
 
 def long_heads_given_back(server: Server) -> None:
-    """The first clients pay for what the server has once, such as its buffers."""
+    """The first clients account for memory that is allocated once, such as the server's buffers."""
     must_be_plain(server)
     target = b"/sink?" + b"q" * (MAX_LOGGED_LINE - 100)
     field = b"v" * MAX_LOGGED_FIELD
@@ -626,7 +626,7 @@ def full(server: Server) -> None:
 
 
 def pauses_while_full(server: Server) -> None:
-    must_be_plain(server)  # at its end LeakSanitizer fails under strace
+    must_be_plain(server)  # LeakSanitizer fails at exit under strace
     must_have_full()
     with TemporaryDirectory() as folder:
         log = Path(folder, "calls")
@@ -724,7 +724,7 @@ def standard_output_unread(server: Server) -> None:
 def in_vain(server: Server, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     """The server must refuse to start with these arguments.
 
-    It fails before it listens, otherwise the port would be the first complaint.
+    It must do so before it listens, otherwise the taken port would be reported first.
     """
     code, out, err = started_in_vain(server, "--port", str(server.port), *arguments)
     if code is None:

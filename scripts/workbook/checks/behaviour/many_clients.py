@@ -1,4 +1,4 @@
-"""Waiting clients cost the others nothing."""
+"""Waiting clients don't slow down the others."""
 
 from __future__ import annotations
 

@@ -24,11 +24,11 @@ from workbook.checks.behaviour.unchanged import GET, LAST, chain, echo, sink
 from workbook.servers.client import Await, Client
 from workbook.servers.process import Server
 
-FIRST = 500  # the first clients, which cause the allocations that are permanent
+FIRST = 500  # the first clients cause the permanent allocations
 CLIENTS = 2000
 ROUNDS = 3  # an allocator may grow once by chance, but a leak grows every time
 GREEDY = 8
-ROUNDS_OF_PAGES = 200  # each of them ends with an echo, whose number shows the order
+ROUNDS_OF_PAGES = 200  # clients, each of which ends with a numbered echo that shows the order
 PAGES = 99
 # bytes, for buffers in both directions; the answers to 64 KiB of requests would be more
 ENOUGH = 384 * 1024

@@ -33,7 +33,7 @@ class Fault:
     verdict: bytes
     text: bytes
     word: str = ""
-    must_be_bad: str = ""  # the section that says so
+    must_be_bad: str = ""  # the section that requires 400, if one does
 
 
 # In the order in which they are checked.
@@ -46,7 +46,7 @@ LINE_FAULTS = (
     Fault("unknown-method", NOT_IMPLEMENTED, b"BREW", "method"),
 )
 LARGE = Fault("large-fields", FIELDS_TOO_LARGE, b"X: " + b"v" * MAX_FIELDS + b"\r\n")
-FRAMINGS = (  # two of them together are another fault
+FRAMINGS = (  # two of them together are a fault of another kind
     Fault("chunked", LENGTH_REQUIRED, b"Transfer-Encoding: chunked\r\n"),
     Fault("unknown-coding", NOT_IMPLEMENTED, b"Transfer-Encoding: gzip, chunked\r\n"),
     Fault("length-over-limit", TOO_LARGE, b"Content-Length: 99999999999\r\n"),
@@ -74,8 +74,8 @@ def cases() -> Iterator[Case]:
 
 
 def refused(first: Fault, second: Fault, sent: bytes, position: str = "") -> Case:
-    """The order is ours. After a fault of the request line, or at too many bytes of fields, a server
-    need not read on; if it does, 400 is a MUST for the second.
+    """The first fault decides; that order is ours. After a fault of the request line, or too many
+    bytes of fields, a server need not read on; if it does, 400 may be a MUST for the second.
     """
     name = f"{first.what}-before-{second.what}{position}"
     if first in (*LINE_FAULTS, LARGE) and second.must_be_bad:

@@ -1,6 +1,6 @@
 """The same cases again, run against the same sources in another build: under the sanitizers, and on
-the kernel interface that this machine doesn't have. Cases with a server of their own are left
-out, because most of them watch what it uses, and that differs.
+the kernel interface that this machine doesn't have. Cases with a server of their own are left out,
+because most of them measure its resources, which differ there.
 
 The thread sanitizer detects unordered accesses by two threads even if they don't happen at the same
 time. So it's enough to run some cases of each kind, not every position of a split.
@@ -23,12 +23,12 @@ AFTER = "behaviour"  # a failure that also occurs there is reported only once
 BECAUSE = "the same cases again"
 THREADED = ("requests", "bodies", "connections", "threads", "keep-alive", "slow-clients",
             "many-clients", "workers")
-ONE_THREAD = (5, 6)  # levels at which a single thread serves
+ONE_THREAD = (5, 6)  # the levels at which a single thread serves
 
 
 def checks(groups: Sequence[Check]) -> tuple[Check, ...]:
-    """All of these groups under sanitizers; those that several threads answer under the thread
-    sanitizer; and all on kqueue, also on Linux, where our own library provides it.
+    """All of these groups under sanitizers; those that involve several threads under the thread
+    sanitizer; and all on kqueue, on Linux, too, where our own library provides it.
     """
     threaded = [group for group in groups if group.key in THREADED]
     return (

@@ -1,5 +1,5 @@
-"""The same cases again over TLS, targets in absolute form with https, including those with a server of their own. `check` runs a sample,
-which is the same each time; the project's tests run them all.
+"""The same cases again over TLS, including those with a server of their own. Targets in absolute
+form have https. `check` runs a sample, which is always the same; the project's tests run all.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OTHERWISE = {
 
 
 def checks(groups: Sequence[Check]) -> tuple[Check, ...]:
-    """A sample of these groups."""
+    """Returns the check that runs a sample of these groups."""
     return (Check(NAME, "the same cases over TLS", judge, level=LEVEL, after="behaviour",
                  because="the same cases again", cases=lambda: sampled(whole(groups)),
                  program=f"{SERVER} with TLS"),)
@@ -67,7 +67,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def whole(groups: Iterable[Check]) -> Iterator[Case]:
-    """All cases of these groups that hold over TLS too."""
+    """Yields all cases of these groups that also hold over TLS."""
     for group in groups:
         for case in group.cases() if group.cases and group.level < LEVEL else ():
             if case.name not in OTHERWISE:

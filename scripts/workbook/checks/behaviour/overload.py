@@ -53,16 +53,16 @@ RUSH, OF_THEM = 300, 50
 FLOOD, ASKS = 5, 40
 SOON_S = 0.02
 LONG_S = 120.0
-EACH = 2  # per address
-ENTRY = 32  # bytes: less than it takes to store an address
-# A client that has begun its next head is not idle, so that limit may be short.
+EACH = 2  # clients per address
+ENTRY = 32  # bytes: less than storing an address takes
+# A client that has begun its next head is not idle, so the idle limit may be short.
 STAYS = (GET[0] + GET[0][:5], Await(GET[1]))
 REPORTED = ((NO_SLOT, "closed"),)
-WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # before there is TLS
+WITHOUT_READERS = ((b"", "closed"), (b"", "reset"))  # over TLS: rejected before the handshake
 TURNED_AWAY = PausingClient("is turned away", (), NO_SLOT)
 CLIENT_1, CLIENT_2, CLIENT_3, CLIENT_4 = ("127.0.0.2", "127.0.0.3", "127.0.1.2", "127.1.0.2")
 NETWORK = ("fd00:0:0:2::1", "fd00:0:0:2:8000::1", "fd00:0:0:2:ffff:ffff:ffff:ffff")  # one /64
-NEXT_NETWORK = "fd00:0:0:3::1"  # differs only in the last bit of the network
+NEXT_NETWORK = "fd00:0:0:3::1"  # differs from it only in the last bit of the /64
 
 
 def cases() -> Iterator[Case]:
@@ -260,7 +260,7 @@ def do_not_count(server: Server) -> None:
 
 
 def request_in_vain(server: Server) -> None:
-    """More clients request than are admitted, and they may receive no answer.
+    """More clients send requests than are admitted, and those rejected may receive no answer.
 
     Closing a socket that holds unread bytes resets the connection (RFC 9112 §9.6).
     """

@@ -31,8 +31,7 @@ FEW = 10
 
 @dataclass(frozen=True)
 class PausingClient:
-    """One kind of client: what it does, in words and steps, and what it gets if it waits for that.
-    """
+    """One kind of client: what it does, in words and steps, and its answer if it waits for one."""
 
     does: str
     steps: tuple[Step, ...]

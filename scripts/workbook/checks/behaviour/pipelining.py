@@ -55,8 +55,8 @@ AFTER_CLOSE = "RFC 9112 §9.6 (MUST)"
 HALF_CLOSED = "RFC 9112 §9.6 (ours)"
 CLOSED = "RFC 9112 §9.5 (SHOULD)"
 ENDLESS = 10 * MIB
-LONG_HEAD = 10_000  # bytes: some of these heads and a part of another fill any buffer
-CALL = re.compile(r"^\d+ +(\w+)\((\d+)(.*)\) += (\d+)", re.M)  # as strace writes it
+LONG_HEAD = 10_000  # bytes: several such heads and a part of another fill any buffer
+CALL = re.compile(r"^\d+ +(\w+)\((\d+)(.*)\) += (\d+)", re.M)  # in strace's format
 
 
 def cases() -> Iterator[Case]:
@@ -106,8 +106,8 @@ def cases() -> Iterator[Case]:
 def different(count: int) -> list[Exchange]:
     """Requests that differ from their first line on, 300 kB for a hundred.
 
-    If a server reads stale bytes as new ones, they have another length, or begin in the middle of
-    something.
+    Stale bytes that a server takes for new ones have another length, or begin in the middle of an
+    element.
     """
     return [(b"POST /echo HTTP/1.1\r\nContent-Length: %d\r\n" % number + HOST
              + b"X: " + b"v" * (1000 + 37 * number) + b"\r\n\r\n" + noise(number),
@@ -178,7 +178,7 @@ def cut_pipelines() -> Iterator[Case]:
 
 
 def without_a_pause(server: Server) -> None:
-    """A buffer that is never empty has to move its bytes to the front, or it keeps growing."""
+    """A buffer that is never empty must move its bytes to the front, or it keeps growing."""
     must_be_plain(server)
     long = get(fields=HOST + b"X: " + b"x" * LONG_HEAD + b"\r\n")
     count = ENDLESS // len(long)

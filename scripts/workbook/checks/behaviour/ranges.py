@@ -13,9 +13,9 @@ from workbook.checks.behaviour.validators import EARLIER, LATER, SAME, talk
 
 SIZE = 1500
 FILE = site.sized(SIZE)
-HUGE = "99999999999999999999999"  # more than 64 bits hold
+HUGE = "99999999999999999999999"  # does not fit into 64 bits
 
-# A Range field's value, and the first and last byte that it returns.
+# A Range field's value, and the first and last byte of the answer.
 PARTS: tuple[tuple[str, str, tuple[int, int], str], ...] = (
     ("first-bytes", "bytes=0-99", (0, 99), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
     ("one-byte", "bytes=7-7", (7, 7), "RFC 9110 §14.1.2, §14.2 (SHOULD)"),
@@ -95,7 +95,7 @@ def unsatisfiable(address: Address, *, value: str) -> None:
 
 
 def ignored(address: Address, *, value: str, refused: bool) -> None:
-    """The whole file, unless it may be `refused`."""
+    """The answer must be the whole file, or 400 or 416 if it may be `refused`."""
     answer = ask(address, f"/{FILE}", f"Range: {value}\r\n")
     if refused and answer.status in (400, 416):
         return

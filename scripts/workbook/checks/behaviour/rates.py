@@ -64,7 +64,7 @@ def minimum_rate(rate: int) -> tuple[str, str]:
 
 
 def at_once(idle: int = 60, progress: int = 60) -> tuple[str, str]:
-    """The option of older scripts, which sets five time limits and leaves the rate as it is."""
+    """Returns the older option, which sets five time limits and doesn't change the rate."""
     return "--limits", f"{idle},60,{progress},60,1"
 
 

@@ -1,5 +1,5 @@
-"""A body is skipped, refused or broken off without a second answer within the first, and without a
-byte of it being taken for the next request.
+"""A body is skipped, refused or broken off, without a second answer inside the first, and without
+any of its bytes being taken for the next request.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def not_skipped() -> Iterator[Case]:
         ("in-chunks", (chunked.post(chunks(noise(SKIPPED + 1), 65_536), NOWHERE, HOST) + NEXT,
                        Pause(0.01)), not_found()),
         ("in-small-chunks", (chunked.post(chunks(noise(SKIPPED // 6 + 1), 1), NOWHERE, HOST) + NEXT,
-                             Pause(0.01)), not_found()),  # each byte in six
+                             Pause(0.01)), not_found()),  # each data byte takes six bytes
     ]:
         yield row(f"not-skipped-{what}", steps, expect, reference)
 
@@ -64,7 +64,7 @@ def refused_instead_of_continue() -> Iterator[Case]:
 
 
 def malformed() -> Iterator[Case]:
-    """Chunks that are malformed are refused before an answer begins, and end one that has begun."""
+    """Malformed chunks are refused if no answer has begun, and otherwise cut the answer off."""
     yield row("malformed-chunks-not-skipped",
               (chunked.post(b"zz\r\n" + NEXT, NOWHERE, HOST), Pause(0.01)), not_found(),
               "RFC 9112 §9.3 (MUST)")

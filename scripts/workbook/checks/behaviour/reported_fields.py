@@ -1,4 +1,4 @@
-"""What the application receives of a request, all of which a mirror sends back.
+"""The parts of a request that the application receives, all of which a mirror sends back.
 
 The mirror is the checkpoint's server with another application: see scripts/mirror/app.cpp.
 """
@@ -37,7 +37,7 @@ from workbook.servers.process import Server
 PROGRAM = "mirror"
 # more than the kernel buffers for a client that reads late
 LETTERS = b"abcdefghijklmnopqrstuvwxyz" * 12_000
-LARGE = b"X: " + b"v" * 65_000 + b"\r\n"  # more than any buffer has before it grows
+LARGE = b"X: " + b"v" * 65_000 + b"\r\n"  # more than any buffer holds before it grows
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
@@ -90,7 +90,7 @@ def cases() -> Iterator[Case]:
 
 
 def nothing_of_the_last() -> Iterator[Case]:
-    """Requests that arrive together: the application gets each without anything of the other."""
+    """Requests that arrive together: the application gets each without any data of another."""
     pairs = [(get(target, fields), whole(mirrored(path, query, fields), STAYS))
              for target, path, query, fields in [
                  (b"/a?b", b"/a", b"b", HOST + b"X: y\r\n"),
@@ -136,7 +136,7 @@ def streamed() -> Iterator[Case]:
 
 
 def sinks() -> Iterator[Case]:
-    """Whatever becomes of a body, its sink is released."""
+    """A body's sink is released however the body ends."""
     yield alone("sinks-of-answered-clients", "the chapter's page",
                 "clients send bodies and are answered; another asks how many sinks there are",
                 "none", sinks_of_answered_clients)

@@ -126,8 +126,8 @@ def methods() -> Iterator[Case]:
 
 
 def not_allowed_methods() -> Iterator[Case]:
-    """Known methods that a route doesn't have. OPTIONS is one of them, except for "*": the answer
-    names the methods, which is all that a client could learn from it.
+    """Known methods that a route doesn't have, including OPTIONS, except for "*": the answer lists
+    the methods, which is all that OPTIONS could report.
     """
     reference = "RFC 9110 §9.1 (SHOULD), §15.5.6 (MUST)"
     for method in (b"PUT", b"DELETE", b"OPTIONS", b"PATCH"):
@@ -159,7 +159,7 @@ def nearly_known() -> Iterator[bytes]:
 
 
 def refused_heads() -> Iterator[Case]:
-    """An answer to HEAD has no body, whatever its fields announce."""
+    """An answer to HEAD has no body, even if its fields announce one."""
     for what, fields, status in [
         ("bad-field", b"X : y\r\n", "400 Bad Request"),
         ("second-host", HOST, "400 Bad Request"),

@@ -1,5 +1,5 @@
-"""--root itself: what is not accepted as one, what is served if it has no index, what happens when
-the folder is replaced, and when there is no descriptor left to open a file with.
+"""--root itself: what can't be a root, what is served without an index, what happens when the
+folder is replaced, and when no descriptor is left to open a file with.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from workbook.servers.process import Server
 
 FEW_DESCRIPTORS = 48
 NOBODY_UID = 65_534
-REPLACED_S = 5.0  # by then a replaced root is served; the server may look once a second
-UNTOUCHED_S = 2.2  # by then the server has looked for the root again
+REPLACED_S = 5.0  # by then a replaced root is served; the server may check once a second
+UNTOUCHED_S = 2.2  # by then the server has checked the root again
 BETWEEN_S = 0.1
 SMALL = b"small\n"
 SMALL_ANSWER = answer("200 OK", BYTES, SMALL)
@@ -50,7 +50,7 @@ def make(root: Path) -> None:
 
 
 def make_all(root: Path) -> None:
-    """Create the folder of all the cases; this module's cases get one of their own in it."""
+    """Create the folder for all cases; this module's cases have a folder of their own in it."""
     site.make(root)
 
 

@@ -29,20 +29,20 @@ HTML = "text/html; charset=utf-8"
 TEXT = "text/plain; charset=utf-8"
 BYTES = "application/octet-stream"
 
-CLOSES = "Connection: close\r\n"  # an answer's Connection field; the alternatives follow
+CLOSES = "Connection: close\r\n"  # the Connection field of an answer; the alternatives follow
 STAYS = ""
 STAYS_IN_1_0 = "Connection: keep-alive\r\n"
 
 HOST = b"Host: localhost\r\n"
 USUAL = HOST + b"Connection: close\r\n"
 CHUNKS_LEVEL = 12  # the first level at which a body may come in chunks
-# for cases about where a body ends: §2.4 requires framing to be interpreted as defined
+# cases about a body's end: §2.4 requires messages to be parsed as framing defines
 FRAMED = "RFC 9112 §6.3, RFC 9110 §2.4 (MUST)"
 NEXT = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 TINY = Pause(0.001)
-LONG = Pause(0.3)  # longer than a server should wait before it checks whether it has to stop
+LONG = Pause(0.3)  # longer than a server waits before it checks whether it has to stop
 MUCH_LONGER = Pause(2.0)  # longer than a server that sends byte by byte needs to fill its socket
-LONGER = Pause(0.7)  # longer than it waits twice: the first time it may have sent a part
+LONGER = Pause(0.7)  # longer than two such waits: it may have sent a part during the first
 
 
 def answer(status: str, content_type: str, body: bytes, send_body: bool = True,
@@ -80,7 +80,7 @@ FIELDS_TOO_LARGE = refusal("431 Request Header Fields Too Large")
 NOT_IMPLEMENTED = refusal("501 Not Implemented")
 VERSION = refusal("505 HTTP Version Not Supported")
 NO_SLOT = (b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
-           b"Connection: close\r\n\r\n")  # built once, from chapter 13 on
+           b"Connection: close\r\n\r\n")  # formatted once, from chapter 13 on
 
 
 class Unmet(Exception):
@@ -92,12 +92,12 @@ class Wrong(Unmet):
 
 
 class Unable(Exception):
-    """Raised with what this machine lacks for a case."""
+    """Raised with what this machine lacks to run a case."""
 
 
 @dataclass(frozen=True)
 class Alone:
-    """What is done with a server that serves only this case, in words and as a function that raises
+    """An action on a server that serves only this case, in words and as a function that raises
     Unmet or Unable.
     """
 
@@ -110,14 +110,14 @@ class Alone:
     environment: Mapping[str, str] = field(default_factory=dict)
     # creates the folder that the server serves with --root
     site: Callable[[Path], None] | None = None
-    # almost all of its time is waiting for a time limit, so it runs next to all other cases
+    # almost all of its time is spent waiting for a limit, so it runs in parallel with others
     only_waits: bool = False
 
 
 @dataclass(frozen=True)
 class Talk:
-    """Requests of which one depends on the answer to another, sent to a shared server: in words,
-    and as a function of its address that raises Unmet.
+    """Requests that depend on the answers to earlier ones, sent to a shared server: in words, and
+    as a function of its address that raises Unmet.
     """
 
     done: str
@@ -127,9 +127,9 @@ class Talk:
 
 @dataclass(frozen=True)
 class Case:
-    """One row. `expect` lists every answer that is right, almost always one. `reference` is its
-    source: a man page, or a section of an RFC with its requirement level, (MUST), (SHOULD) or
-    (MAY), or (ours) where the RFC leaves the choice to the server.
+    """One row. `expect` lists every correct answer, almost always one. `reference` is its source: a
+    man page, or a section of an RFC with its requirement level, (MUST), (SHOULD) or (MAY), or
+    (ours) where the RFC leaves the choice to the server.
 
     A module of cases leaves `check` empty and sets only the name of the row: see `belonging`.
     """
@@ -141,7 +141,7 @@ class Case:
     check: str = ""
     level: int = 1
     until: int | None = None
-    # clients connected before this one, until the case ends
+    # the steps of clients that connect before this one and stay until the case ends
     neighbours: tuple[tuple[Step, ...], ...] = ()
     copies: int = 1  # number of clients that do this at once
     enough: int = 1  # number of them that must be answered in time
@@ -183,7 +183,7 @@ def echoed(body: bytes, connection: str = CLOSES) -> bytes:
 
 
 def chunks(body: bytes, size: int = 0, ended: bool = True) -> bytes:
-    """A body in chunks of `size`, by default in one. If not `ended`, the last chunk is missing."""
+    """A body in chunks of `size`, by default in one. Unless `ended`, the last chunk is missing."""
     size = size or max(1, len(body))
     parts = [body[i:i + size] for i in range(0, len(body), size)]
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + (
@@ -191,7 +191,7 @@ def chunks(body: bytes, size: int = 0, ended: bool = True) -> bytes:
 
 
 def echoed_in_chunks(body: bytes, connection: str = CLOSES, ended: bool = True) -> bytes:
-    """The answer in the form of heads.plain, which ignores how the chunks are divided."""
+    """The echo in the form of heads.plain, which ignores how the answer is divided into chunks."""
     head = (f"HTTP/1.1 200 OK\r\nContent-Type: {BYTES}\r\n{connection}"
             "Transfer-Encoding: chunked\r\n\r\n")
     return head.encode() + chunks(body, ended=ended)
@@ -209,8 +209,8 @@ def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ..
         reference: str, **remainder: object) -> Case:
     """A case of its module's check. `sent` is one piece, or the steps to take.
 
-    If it depends on a missing length being refused, it holds only until the level at which chunks
-    are read.
+    A case that expects a missing length to be refused holds only below the level at which chunked
+    bodies are read.
     """
     steps = (sent,) if isinstance(sent, bytes) else tuple(sent)
     answers = expect if isinstance(expect, tuple) else (expect,)
@@ -220,8 +220,8 @@ def row(what: str, sent: bytes | Iterable[Step], expect: bytes | tuple[bytes, ..
 
 
 def belonging(check: str, level: int, cases: Iterable[Case]) -> Iterator[Case]:
-    """Yields the cases as rows of the check: named `group/what`, and holding from `level` on at the
-    earliest.
+    """Yields the cases as rows of the check, named `group/what`, each holding from `level` on at
+    the earliest.
     """
     group = check.removeprefix("behaviour.")
     for case in cases:

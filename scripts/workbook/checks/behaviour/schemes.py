@@ -1,4 +1,4 @@
-"""The scheme of targets in absolute form: cases have http, and over TLS it is https."""
+"""The scheme of targets in absolute form: http in the cases, and https over TLS."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 
 from workbook.servers.client import Step
 
-SCHEME = re.compile(rb"(?i)(?<=[a-z] )http(s?)$")  # up to "://", where a target begins
-LONGEST = 7  # bytes that SCHEME looks at
+SCHEME = re.compile(rb"(?i)(?<=[a-z] )http(s?)$")  # what precedes "://" in a target
+LONGEST = 7  # the maximum number of bytes that SCHEME examines
 
 
 def exchanged(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps with https instead of http in targets that are URIs, and the reverse.
+    """Returns the same steps with http and https exchanged in targets in absolute form.
 
-    Over TLS the right scheme is the wrong one of before (RFC 9110 §4.2.2, §7.4). The steps may
-    divide it.
+    Over TLS the correct scheme is the one that was wrong before (RFC 9110 §4.2.2, §7.4). A scheme
+    may be split between steps.
     """
     sent = b"".join(step for step in steps if isinstance(step, bytes))
     ends = {end: scheme[1] for found in re.finditer(b"://", sent)
@@ -24,7 +24,7 @@ def exchanged(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _exchanged(steps: Sequence[Step], ends: dict[int, bytes]) -> Iterator[Step]:
-    """`ends` has where each scheme ends in all that is sent, and the "s" of https or nothing."""
+    """`ends` maps the position of each scheme's end in what is sent to the "s" of https or ""."""
     start = 0
     for step in steps:
         if isinstance(step, bytes):

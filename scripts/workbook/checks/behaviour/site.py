@@ -18,8 +18,8 @@ from workbook.checks.behaviour.rows import BYTES, HTML, MIB, TEXT, noise
 INDEX = b"<!doctype html>\n<title>Index</title>\n<link rel=stylesheet href=style.css>\n"
 LARGE = 3 * MIB + 17
 MODIFIED_S = 784_111_777  # Sun, 06 Nov 1994 08:49:37 GMT, of dated.txt and dated.bin
-AGED_S = 1_000_000_000  # Sun, 09 Sep 2001, of files that do not have another time
-YOUNG_S = 60  # the time of a file that was written so lately says nothing
+AGED_S = 1_000_000_000  # Sun, 09 Sep 2001, the time of all other files
+YOUNG_S = 60  # the time of a recently written file does not identify a version
 MODIFIED_NS = MODIFIED_S * 10**9 + 123_456_789
 SECRET = b"this must not be served\n"
 
@@ -45,7 +45,7 @@ TYPES = {  # by extension; we choose the charset of text (RFC 9110 §8.3.2)
 
 SIZES = (0, 1, 2, 1500, 4095, 4096, 16_384, 65_536, 131_072, MIB - 1, MIB, MIB + 1, LARGE)
 
-ODD_NAMES: dict[str, bytes] = {  # from the name in the request to the name of the file
+ODD_NAMES: dict[str, bytes] = {  # names in requests -> names of files
     "sp%20ace.txt": b"sp ace.txt",
     "per%25cent.txt": b"per%cent.txt",
     "%2561.txt": b"%61.txt",
@@ -105,10 +105,10 @@ def make(folder: Path) -> Path:
 
 
 def age(root: Path) -> None:
-    """Set the times of the files that were made just now to one long ago.
+    """Set the times of newly made files to one long ago.
 
     A server must not name a version that another could follow within one tick of the clock, so a
-    file would have no validators for its first seconds.
+    new file would have no validators at first.
     """
     for folder, _, names in os.walk(root):
         for name in names:
@@ -177,13 +177,13 @@ def _make_links(root: Path, folder: Path) -> None:
 
 
 def _make_what_is_no_file(root: Path) -> None:
-    """Create things that are not files; any that can't be created here are left out, so they aren't
-    served either.
+    """Create things that are not regular files. Those that can't be created here are left out, so
+    they aren't served either.
     """
     os.mkfifo(root / "fifo")
     os.mkfifo(root / "fifo.txt")
     with suppress(OSError), socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(root / "socket"))
     with suppress(OSError):
-        # the numbers of /dev/zero
+        # the device numbers of /dev/zero
         os.mknod(root / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))

@@ -1,5 +1,5 @@
-"""Requests that two servers in a row could interpret differently: refused, with nothing after them
-served.
+"""Requests that two servers in a row could interpret differently are refused, and nothing after
+them is served.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SPACE = "RFC 9112 §5.1 (MUST)"
 NAME = "RFC 9110 §5.1, RFC 9112 §2.2 (SHOULD)"
 FOLDED = "RFC 9112 §5.2 (MUST)"
 VALUE = "RFC 9110 §5.5 (MUST)"
-BARE_LF = "RFC 9112 §2.2 (ours)"  # a recipient MAY take it for a line's end
+BARE_LF = "RFC 9112 §2.2 (ours)"  # a recipient MAY accept it as a line end
 
 
 def cases() -> Iterator[Case]:
@@ -49,7 +49,7 @@ def smuggled(fields: bytes, body: bytes = b"0\r\n\r\n") -> bytes:
 def lengths() -> Iterator[Case]:
     """Content-Length is a single sequence of digits, and occurs once."""
     invalid = "RFC 9110 §8.6, RFC 9112 §6.3 (MUST)"
-    repeated = "RFC 9110 §8.6 (MAY)"  # the same number; it MAY be taken once
+    repeated = "RFC 9110 §8.6 (MAY)"  # the same number twice, which MAY be accepted
     lists = ("trailing-comma", "leading-comma", "list-of-equal", "list-of-equal-no-space")
     for what, value in [
         ("empty", b""),

@@ -25,10 +25,10 @@ from workbook.servers.process import Server, running, running_other
 FEW_THREADS, MORE_THREADS = 2, 5
 TWICE, LOOK_S = 2, 0.2
 TOO_MANY_THREADS = 64
-CAPACITY_KB = 64 * 1024  # enough for the stacks of only some of them, at 8 MiB each
+CAPACITY_KB = 64 * 1024  # the memory suffices for the stacks of only some of them, at 8 MiB each
 TOO_LARGE = "99999999999999999999999"
 PORTS_TRIED = 3
-TCP_TABLE, LISTEN = Path("/proc/net/tcp"), "0A"  # the state as the table has it
+TCP_TABLE, LISTEN = Path("/proc/net/tcp"), "0A"  # a listening socket's state in the table
 CLOSED_STREAMS = ("sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh")
 NO_NUMBERS = ("", "x", "1x", "-1", "1.5", TOO_LARGE)
 
@@ -93,8 +93,8 @@ def ipv6(server: Server) -> None:
 
 
 def standard_streams_closed(server: Server) -> None:
-    """The server cannot print its port, so it gets one that was free a moment ago, and another one if
-    it ends, as that port may be taken by then.
+    """The server can't print its port, so it gets one that was free a moment ago, and another one
+    if it ends, because the port may have been taken meanwhile.
     """
     if not Path("/proc/self/fd").is_dir():
         raise Unable("this system does not list a process's descriptors in /proc")
@@ -143,8 +143,7 @@ def immediately_repeated(server: Server) -> None:
 
 
 def threads_by_default(server: Server) -> None:
-    """By default there are as many threads as the machine has processors that the process may use.
-    """
+    """The default number of threads is the number of processors that the process may use."""
     deadline = time.monotonic() + TIMEOUT_S
     right = {os.cpu_count() or 1, available_cpus()}
     if 1 in right:
@@ -158,8 +157,8 @@ def threads_by_default(server: Server) -> None:
 
 
 def threads_as_asked(server: Server) -> None:
-    """The number of threads must become the requested one and stay so; some may start after the
-    server reports that it is ready.
+    """The number of threads must become the requested one and stay so. Some threads may start after
+    the server prints that it is ready.
     """
     deadline = time.monotonic() + TIMEOUT_S
     with repeated(server, "--threads", str(FEW_THREADS)) as few, \
@@ -174,7 +173,7 @@ def threads_as_asked(server: Server) -> None:
 
 
 def a_listener_each(server: Server) -> None:
-    """The threads may start to listen after the server reports that it is ready."""
+    """The threads may begin to listen after the server prints that it is ready."""
     if not TCP_TABLE.is_file():
         raise Unable("this system does not list its sockets in /proc/net/tcp")
     deadline = time.monotonic() + TIMEOUT_S
@@ -186,7 +185,7 @@ def a_listener_each(server: Server) -> None:
 
 
 def _listeners(port: int) -> int:
-    """How many IPv4 sockets listen on the port (proc_net_tcp in the kernel's documentation)."""
+    """Returns how many IPv4 sockets listen on the port (proc_net_tcp in the kernel's manual)."""
     lines = [line.split() for line in TCP_TABLE.read_text(encoding="ascii").splitlines()[1:]]
     return sum(int(local.rpartition(":")[2], 16) == port and state == LISTEN
                for _, local, _, state, *_ in lines)
@@ -205,14 +204,14 @@ def out_of_threads(server: Server) -> None:
 
 def repeated(server: Server, *arguments: str, wrapper: Sequence[str] = (),
           ) -> AbstractContextManager[Server]:
-    """Start another such server; if an option is given twice, the last one counts."""
+    """Start another such server. If an option is given twice, the last one counts."""
     return running(Path(server.command[0]), *server.command[1:], *arguments, wrapper=wrapper)
 
 
 @contextmanager
 def failing(server: Server, call: str, error: str, *arguments: str,
             log: str = os.devnull) -> Iterator[Server]:
-    """Start another such server, all of whose calls of this name fail with `error`. They are
+    """Start another such server, all of whose calls of `call` fail with `error`. The calls are
     written to `log`.
     """
     with traced(server, call, *arguments, log=log,
@@ -223,8 +222,8 @@ def failing(server: Server, call: str, error: str, *arguments: str,
 @contextmanager
 def traced(server: Server, calls: str, *arguments: str, log: str,
            options: Sequence[str] = ()) -> Iterator[Server]:
-    """Start another such server under strace. Its calls of these names, which are separated by
-    commas, are written to `log`.
+    """Start another such server under strace. Its calls with these names, separated by commas, are
+    written to `log`.
     """
     if lacking := needs.lacking("strace"):
         raise Unable(lacking)
@@ -240,7 +239,7 @@ def traced(server: Server, calls: str, *arguments: str, log: str,
 
 def started_in_vain(server: Server, *arguments: str, wrapper: Sequence[str] = (),
                     ) -> tuple[int | None, str, str]:
-    """Returns the exit code, None if it keeps running, and its output."""
+    """Returns the exit code, or None if the server keeps running, and its stdout and stderr."""
     process = children.start([*wrapper, *server.command, *arguments], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
     try:
@@ -264,7 +263,7 @@ def reported(code: int, out: str, err: str) -> str:
 
 
 def bad_option(option: str, *more: str) -> Case:
-    """The server must refuse these values of the option, and all that are no number."""
+    """The server must refuse these values of the option, and everything that is not a number."""
     values = (*NO_NUMBERS, *more)
     return alone(f"bad-{option.removeprefix('--')}", "exit(3)",
                  f"the server is started with --threads 2 and {option} "

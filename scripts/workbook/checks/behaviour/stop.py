@@ -19,8 +19,8 @@ from workbook.servers.process import Server
 CUT = 20  # the position at which a request is split
 IDLE = 40  # enough that every worker has some of them
 READERS = 12
-LATE_S = 0.9  # the stop limit is a second, and clients that are answered need not wait for it
-READER_PAUSE = Pause(0.5)  # of a client that reads: shorter than the time that it is given
+LATE_S = 0.9  # less than the stop limit of a second, which answered clients needn't wait for
+READER_PAUSE = Pause(0.5)  # a pause of a client that reads: shorter than the time it's given
 
 
 def cases() -> Iterator[Case]:

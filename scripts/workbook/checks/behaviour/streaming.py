@@ -60,11 +60,11 @@ from workbook.servers.client import (
 from workbook.servers.process import Server
 
 NOWHERE = b"/nowhere"
-SKIPPED = 256 * 1024  # of an unwanted body are read to keep the connection
+SKIPPED = 256 * 1024  # bytes of an unwanted body that are read to keep the connection
 UPLOADS = 100
 BEGUN = 300_000  # bytes that each client sends first
 FINISHED = 4
-FLAT = 4 * MIB  # the growth of the server that all of them together may cause
+FLAT = 4 * MIB  # the allowed growth of the server due to all of them
 GREEDY = 8
 ENOUGH = 384 * 1024  # bytes, for buffers in both directions
 QUIET_S = 0.2
@@ -92,8 +92,7 @@ def cases() -> Iterator[Case]:
 
 
 def before_the_end() -> Iterator[Case]:
-    """A client that waits for the answer's first bytes before it sends its last must not wait for
-    ever.
+    """A client that waits for the answer's first bytes before it sends its last ones must get them.
     """
     reference = "RFC 9110 §7.5 (ours)"
     body = noise(30)
@@ -136,7 +135,7 @@ def unwanted() -> Iterator[Case]:
 
 
 def in_a_row() -> Iterator[Case]:
-    """Each answer must be framed correctly, or the next one is misread."""
+    """Each answer must be framed correctly, otherwise the next one is misread."""
     reference = "RFC 9112 §9.3.2 (MUST)"
     body = noise(20_000)
     for what, exchanges in [
@@ -148,9 +147,9 @@ def in_a_row() -> Iterator[Case]:
     ]:
         sent, expect = chain(*exchanges, LAST)
         yield row(what, sent, expect, reference)
-    # All pieces arrive in one segment of loopback. With the last one the answers exceed what is
-    # held unsent, so its end has to wait for them with nothing left to receive, but not for a
-    # deadline.
+    # All pieces arrive in one segment of loopback. With the last one, the answers exceed the limit
+    # of unsent bytes, so the end has to wait for them although nothing is left to receive, but not
+    # until a deadline.
     filling = noise(16_300)
     sent, expect = chain(*[GET] * 190, (post(filling), echoed(filling)))
     yield row("body-ends-when-output-is-full", sent, expect, reference, timeout_s=TIMEOUT_S)
@@ -161,7 +160,7 @@ def in_a_row() -> Iterator[Case]:
 
 
 def slowly() -> Iterator[Case]:
-    """Receiving waits for sending: nothing is lost, and nothing is held."""
+    """The server stops receiving while it can't send: nothing is lost, and nothing accumulates."""
     large = noise(4 * MIB)
     yield row("echo-read-slowly", (Sip(65_536, 0.001), post(large)), echoed(large), "tcp(7)",
               narrow=True)
@@ -174,7 +173,7 @@ def slowly() -> Iterator[Case]:
 
 
 def anothers_bytes(address: tuple[str, int]) -> None:
-    """Enough other clients that each worker has some of them."""
+    """Between the parts of a request come enough other clients that each worker serves some."""
     body, theirs = noise(MIB), b"\xff" * 100_000
     sent = post(body)
     with Client(address, monotonic() + TIMEOUT_S, narrow=True) as client:
@@ -235,7 +234,7 @@ def disconnected_in_its_echo(server: Server) -> None:
 
 
 def must_survive_resets(server: Server, sent: bytes) -> None:
-    """`sent` is a request for an echo, longer than the half of it that each client sends."""
+    """Each client sends 50,000 bytes of `sent`, a request for a longer echo, and resets."""
     for _ in range(60):
         with connected(server, 1) as (client,):
             client.perform((sent[:50_000], Await(b"200 OK"), Vanish()))

@@ -27,9 +27,9 @@ from workbook.servers import heads, tls
 from workbook.servers.client import Client, Received, exchange, exchange_many
 from workbook.servers.process import Ended, Server, running
 
-BLAMED = "behaviour.connections"  # gets the blame for a bad end
-SERVERS = 4  # that share the cases: most of a case's time is waiting
-ALONE = 16  # cases with a server of their own at a time; all clients are threads of ours
+BLAMED = "behaviour.connections"  # the check that reports a bad exit
+SERVERS = 4  # servers that share the cases: most of a case's time is waiting
+ALONE = 16  # concurrent cases with a server of their own; all clients are threads of this process
 
 NEIGHBOUR_S = 0.01  # additional time for each of them
 MAX_HANGS = 8
@@ -37,16 +37,16 @@ END_S = 5.0  # for a process that is ending, on a busy machine
 MAX_DEATHS = 3
 MAX_SUGGESTED = 12
 ALARMS = ("ERROR:", "runtime error:", "WARNING: ThreadSanitizer:")
-DATED_LEVEL = 9  # the first level whose answers have the form that heads.plain expects
+DATED_LEVEL = 9  # the first level whose answers are in the form that heads.plain expects
 CACHE_LEVEL = 11  # the first level that caches files
-# a connection is made without the server's help as long as it fits into this queue
+# the kernel completes connections without the server as long as this queue has room
 QUEUE_FULL = "the queue of clients that wait for accept() is full (the backlog of listen(2))"
 BAD_END = "it did not end well after SIGTERM"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that did not hold. `problem` is one sentence; `received` is what came instead."""
+    """A case that failed. `problem` is one sentence; `received` is what came instead."""
 
     case: Case
     problem: str
@@ -62,8 +62,8 @@ class Group:
     passed: int = 0
     failures: list[Failure] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)  # what this machine lacks, by case
-    stopped: str = ""  # why the remaining cases were not run, or what was wrong at the end
-    unasked: str = ""  # why the remaining cases were not run, if another group caused it
+    stopped: str = ""  # why the group's other cases were not run, or what was wrong at the end
+    unasked: str = ""  # why they were not run, if another group was the cause
 
     @property
     def ok(self) -> bool:
@@ -107,8 +107,8 @@ def matching(cases: Iterable[Case], level: int, pattern: str = "*") -> list[Case
 
 
 def _nearest(pattern: str, names: Sequence[str]) -> list[str]:
-    """What may have been meant: cases of the group that was named, those called similarly in all
-    groups, or else all groups.
+    """Returns suggestions: cases of the named group, cases with similar names in all groups, or
+    else all groups.
     """
     group, slash, last = pattern.replace("*", "").rpartition("/")
     groups = list(dict.fromkeys(name.partition("/")[0] for name in names))
@@ -133,8 +133,7 @@ def run(binary: Path, cases: Sequence[Case], level: int, arguments: Sequence[str
 
 
 def first_failure(binary: Path, cases: Sequence[Case], level: int) -> str:
-    """Returns the first case that does not hold, or the check that reports a bad end; empty if all
-    hold.
+    """Returns the first case that fails, or the check that reports a bad exit; empty if all hold.
 
     It stops at the first failure.
     """
@@ -151,10 +150,10 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
              brief: Collection[str] = ()) -> Iterator[Group]:
     """Yields each group, in order, as soon as its result is known.
 
-    A few servers share the cases. Next to them run those that only wait; afterwards the other cases
-    with a server of their own, some at a time. If not patient, those that only wait run with these,
-    and it stops after the first case that does not hold; groups of the checks in
-    `brief` stop after the first of theirs. All servers have the arguments.
+    A few servers share the cases. In parallel run those that mostly wait; the other cases with a
+    server of their own follow, several at a time. If not `patient`, the waiting cases run with
+    these others, and everything stops after the first failure. Groups of the checks in `brief` stop
+    after their own first failure. All servers get the arguments.
     """
     raise_descriptor_limit()
     command = (binary, *(("--threads", "4") if level >= 4 else ()), *arguments)
@@ -177,14 +176,13 @@ def as_known(binary: Path, cases: Sequence[Case], level: int,
                 each.add_done_callback(work.look)
             for check in work.groups:
                 yield work.known(check, ended)
-        except KeyboardInterrupt:  # the pools would wait for their running tasks
+        except KeyboardInterrupt:  # otherwise leaving the block would wait for running tasks
             children.stop()
             raise
 
 
 class _Work:
-    """The cases still to run, and the results so far: shared by threads that have one server each.
-    """
+    """The remaining cases and the results so far, shared by threads that have one server each."""
 
     def __init__(self, cases: Sequence[Case], on_case: Callable[[Case], None],
                  level: int, patient: bool, brief: Collection[str]) -> None:
@@ -233,7 +231,7 @@ class _Work:
             self._on_case(case)
             self._close(case)
             if failure and failure.received and failure.received.end == "timeout":
-                self._hangs += not group.stopped  # others of the group may be waiting meanwhile
+                self._hangs += not group.stopped  # once per group: others may hang, too
                 group.stopped = "stopped at the first case without an end"
                 if self._hangs == MAX_HANGS:
                     self._leave(f"cases of {MAX_HANGS} checks had no end")
@@ -255,7 +253,7 @@ class _Work:
             group.stopped = group.stopped or problem
 
     def stop(self, problem: str) -> None:
-        """Record that nothing more can be run; the first remaining group reports why."""
+        """Record that nothing more can be run; the first unfinished group reports why."""
         with self._changed:
             left = [group for check, group in self.groups.items() if self._open[check]]
             if left and not any(group.failed for group in self.groups.values()):
@@ -263,8 +261,8 @@ class _Work:
             self._leave(problem.splitlines()[0])
 
     def known(self, check: str, ended: Future[Any]) -> Group:
-        """Returns the group once its result is known; a bad end is reported in one that waits for
-        the end.
+        """Returns the group once its result is known; a bad exit is reported in one that waits for
+        the server's end.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._broken or not self._open[check] and (
@@ -275,7 +273,7 @@ class _Work:
         return self.groups[check]
 
     def look(self, done: Future[Any]) -> None:
-        """One thread has finished; the waiting thread has to learn if it failed."""
+        """A thread has finished. If it failed, wake the thread that waits for results."""
         with self._changed:
             self._broken = self._broken or done.exception()
             self._changed.notify_all()
@@ -291,7 +289,7 @@ class _Work:
 
 
 def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
-    """Run one server after another, as long as they die and there are cases left."""
+    """Run servers one after another while cases are left, each until it dies."""
     case = work.next(waiting)
     while case:
         try:
@@ -308,7 +306,7 @@ def _serve(command: Sequence[Any], waiting: deque[Case], work: _Work) -> None:
 
 def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
                        case: Case | None) -> Case | None:
-    """Returns the case to continue with when the server has died; None if there are no more."""
+    """Run cases; returns the one to continue with after the server has died, if any is left."""
     before: Case | None = None
     while case:
         waited = server.waits() if case.workers else {}
@@ -329,7 +327,7 @@ def _ask_until_it_dies(server: Server, waiting: deque[Case], work: _Work,
 def _died(server: Server, failure: Failure) -> bool:
     """Returns whether the server has died. A process ends a moment after its sockets close.
 
-    If that is too late to be noticed here, the next case is refused.
+    If it isn't noticed here, the next case is refused.
     """
     if server.is_ending():
         return server.ends(END_S)
@@ -339,15 +337,15 @@ def _died(server: Server, failure: Failure) -> bool:
 
 def _serve_alone(command: Sequence[Any], work: _Work, case: Case,
                  others: Future[Any] | None) -> None:
-    """Run the case when the others have ended."""
+    """Run the case after the other cases are done."""
     assert case.alone
     if others:
         others.result()
     if not work.wanted(case):
         return work.skipped(case)
     try:
-        # A case's own folder may change. A server that looks once a second would miss that, unless
-        # its cache is off.
+        # A case may change its own folder. A server that checks once a second would miss that,
+        # unless its cache is off.
         keeps_none = ("--cache", "0") if work.level >= CACHE_LEVEL and case.alone.site else ()
         work.judged(case, _alone((*command, *keeps_none), case))
     except Unable as lack:
@@ -355,7 +353,7 @@ def _serve_alone(command: Sequence[Any], work: _Work, case: Case,
 
 
 def _alone(command: Sequence[Any], case: Case) -> Failure | None:
-    """Run one case with a server of its own; it is retried once if the expected result came too
+    """Run one case with a server of its own. It is retried once if the expected result came too
     late, because the machine may be busy.
     """
     for _ in range(2):
@@ -393,7 +391,7 @@ def _perform_alone(command: Sequence[Any], case: Case) -> tuple[Unmet | None, En
 
 def _made(make: Callable[[Path], None], folder: Path) -> Path:
     """Create the served folder inside `folder`, so that there is something outside it. Its files
-    look old: a case about young ones writes them itself.
+    get an old time; a case about recent files writes them itself.
     """
     root = folder / "site"
     root.mkdir()
@@ -432,7 +430,7 @@ def perform(case: Case, address: tuple[str, int], level: int = 1) -> Failure | N
     problem = _problem(case, wrong[0])
     whole = wrong[0].end == "closed" and wrong[0].data
     if whole and not _wrong_status(case, wrong[0].data) and level >= DATED_LEVEL and (lack := _judge_heads(case, wrong[:1])):
-        problem = lack.problem  # what makes it differ, if that says more than the position
+        problem = lack.problem  # what makes it differ, if clearer than the position
     unconnected = sum(not received.connected for received in wrong)
     if case.copies > 1 and unconnected:
         problem = f"{unconnected} of {case.copies} clients were not connected in time: {QUEUE_FULL}"
@@ -469,7 +467,7 @@ def _is_right(case: Case, received: Received) -> bool:
 
 
 def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
-    """Judges whether every answer has the fields that all answers have at this level."""
+    """Returns a failure if an answer lacks a field that all answers have at this level."""
     now = time.time()
     for received in answers:
         if problem := heads.lacking(received.raw, now - received.seconds, now):
@@ -478,14 +476,14 @@ def _judge_heads(case: Case, answers: Sequence[Received]) -> Failure | None:
 
 
 def _problem(case: Case, received: Received) -> str:
-    """What is wrong, a wrong status first: what follows from it says less."""
+    """Returns what is wrong, first a wrong status, because other differences follow from it."""
     status, end = _wrong_status(case, received.data), _wrong_end(case, received)
     return ", and ".join(filter(None, (status, end))) or _difference(case, received)
 
 
 def _wrong_status(case: Case, data: bytes) -> str:
-    """The first status that is not as in the nearest right answer, in words; empty if the two
-    differ by something else.
+    """Returns in words the first status that differs from the nearest correct answer; empty if the
+    difference is something else.
     """
     expected = nearest(case, data)
     at = first_difference(expected, data)
@@ -501,7 +499,7 @@ def _wrong_status(case: Case, data: bytes) -> str:
 
 
 def _wrong_end(case: Case, received: Received) -> str:
-    """How the connection ended, if not after an answer."""
+    """Returns how the connection ended, unless it ended normally after an answer."""
     size = len(received.data)
     if received.end == "refused":
         return "the server did not accept the connection"
@@ -532,7 +530,7 @@ def is_reported(received: Received) -> bool:
 
 
 def nearest(case: Case, data: bytes) -> bytes:
-    """Returns the right answer that is most similar to `data`."""
+    """Returns the correct answer that is most similar to `data`."""
     return max(case.expect, key=lambda expected: first_difference(expected, data))
 
 
@@ -544,7 +542,7 @@ def first_difference(one: bytes, other: bytes) -> int:
 
 
 def _end_problem(ended: Ended, what: str) -> str:
-    """Returns what is wrong with an end that was a hang, a leak or an error report."""
+    """Returns what is wrong with how the process ended: a hang, a leak or an error report."""
     if ended.killed:
         return "it did not end within 5 s of SIGTERM"
     well = ended.exit_code == 0 and "runtime error:" not in ended.stderr

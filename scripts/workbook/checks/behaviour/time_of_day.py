@@ -1,4 +1,4 @@
-"""A time of day that can be set for one server, while its monotonic clock runs on."""
+"""A time of day that can be set for one server, while its monotonic clock runs normally."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NS_PER_S = 1_000_000_000
 
 
 class TimeOfDay:
-    """What a server that is started with the wrapper takes for the time of day."""
+    """The time of day seen by a server that is started with the wrapper."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / OFFSET
@@ -26,14 +26,14 @@ class TimeOfDay:
         self.set_ahead(0.0)
 
     def set_ahead(self, seconds: float) -> None:
-        """Set it so far ahead of the system's."""
+        """Set it this many seconds ahead of the system's time."""
         with self._file.open("r+b" if self._file.exists() else "wb", buffering=0) as file:
             file.write(struct.pack("=q", round(seconds * NS_PER_S)))
 
 
 @contextmanager
 def settable() -> Iterator[TimeOfDay]:
-    """Raises Unable where a program's time of day cannot be replaced."""
+    """Raises Unable if a program's time of day can't be replaced here."""
     if sys.platform != "linux":
         raise Unable("only on Linux does this check set a program's time of day")
     with probes.scratch() as folder:

@@ -235,7 +235,7 @@ def server_prefers(server: Server) -> None:
 
 
 def two_of_one_name(server: Server) -> None:
-    """In both orders: the first certificate is also that of clients that name no host."""
+    """In both orders. Clients that name no host get the first certificate."""
     pairs = {"ECDSA": certificates.localhost(), "RSA": certificates.rsa()}
     for order in (pairs, dict(reversed(pairs.items()))):
         with secured(server, pairs=list(order.values())) as other:
@@ -247,7 +247,7 @@ def two_of_one_name(server: Server) -> None:
 
 
 def absolute(server: Server, target: bytes, expect: bytes) -> None:
-    """A connection's second request has the scheme of the first."""
+    """A connection's second request has the same scheme as the first."""
     with secured(server) as other:
         for before in ((), (GET[0], Await(GET[1]))):
             with a_client(other) as client:
@@ -300,7 +300,7 @@ def alpn(server: Server, offered: list[str], agreed_on: str | None) -> None:
 
 
 def alpn_mismatch(server: Server) -> None:
-    """Not every Python knows the name of this alert."""
+    """Not every Python has a name for this alert."""
     with secured(server) as other:
         for name in VERSIONS:
             with a_client(other, of(name, alpn=["h2"])) as client:
@@ -342,7 +342,7 @@ def ticket(server: Server, name: str) -> bytes:
 
 
 def key_of_tickets(server: Server, name: str) -> None:
-    for lifetime_s in (1, 5, 20):  # longer if two connections take longer than that
+    for lifetime_s in (1, 5, 20):  # a longer one if two connections take longer than that
         began = time.monotonic()
         with secured(server, "--ticket-lifetime", str(lifetime_s)) as other:
             one, same = ticket(other, name), ticket(other, name)
@@ -358,8 +358,8 @@ def key_of_tickets(server: Server, name: str) -> None:
 
 
 def old_ticket(server: Server, name: str) -> None:
-    """If it takes too long on a busy machine, it shows nothing about a ticket that should still be
-    valid.
+    """If a busy machine takes too long, a ticket that should be valid may have expired; that is
+    ignored.
     """
     hello, started = of(name), time.monotonic()
     with secured(server, "--ticket-lifetime", str(LIFETIME_S)) as other:
@@ -390,7 +390,7 @@ def no_early_data(server: Server) -> None:
 @contextmanager
 def replaceable(server: Server, *arguments: str, before: Sequence[Pair] = (),
                 ) -> Iterator[tuple[Server, Pair]]:
-    """A server whose last certificate is in files that may be changed."""
+    """Yields a server whose last certificate is in files that may be changed, and these files."""
     with TemporaryDirectory() as folder:
         pair = Pair(Path(folder, "cert.pem"), Path(folder, "key.pem"))
         put(certificates.other() if before else certificates.localhost(), pair)
@@ -440,7 +440,7 @@ def spoil(what: str, location: Pair) -> None:
 
 
 def hangup_in_vain(server: Server, what: str, option: str) -> None:
-    """The server has one worker, so that the one that failed to reload serves both clients."""
+    """The server has one worker, so that the worker whose reload failed serves both clients."""
     with replaceable(server, "--threads", "1") as (other, location):
         with a_client(other, Hello(tls.context(), cut=20)) as client:
             client.perform((GET[0], Await(GET[1])))
@@ -454,7 +454,7 @@ def hangup_in_vain(server: Server, what: str, option: str) -> None:
 
 
 def refused(server: Server, what: str, words: tuple[str, ...]) -> None:
-    """With a terminal of its own, the server would ask there."""
+    """A server that asked for a passphrase on its terminal would hang here."""
     secured_at_all(server)
     with TemporaryDirectory() as folder:
         text = Path(folder, "text.pem")

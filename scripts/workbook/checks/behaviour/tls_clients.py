@@ -1,4 +1,4 @@
-"""What rows about TLS are made of: a server that speaks it, and clients of every kind."""
+"""Building blocks of rows about TLS: a server with TLS, and clients of every kind."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ QUIET_S = 0.3
 @contextmanager
 def secured(server: Server, *arguments: str, pairs: Sequence[Pair] = (),
             few_descriptors: int = 0) -> Iterator[Server]:
-    """Another of the same that speaks TLS, with the certificate for localhost unless another is given
-    otherwise.
+    """Start another such server with TLS, with the certificate for localhost unless `pairs` are
+    given. Raises Unable if it was built without OpenSSL.
     """
     wrapper = ("sh", "-c", f'ulimit -n {few_descriptors} && exec "$@"', "sh")
     given = [option for pair in pairs or [certificates.localhost()] for option in pair.options]
@@ -57,13 +57,13 @@ def a_client(server: Server, hello: Hello | None = None, narrow: bool = False,
 
 
 def of(name: str, **how: object) -> Hello:
-    """A client of one version."""
+    """Returns the settings of a client that supports only one version."""
     return Hello(tls.context(versions=[VERSIONS[name]], **how))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a client learned in its handshake, when it had the page."""
+    """What a client learned in its handshake."""
 
     version: str
     cipher: str
@@ -74,7 +74,7 @@ class Seen:
 
 
 def connection(server: Server, hello: Hello) -> Seen:
-    """Have the page as the last answer."""
+    """Request the page as the last answer, and return what the handshake negotiated."""
     with a_client(server, hello) as client:
         client.perform((LAST[0],))
         must_be(client, client.finish(), PAGE_ANSWER)
@@ -103,7 +103,7 @@ def must_have(found: object, expected: object, what: str) -> None:
 
 
 def s_client(server: Server, *options: str, output: Sequence[bytes | Pause] = (LAST[0],)) -> str:
-    """What openssl-s_client(1) prints when it has said this and the connection has ended."""
+    """Returns what openssl-s_client(1) prints, sending `output`, until the connection has ended."""
     certificates.folder()
     process = children.start(
         ["openssl", "s_client", "-connect", f"{server.host}:{server.port}", *options],
@@ -128,7 +128,7 @@ def s_client(server: Server, *options: str, output: Sequence[bytes | Pause] = (L
 
 def raw(server: Server, sent: bytes, more: Callable[[socket.socket], None] = lambda _: None,
         ) -> bytes:
-    """What comes without TLS; Unmet if there is no end."""
+    """Returns what the server sends to a client without TLS; raises Unmet if it doesn't close."""
     with socket.create_connection((server.host, server.port), TIMEOUT_S) as client:
         client.sendall(sent)
         more(client)
@@ -141,7 +141,7 @@ def raw(server: Server, sent: bytes, more: Callable[[socket.socket], None] = lam
 
 
 def in_records(client: Client, pieces: Sequence[bytes], keep: int = 0) -> bytes:
-    """Each piece in a record of its own, all in one go, but for the last `keep` bytes of
+    """Send each piece in a record of its own, all at once, except for the last `keep` bytes of
     ciphertext, which are returned.
     """
     assert client.secure
@@ -163,7 +163,7 @@ def is_served(server: Server) -> bool:
 
 
 def hello_record() -> bytes:
-    """The first that a client sends."""
+    """Returns a client's first record."""
     came, continues = ssl.MemoryBIO(), ssl.MemoryBIO()
     with suppress(ssl.SSLWantReadError):
         tls.context().wrap_bio(came, continues).do_handshake()

@@ -1,5 +1,5 @@
-"""Handshakes that are late, cut off, too many or none at all: what they may cost, and what they leave
-behind. And what TLS costs while nothing moves.
+"""Handshakes that are late, cut off, too many or never begun: what they may cost, and what they
+leave behind; and what TLS costs while nothing happens.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from workbook.servers.client import Await, HalfClose, Pause, Step
 from workbook.servers.process import Server
 
 OLD = {"1.0": b"\3\1", "1.1": b"\3\2"}
-# The kernel holds the first answer and not the second, which is all in records that wait.
+# The kernel buffers the first answer, but not the second, all of whose records are then pending.
 UNREAD = (50_000, 112_000)
 PLAIN = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 FAILED, FEW_DESCRIPTORS = 100, 64
@@ -127,7 +127,7 @@ def leftovers() -> Iterator[Case]:
 
 
 def client_hello(version: bytes) -> bytes:
-    """Of a client that has this version at the most (RFC 5246 §7.4.1.2)."""
+    """Returns the ClientHello of a client that supports up to this version (RFC 5246 §7.4.1.2)."""
     suites = b"\xc0\x09\xc0\x13\xc0\x0a\xc0\x14\x00\x2f\x00\x35"
     body = version + bytes(range(32)) + b"\0" + bytes([0, len(suites)]) + suites + b"\1\0"
     reported = b"\1" + len(body).to_bytes(3, "big") + body
@@ -227,7 +227,7 @@ def answer_unread(server: Server) -> None:
 
 
 def flood(server: Server) -> None:
-    """It sleeps until all is there, and again as soon as the one has its answer."""
+    """The server is suspended until all have sent, and again once the one has its answer."""
     first = hello_record()
     with secured(server, "--threads", "1") as other, a_client(other) as known, ExitStack() as stack:
         known.perform((GET[0], Await(GET[1])))
@@ -256,7 +256,7 @@ def flood(server: Server) -> None:
 
 
 def has_arrived(client: socket.socket) -> bool:
-    poller = select.poll()  # select(2) knows only the first thousand descriptors
+    poller = select.poll()  # select(2) supports only the first thousand descriptors
     poller.register(client, select.POLLIN)
     return bool(poller.poll(0))
 

@@ -1,4 +1,4 @@
-"""Records however they come, ends that differ from cuts, and the bytes that pass through."""
+"""Records of all sizes, orderly and truncated ends, and the bytes of echoes and files."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def goodbye_at_the_stop(server: Server) -> None:
 
 
 def goodbye_of_a_client(server: Server) -> None:
-    """Without FIN: TLS alone says that it has ended."""
+    """The client sends no FIN, so only TLS shows that it has ended."""
     with secured(server) as other, a_client(other) as client:
         client.perform((GET[0] * 3,))
         assert client.secure
@@ -262,7 +262,7 @@ def goodbye_in_a_body(server: Server) -> None:
 
 
 def cut_in_an_answer(server: Server) -> None:
-    """A goodbye would make a cut look like an end."""
+    """With close_notify, a truncated answer would look complete."""
     begun = b"POST /echo HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
     with secured(server, *Limits(progress=1).options()) as other:
         for remainder in (b"", b"ZZ\r\n"):
@@ -286,7 +286,7 @@ def goodbye_before_reading(server: Server) -> None:
 def goodbye_with_the_request(server: Server) -> None:
     with serving_files(server) as (other, _), a_client(other, narrow=True) as client:
         assert client.secure
-        client.secure.tls.write(get(b"/large.bin", HOST))  # goes out with the goodbye
+        client.secure.tls.write(get(b"/large.bin", HOST))  # sent together with close_notify
         client.secure.send_close_notify()
         client.perform((Pause(QUIET_S),))
         expect = file_of(SITE_FILES["large.bin"]).replace(b"Connection: close\r\n", b"")
@@ -294,7 +294,7 @@ def goodbye_with_the_request(server: Server) -> None:
 
 
 def cut_off(client: Client) -> None:
-    """FIN, and nothing before it."""
+    """Send FIN without close_notify."""
     assert client.secure
     client.secure.plain.shutdown(socket.SHUT_WR)
 
@@ -315,7 +315,7 @@ def truncated_in_a_head(server: Server) -> None:
 
 
 def truncated_after_requests(server: Server) -> None:
-    """What came before may be answered before it is known."""
+    """Earlier requests may be answered before the truncation is noticed."""
     with secured(server) as other, a_client(other) as client:
         client.perform((GET[0] * 3,))
         cut_off(client)

@@ -1,4 +1,4 @@
-"""Paths that must be refused, or found nowhere: those that lead out of --root, those with control
+"""Paths that must be refused or not found: those that lead out of --root, those with control
 characters, and those of hidden files.
 """
 

@@ -1,7 +1,7 @@
-"""What rows about connections that stay open are made of.
+"""Building blocks of rows about connections that stay open.
 
-An exchange is what a client sends and what must come back for it. Rows are chains of those; the
-last one closes the connection, so that every row has an end.
+An exchange is what a client sends and the answer that must follow. Rows are chains of exchanges;
+the last one closes the connection, so that every row has an end.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ TOO_MUCH = post(b"", fields=HOST, length=str(MAX_BODY + 1).encode())
 
 
 def chain(*exchanges: Exchange) -> Exchange:
-    """Several exchanges as one: all is sent at once, all answers come in order."""
+    """Several exchanges as one: all requests are sent at once, and the answers come in order."""
     return b"".join(sent for sent, _ in exchanges), b"".join(got for _, got in exchanges)
 
 
 def in_sequence(*exchanges: Exchange) -> tuple[Step, ...]:
-    """Each sent only when the answer before it is there."""
+    """Send each request only after the previous answer has arrived."""
     steps: list[Step] = []
     answers = b""
     for sent, got in exchanges:
@@ -75,13 +75,13 @@ def in_sequence(*exchanges: Exchange) -> tuple[Step, ...]:
 
 
 def kept(what: str, *exchanges: Exchange, reference: str = PERSISTENCE) -> Case:
-    """These exchanges in turn, then one that closes."""
+    """These exchanges in turn, then one that closes the connection."""
     every = (*exchanges, LAST)
     return row(what, in_sequence(*every), chain(*every)[1], reference)
 
 
 def pieces(sent: bytes, seed: int) -> tuple[Step, ...]:
-    """Cut anywhere, with a pause now and then."""
+    """Split `sent` at random positions, with an occasional pause."""
     rng = random.Random(seed)
     steps: list[Step] = []
     while sent:

@@ -24,12 +24,12 @@ SAME, LATER, EARLIER = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49
                         "Sun, 06 Nov 1994 08:49:36 GMT")
 YEAR_2300_S = int(datetime(2300, 1, 1, tzinfo=timezone.utc).timestamp())
 OLD_FORM, ASCTIME_FORM = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"
-# A client that has the answer 200 has these already. Of a 304 it needs what tells versions and
-# forms apart; Last-Modified only where there is no ETag.
+# A client that has the 200 answer has these fields already. A 304 needs only those that distinguish
+# versions and forms; Last-Modified only if there is no ETag.
 OF_A_BODY = ("Accept-Ranges", "Content-Encoding", "Content-Language", "Content-Range",
              "Content-Type")
 
-# What is asked, {tag} being the tag that the first answer had, and what status that must bring.
+# The request's condition, where {tag} is the tag of the first answer, and the expected status.
 REPORTED: tuple[tuple[str, str, str, int, str], ...] = (
     ("if-none-match-same", "GET", "If-None-Match: {tag}", 304, "RFC 9110 §13.1.2 (MUST)"),
     ("if-none-match-weak", "GET", "If-None-Match: W/{tag}", 304,
@@ -128,7 +128,7 @@ def date_conditions() -> Iterator[Case]:
 
 
 def conditions(*, about_dates: bool) -> Iterator[Case]:
-    """Yields the cases that are decided by a date, or those that are decided by a tag."""
+    """Yields the cases that a date decides, or those that a tag decides."""
     for what, method, fields, status, reference in REPORTED:
         if what.startswith(("if-modified", "if-unmodified")) != about_dates:
             continue

@@ -1,4 +1,4 @@
-"""Bytes that a value may have and those that it may not, wherever they stand in it.
+"""Bytes that a field value may and may not contain, at every position.
 
 Code that examines several bytes at once treats the last ones differently from the first.
 """
@@ -32,13 +32,13 @@ def cases() -> Iterator[Case]:
 
 
 def value(size: int) -> bytes:
-    """Of any bytes that are allowed, without spaces at its ends: those are not part of it."""
+    """Returns a value of random allowed bytes. It has no spaces at its ends: they don't count."""
     text = random.Random(size).choices(ALLOWED, k=size)
     return bytes([ord("v"), *text[1:-1], ord("v")][:size])
 
 
 def middle(size: int) -> range:
-    """Sixteen places in a row: in each half and quarter of what is looked at together."""
+    """Sixteen adjacent positions: every offset within a group of up to sixteen bytes."""
     return range(size // 2 - 8, size // 2 + 8)
 
 

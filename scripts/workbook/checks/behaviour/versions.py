@@ -22,12 +22,12 @@ from workbook.servers.process import Server
 NAME = "it.txt"
 FIRST, SECOND = b"first version\n", b"other version\n"
 SECOND_NS = 10**9
-# 0 and 1 are set by Nix and others, the last is the first time of the ZIP format.
+# 0 and 1 are set by Nix and others; the last is the earliest time of the ZIP format.
 UNKNOWN_S = (0, 1, 315_532_800)
 BEGINNING, ONE_LATER = "Thu, 01 Jan 1970 00:00:00 GMT", "Thu, 01 Jan 1970 00:00:01 GMT"
 SETTLED_S = 3.2
 TRIES = 100
-# The longest tick of a file system's clock, and how old a file is at least when it's asked for.
+# The longest tick of a file system's clock, and a file's minimum age when it's requested.
 TICKS = (("a-tick", 10**7, 0), ("a-second", SECOND_NS, SECOND_NS // 5),
          ("two-seconds", 2 * SECOND_NS, SECOND_NS * 21 // 20))
 
@@ -55,7 +55,7 @@ def cases() -> Iterator[Case]:
 
 
 def without_tag() -> Iterator[Case]:
-    """Conditions on tags, of a file that may have none."""
+    """Conditions on tags, for a file that may have none."""
     yield alone("unknown-time", "RFC 9110 §13.1.1, §13.1.2 (MUST)",
                 "a file of the time 1 is asked for with If-None-Match and If-Match, of any version "
                 "and of tags that nothing has", "any version: 304, 200; another: 200, 412",
@@ -63,7 +63,7 @@ def without_tag() -> Iterator[Case]:
 
 
 def without_date() -> Iterator[Case]:
-    """Conditions on dates, of a file that may have none."""
+    """Conditions on dates, for a file that may have none."""
     yield alone("unknown-time", "RFC 9110 §13.1.3, §13.1.4 (MUST)",
                 "a file of the time 1 is asked for with If-Modified-Since and If-Unmodified-Since",
                 "200, unless it has a Last-Modified", dates_of_unknown, site=_unknown_files)
@@ -83,11 +83,11 @@ def _unknown_files(root: Path) -> None:
 
 
 def _no_file(root: Path) -> None:
-    """The case writes it itself, because the server must meet it young."""
+    """The case creates the file itself, because the server must see it while it's new."""
 
 
 def _write(file: Path, text: bytes, time_ns: int) -> None:
-    """Replace the file by one of this time."""
+    """Replace the file by one with this time."""
     other = file.with_suffix(".new")
     other.write_bytes(text)
     os.utime(other, ns=(time_ns, time_ns))
@@ -109,7 +109,7 @@ def unknown(server: Server) -> None:
 
 
 def _must_be_new(server: Server, name: str, first: Answer) -> None:
-    """Whatever the first answer had must not be taken for the second version."""
+    """No validator of the first answer may match the second version."""
     must_have(first, FIRST)
     tag, date = (first.fields.get(key) for key in ("etag", "last-modified"))
     asked = ["", *(f"If-None-Match: {form}" for form in (tag, f"W/{tag}") if tag)]
@@ -122,21 +122,21 @@ def _must_be_new(server: Server, name: str, first: Answer) -> None:
 
 
 def rewritten(server: Server, tick_ns: int, age_ns: int, apart_ns: int = 0) -> None:
-    """The times of both are in the same tick, `apart_ns` from each other."""
+    """The times of both versions are in the same tick, `apart_ns` from each other."""
     file = root_of(server) / NAME
     for _ in range(TRIES):
         time_ns = _begin_of_tick(tick_ns, age_ns)
         _write(file, FIRST, time_ns + apart_ns // 2)
         first = _ask(server, NAME)
         if time.time_ns() - time_ns >= tick_ns:
-            continue  # too late: now it may be known that the first is the last of its tick
+            continue  # too late: the server may know that this is the last version of its tick
         _write(file, SECOND, time_ns + apart_ns * 3 // 2)
         return _must_be_new(server, NAME, first)
     raise Unable("this machine is too busy to ask for a file in time")
 
 
 def _begin_of_tick(tick_ns: int, age_ns: int) -> int:
-    """Wait until a tick is `age_ns` old, and not much older; returns its beginning."""
+    """Wait until a tick is about `age_ns` old; returns the tick's beginning."""
     begin = time.time_ns() // tick_ns * tick_ns
     if time.time_ns() - begin > (age_ns + tick_ns) // 2:
         begin += tick_ns

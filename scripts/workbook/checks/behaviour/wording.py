@@ -1,4 +1,4 @@
-"""A case in words: what is sent, what comes, and a line for the shell that does the same."""
+"""A case in words: what is sent and received, and a shell command that does the same."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from workbook.checks.behaviour.suite import first_difference
 from workbook.servers.client import Await, HalfClose, Pause, Sip, Step, Vanish
 
 MAX_ONE_LINER = 800
-LARGE = 240  # bytes; more are abbreviated, so their number is given
+LARGE = 240  # bytes; longer texts are abbreviated and their length is given
 
 
 def sent_text(case: Case) -> str:
-    """What a case sends, abbreviated, its pauses in angle brackets."""
+    """Returns what a case sends, abbreviated, with pauses in angle brackets."""
     lines = [f"first, another client: {_steps_text(steps)}" for steps in dict.fromkeys(
         case.neighbours)]
     lines.append(_steps_text(case.steps))
@@ -53,7 +53,7 @@ def _step_text(step: Step) -> str:
 
 
 def escaped(data: bytes, maximum: int = LARGE) -> str:
-    """Bytes as they would stand in a C string, the middle left out when there are many."""
+    """Returns bytes as in a C string, without the middle if there are many."""
     start = _escaped_until(data, maximum)
     if len(start) == len(data):
         return "".join(start)
@@ -63,7 +63,7 @@ def escaped(data: bytes, maximum: int = LARGE) -> str:
 
 
 def _escaped_until(data: bytes, maximum: int) -> list[str]:
-    """The first bytes, each escaped, as far as `most` characters go."""
+    """Returns the first bytes, each escaped, up to `maximum` characters in total."""
     names = {0: "\\0", 39: "'"}
     texts: list[str] = []
     space = maximum
@@ -77,8 +77,8 @@ def _escaped_until(data: bytes, maximum: int) -> list[str]:
 
 
 def around(data: bytes, other: bytes) -> str:
-    """What differs: all of a short text, else the surroundings of the first difference. Of
-    unreadable bytes a few are enough, so that both fit on a line or two.
+    """Returns all of a short text, else what surrounds the first difference; less of binary data,
+    so that it fits on a line or two.
     """
     text = data.isascii() and b"\0" not in data
     if len(data) <= (320 if text else 64):
@@ -90,8 +90,8 @@ def around(data: bytes, other: bytes) -> str:
 
 
 def one_liner(case: Case, port: int = 8080) -> str:
-    """A line for bash that sends the same and shows what comes, or nothing where a shell cannot
-    or the line would be long.
+    """Returns a command for bash that sends the same and prints the answer; empty if bash can't, or
+    if the line would be long.
     """
     simple = all(isinstance(step, (bytes, Pause)) for step in case.steps)
     size = sum(len(step) for step in case.steps if isinstance(step, bytes))

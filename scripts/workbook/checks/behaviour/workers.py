@@ -1,5 +1,5 @@
-"""As many threads serve as are asked for, each on a core of its own if there is one for each. The
-kernel deals out the clients by a hash.
+"""The requested number of threads serve, each on a core of its own if there are enough. The kernel
+distributes clients by a hash.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cases() -> Iterator[Case]:
 
 
 def on_cores() -> Iterator[Case]:
-    """As many workers as there are cores to use, and then each on one of them."""
+    """Threads are bound to cores only if there are exactly as many as cores that may be used."""
     yield alone("one-core-per-worker", "sched_setaffinity(2)",
                 "the server is started with a thread for "
                 "each core that it may use", "each of these cores is the only one of some thread",
@@ -122,7 +122,7 @@ def _repeated(server: Server, enter: Sequence[str], cores: str, *arguments: str,
 
 
 def _settled(one: Server, other: Server) -> tuple[int, int]:
-    """How many threads both have: some begin late on a busy machine, and a sanitizer has its own."""
+    """Returns both thread counts once they agree or time is over: some threads start late."""
     deadline = time.monotonic() + TIMEOUT_S
     same = 0
     while True:
@@ -135,7 +135,7 @@ def _settled(one: Server, other: Server) -> tuple[int, int]:
 
 @contextmanager
 def control_group(cores: float, below: str) -> Iterator[tuple[str, ...]]:
-    """What to put before a command that may use so much time, or is below a group that may."""
+    """Yields a command prefix for a control group with a limit of `cores`, or one below it."""
     version_1 = Path("/sys/fs/cgroup/cpu")
     outer = (version_1 if version_1.exists() else version_1.parent) / f"hotpath-{uuid4().hex}"
     inner = outer / below
@@ -161,7 +161,7 @@ def _limit(group: Path, cores: float) -> None:
 
 
 def _remove(group: Path) -> None:
-    """A process that has ended may be counted a moment longer."""
+    """The kernel may still count a process for a moment after its end."""
     deadline = time.monotonic() + TIMEOUT_S
     while group.exists() and time.monotonic() < deadline:
         with suppress(OSError):
