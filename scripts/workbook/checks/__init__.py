@@ -1,1 +1,1 @@
-"""What `check` judges, and how."""
+"""The checks that `hotpath check` runs, and how their verdicts are reached."""

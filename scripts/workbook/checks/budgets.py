@@ -1,4 +1,4 @@
-"""The verdict on a figure that has, or could have, a budget in the chapter's [cost]."""
+"""Verdicts on figures that have, or could have, a budget in the chapter's [cost]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbook.course.chapters import Chapter
 
 
 def verdict(check: Check, chapter: Chapter, value: float, detail: str = "") -> Verdict:
-    """The figure in the check's unit; `detail` follows it."""
+    """Returns the verdict on a figure, followed by `detail`; only information without a budget."""
     article = "an" if check.per[0] in "aeiou" else "a"
     measured = f"{number(value)} {check.unit} {article} {check.per}{detail}"
     found = Verdict(check.name, "info", f"{measured} (no budget in this chapter)",
@@ -20,7 +20,7 @@ def verdict(check: Check, chapter: Chapter, value: float, detail: str = "") -> V
 
 
 def against(found: Verdict, budget: float) -> Verdict:
-    """The same figure held against another budget; what has no figure stays as it is."""
+    """Returns the verdict by another budget; unchanged if it has no figure."""
     if not found.measured:
         return found
     status: Status = "pass" if found.figures["value"] <= budget else "fail"
@@ -29,7 +29,7 @@ def against(found: Verdict, budget: float) -> Verdict:
 
 
 def missing(check: Check, chapter: Chapter, error: UserError | OSError) -> Verdict:
-    """There is no figure, for this reason: a failure where there is a budget for it."""
+    """Returns a verdict with `error` instead of a figure: a failure if there is a budget."""
     message = error.message if isinstance(error, UserError) else str(error)
     status: Status = "fail" if check.key in chapter.cost else "info"
     return Verdict(check.name, status, message.splitlines()[0], message)

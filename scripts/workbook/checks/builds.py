@@ -1,4 +1,4 @@
-"""The builds that checks need. The first is complete; the others are made in the background."""
+"""The builds that checks need. The first is made at once, the others in a background thread."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Make = Callable[[], Path]  # builds a program and returns it, or raises UserErro
 
 class Builds(Mapping[str, Path]):
     """Programs by preset, built one after another in a thread. Looking one up waits for its build,
-    and raises the UserError of a build that failed.
+    and raises that build's UserError if it failed.
     """
 
     def __init__(self, made: Mapping[str, Path], to_make: Mapping[str, Make]) -> None:
-        self.seconds = 0.0  # time that the builds in the background have taken
+        self.seconds = 0.0  # total duration of the background builds
         self._made = dict(made)
         self._coming: dict[str, Future[Path]] = {}
         if to_make:

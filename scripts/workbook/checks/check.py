@@ -1,6 +1,6 @@
-"""Judges a chapter: builds what the wanted checks need, and asks each of them.
+"""Judges a chapter: builds what the selected checks need, and runs them.
 
-Behaviour and costs decide; the clock only reports. What is printed of it is `verbs.verdicts`.
+Behaviour and counted costs decide; timings only inform. `verbs.verdicts` prints the verdicts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from workbook.servers import build
 
 
 def wanted(chapter: Chapter, only: Iterable[str], with_cases: bool = False) -> list[str]:
-    """The checks that were asked for by name or family, all if none was; with cases if asked.
+    """Returns the checks selected by name or family, by default all; `with_cases` only those with
+    cases.
 
-    UserError if a name means none of them; it lists those of the chapter.
+    Raises UsageError, listing the chapter's checks, if a name matches none.
     """
     only = list(only)
     choice = [check for check in registry.CHECKS if check.cases or not with_cases]
@@ -45,10 +46,10 @@ def wanted(chapter: Chapter, only: Iterable[str], with_cases: bool = False) -> l
 
 def built(chapter: Chapter, solution: bool, names: Iterable[str], pattern: str = "*",
           watch: Watch | None = None) -> Subject:
-    """The reader's source, or the solution, with the builds that these checks need. The first
-    build is complete when this returns. The others are made in the background meanwhile.
+    """Returns the reader's source, or the solution, with the builds that these checks need. The
+    first build is complete on return; the others continue in the background.
 
-    UserError if the first build fails, or if none of the checks applies to the chapter.
+    Raises UserError if the first build fails, or if none of the checks applies to the chapter.
     """
     source, watch = chapter.directory(solution), watch or Watch()
     checks = registry.of(chapter, names)
@@ -70,7 +71,7 @@ def _make(chapter: Chapter, source: Path, preset: str, show: build.Show | None =
 
 
 def _make_unseen(make: Callable[..., Path], preset: str, watch: Watch) -> Path:
-    """Build in the background: the progress line is one of those of the running checks."""
+    """Build in the background, showing one progress line among those of the running checks."""
     with watch.doing(f"building {'the starting point' if preset == BASE else preset}"):
         return make(preset, lambda _: None)
 
@@ -85,12 +86,12 @@ def _nothing_to_judge(chapter: Chapter, names: Iterable[str]) -> UserError:
 
 
 def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[Verdict]:
-    """Run those of these checks that apply to the chapter, and yield each verdict once it is known:
-    first those in the subject's `first`, then the others in the registry's order. Checks run at the
-    same time, except those that need a quiet machine.
+    """Run the given checks that apply to the chapter, and yield each verdict as soon as it is
+    known: first those in the subject's `first`, then the others in the registry's order. Checks run
+    concurrently, except those that need a quiet machine.
 
-    UserError if a build in the background fails. Then, as after Ctrl-C, everything that still runs
-    is stopped.
+    Raises UserError if a background build fails. In that case, and after Ctrl-C, everything that is
+    still running is stopped.
     """
     groups = [list(together) for _, together in groupby(
         registry.of(subject.chapter, names), lambda check: check.judge)]
@@ -113,7 +114,7 @@ def judge(subject: Subject, names: Iterable[str] = registry.NAMES) -> Iterator[V
 
 
 class _Board:
-    """The verdicts so far, shared by the threads that judge. A check may end without a verdict."""
+    """The verdicts so far, shared by the judging threads. A check may finish without a verdict."""
 
     def __init__(self, checks: Sequence[Check], first: Collection[str]) -> None:
         self.checks = checks
@@ -145,7 +146,7 @@ class _Board:
             left.remove(following)
 
     def _next(self, left: Sequence[Check]) -> Check:
-        """The check to report next. Waits for its verdict, unless a judge has failed."""
+        """Returns the check to report next; waits for its verdict, unless a judge has failed."""
         def ready() -> list[Check]:
             return [check for check in left if check.name in self._found
                     and (check is left[0] or check.name in self._first)]
@@ -155,7 +156,7 @@ class _Board:
             return next(iter(ready()), left[0])
 
     def known(self, name: str) -> Verdict | None:
-        """Waits for a verdict. An exception in any judge is raised in every thread that waits."""
+        """Waits for a verdict. An exception in any judge is raised in every waiting thread."""
         with self._changed:
             self._changed.wait_for(lambda: self._broken or name in self._found)
             if self._broken:
@@ -164,7 +165,7 @@ class _Board:
 
 
 def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
-    """Judge the checks of one judge that can be judged, after the checks that they depend on."""
+    """Run those checks of one judge that can be run, after the checks that they depend on."""
     reasons = {check.name: _reason(board, check) for check in together}
     for check in together:
         if reason := reasons[check.name]:
@@ -178,8 +179,8 @@ def _fill(board: _Board, subject: Subject, together: Sequence[Check]) -> None:
 
 
 def _batches(subject: Subject, able: Sequence[Check]) -> Iterator[Sequence[Check]]:
-    """The checks, in groups that are judged together. While builds are made, the first group has
-    those that need no quiet machine, once their own builds are complete.
+    """Yields the checks in groups that are judged together. While builds are running, the first
+    group contains the checks that don't need a quiet machine, once their own builds are complete.
     """
     builds = subject.background
     early: list[Check] = []
@@ -204,8 +205,8 @@ def _first_apart(subject: Subject, checks: Sequence[Check]) -> Iterator[Sequence
 
 
 def _reason(board: _Board, check: Check) -> str:
-    """Why a check cannot be judged, with what would help; empty if it can. It waits for some of
-    those that stand before it.
+    """Returns why a check can't be run, with what would help; empty if it can. May wait for checks
+    that precede it.
     """
     before = [other.name for other in takewhile(lambda other: other != check, board.checks)
               if check.after and other.is_of(check.after) or not check.decides and other.decides]
@@ -218,6 +219,6 @@ def _reason(board: _Board, check: Check) -> str:
 
 
 def _unmet(verdict: Verdict) -> bool:
-    """Also where cases were not asked, because the server kept on dying."""
+    """True also if a check's cases were not run because the server kept dying."""
     return verdict.status == "fail" or (
         verdict.status == "skip" and "cases" in verdict.figures)

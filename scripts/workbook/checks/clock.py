@@ -1,4 +1,4 @@
-"""What the clock says. It never fails anyone: a busy machine would."""
+"""Measures speed. It never fails a chapter, because a busy machine can make any server slow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def _compare(subject: Subject, check: Check) -> Verdict:
-    """The build against the chapter's starting point, alternating."""
+    """Compare the build with the chapter's starting point, alternating between the two."""
     chapter = subject.chapter
     if BASE not in subject.builds:
         return Verdict(check.name, "skip", "nothing comes before this chapter to compare with")

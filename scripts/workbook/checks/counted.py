@@ -14,13 +14,13 @@ from workbook.machine import needs
 from workbook.measure import costs
 from workbook.measure.costs import Costs, Measure
 
-MORE_COUNTS = 3  # of a cost that is close to its budget
-BUSY_INSTRUCTIONS = 8_000  # more than a busy machine has added to a count; 6,400 were seen
+MORE_COUNTS = 3  # maximum recounts of a cost that is close to its budget
+BUSY_INSTRUCTIONS = 8_000  # more than a busy machine has been seen to add to a count (6,400)
 EMULATED = "here kqueue is a layer on epoll, whose own calls would be counted with yours"
 
 
 def check(measure: Measure, level: int = 1, when: str = "", per: str = "request") -> Check:
-    """The check of a measure."""
+    """Returns the check that judges a measure."""
     return Check(f"cost.{measure.name}", measure.unit + when, judge, unit=measure.unit,
                  per=per, level=level, builds=(MEASURE,), tool=measure.tool.program,
                  after="behaviour.requests", measure=measure)
@@ -33,14 +33,14 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
         yield from (Verdict(check.name, "skip", EMULATED) for check in wanted)
         return
     with subject.watch.doing("counting what a request costs"):
-        for options in product((False, True), repeat=4):  # who has no such option ends at once
+        for options in product((False, True), repeat=4):  # a server without an option exits
             yield from _judge(subject, [check for check in wanted
                                         if check.measure and _options(check.measure) == options])
 
 
 def _options(measure: Measure) -> tuple[bool, bool, bool, bool]:
-    """What the server is asked for beside its folder. A server that cannot send files over TLS yet
-    has other costs of TLS.
+    """Returns which options the server needs besides its folder. The last is separate because a
+    server that can't send files over TLS yet has other costs of TLS.
     """
     return (measure.rejected, measure.secured, measure.logged,
             measure.secured and measure.rooted)
@@ -60,8 +60,8 @@ def _judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def _is_close(check: Check, judged: Verdict) -> bool:
-    """Whether a count is above its budget, but by less than half of it, or by no more instructions
-    than a busy machine may have added.
+    """Returns whether a count exceeds its budget by less than half of it, or by no more
+    instructions than a busy machine may have added.
     """
     if judged.status != "fail":
         return False
@@ -71,10 +71,10 @@ def _is_close(check: Check, judged: Verdict) -> bool:
 
 
 def _confirmed(subject: Subject, check: Check, failed: Verdict) -> Verdict:
-    """The verdict of a further count that is within the budget, of at most `MORE_COUNTS`.
+    """Returns the first verdict within the budget of at most `MORE_COUNTS` more, else `failed`.
 
-    On a busy machine counts were up to 6,400 instructions too high, and right when counted again;
-    we don't know why. What the code itself costs is in every count.
+    On a busy machine counts were up to 6,400 instructions too high, and right when repeated; we
+    don't know why. The cost of the code itself is in every count.
     """
     assert check.measure
     for _ in range(MORE_COUNTS):
@@ -90,7 +90,7 @@ def _confirmed(subject: Subject, check: Check, failed: Verdict) -> Verdict:
 
 
 def verdict(subject: Subject, check: Check, counted: Costs) -> Verdict:
-    """One counted cost against the chapter's budget, if it has one."""
+    """Returns the verdict on one counted cost against the chapter's budget, if there is one."""
     assert check.measure
     value = counted[check.measure]
     if value is None:
@@ -103,7 +103,7 @@ def verdict(subject: Subject, check: Check, counted: Costs) -> Verdict:
 
 
 def _explain(judged: Verdict, measure: Measure, counted: Costs) -> None:
-    """What the figure is made of."""
+    """Add to the verdict what its figure is made of."""
     if measure is costs.SYSCALLS:
         judged.figures["by_call"] = counted.by_call
         judged.see = "trace"
@@ -145,7 +145,7 @@ CHECKS = (
     check(costs.REFUSAL_SYSCALLS, level=13, when=" other than waits",
           per="rejected client"),
 )
-LATER_CHECKS = (  # of a log and of TLS; they come after those of `sending`
+LATER_CHECKS = (  # for a log and for TLS; they follow the checks of `sending`
     check(costs.LOGGED_SYSCALLS, level=14, when=" with a log"),
     check(costs.LOGGED_ALLOCATIONS, level=14, when=" with a log"),
     check(costs.LOGGED_ECHO_ALLOCATIONS, level=14, when=" with a log, to echo 100 bytes"),

@@ -1,4 +1,4 @@
-"""Judges how often threads wait for each other: they share nothing, so they never do."""
+"""Judges how often threads wait for each other. They share nothing, so they never should."""
 
 from __future__ import annotations
 

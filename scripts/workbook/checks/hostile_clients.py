@@ -1,11 +1,11 @@
-"""Hostile clients, many at once, in a process of their own for its descriptors:
+"""Many hostile clients, in a process of their own because they need many descriptors:
 
     python -m workbook.checks.hostile_clients HOST PORT CLIENTS
 
-A third announce a body and do not send it, a third send a head byte by byte, a third ask for more
-than they read. Says THERE once all have been connected, or have tried for long. Who is let go comes
-again, so many a second. Ends with its standard input. Linux only (epoll, and as many loopback
-addresses as one likes).
+A third announce a body and don't send it, a third send a head byte by byte, a third request more
+than they read. Prints `there` once all have connected, or after TRIED_S seconds. Disconnected
+clients connect again, at a limited rate. Exits when its standard input is closed. Linux only: it
+needs epoll, and many loopback addresses.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from workbook.checks.behaviour.rows import HOST, MAX_BODY, post
 
 PRESENT = "there"
 ITERATION_S = 0.05
-AT_FIRST, RETRY = 250, 50  # who may come in a turn: until all have come, and from then on
-UNREAD = 128 * 1024  # of an answer: more than the kernel takes from a server for who does not read
-SECOND = 20  # turns
+AT_FIRST, RETRY = 250, 50  # connects per iteration: until all are connected, and later
+UNREAD = 128 * 1024  # bytes: more than the kernel buffers for a client that doesn't read
+SECOND = 20  # iterations
 TRIED_S = 30.0
 DISCONNECTED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
-IP_BIND_ADDRESS_NO_PORT = 24  # linux/in.h: a port is chosen by connect(2)
+IP_BIND_ADDRESS_NO_PORT = 24  # linux/in.h: connect(2) chooses the port
 
 Behaviour = Callable[[], Iterator[bytes]]
 
@@ -52,7 +52,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (announces_a_body, drips_a_head, does_not_re
 
 
 class Client:
-    """One of them, while it is connected. Sends what comes next when what came before has gone."""
+    """One hostile client while connected. It sends its next step once the last one is sent."""
 
     def __init__(self, address: tuple[str, int], behaviour: Behaviour) -> None:
         self.behaviour = behaviour
@@ -75,7 +75,7 @@ class Client:
         self._socket.close()
 
     def send(self) -> bool:
-        """What the socket takes; whether there is more of this step."""
+        """Send what the socket accepts; returns whether part of this step is still unsent."""
         with suppress(OSError):
             self._remainder = self._remainder[self._socket.send(self._remainder):]
         return bool(self._remainder)
@@ -87,7 +87,7 @@ class Client:
 
 
 class Crowd:
-    """All of them."""
+    """All the hostile clients. Those that the server disconnects connect again."""
 
     def __init__(self, address: tuple[str, int], count: int) -> None:
         self._address = address
@@ -137,7 +137,7 @@ class Crowd:
         return impatient or not (self._away or self._connecting)
 
     def _go_on(self, share: int) -> None:
-        """Each has its turn once a second."""
+        """Let one client in `SECOND` continue, so that each gets its turn once a second."""
         for number in range(share, 2 * len(self._clients) + SECOND, SECOND):
             if client := self._clients.get(number):
                 client.go_on()

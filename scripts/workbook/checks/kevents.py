@@ -1,4 +1,4 @@
-"""Judges how often the kernel is called for a new client, on a kqueue that is ours."""
+"""Judges how many system calls a new client costs on our own implementation of kqueue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges labs: what they make is validated, then what it costs is counted, then it is timed."""
+"""Judges labs: validates the results, then counts their cost, then times them."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from workbook.measure import labs
 from workbook.measure.costs import Costs, Measure
 
 PROGRAM = "validate"
-TIMEOUT_S = 30.0  # for one step, which takes a second or two
+TIMEOUT_S = 30.0  # maximum time without output; a step takes a second or two
 SECONDS = 4.0
 OUTPUT_LINES = 25  # lines of a validation that failed
-DUMP = re.compile(r"\d+-byte object <[0-9A-F .-]*>")  # GoogleTest's print of an unknown type
+DUMP = re.compile(r"\d+-byte object <[0-9A-F .-]*>")  # how GoogleTest prints an unknown type
 
-# Of GoogleTest's: what every form has to do, and what only the one that is asked for does.
+# GoogleTest filters: what every variant has to do, and what only the requested one does.
 BASICS, GOAL = "-*Goal*", "*Goal*"
 TESTS = {"memory": ("asan", BASICS), "races": ("tsan", BASICS), "goal": ("asan", GOAL)}
 
 
 def _validation(what: str, words: str) -> Check:
-    """The check for these of TESTS."""
+    """Returns the check that runs the tests that TESTS has under this name."""
     return Check(f"validate.{what}", words, _validate, kinds=(LAB,), builds=(), tool=SANITIZERS,
                  listed=True)
 
 
 def _counted(measure: Measure) -> Check:
-    """The check for a measure."""
+    """Returns the check for a counted cost."""
     return Check(f"cost.{measure.name}", measure.unit, _count, kinds=(LAB,), unit=measure.unit,
                  per="iteration", builds=(MEASURE,), tool=measure.tool.program,
                  after="validate.memory", measure=measure)
 
 
 def _ratio() -> Check:
-    """The check for the clock."""
+    """Returns the check that compares speeds."""
     return Check("ratio", "speed relative to the starter", _compare, kinds=(LAB,),
                  builds=(RELEASE,), after="validate", because="a wrong result is never fast",
                  decides=False)
 
 
 def _validate(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
-    """One after the other, for two of them build the same."""
+    """Run one after the other, because two of them share a build."""
     for check in wanted:
         yield _validated(subject, check)
 
@@ -74,8 +74,8 @@ def _validated(subject: Subject, check: Check) -> Verdict:
 
 
 def _telling(output: Sequence[str]) -> list[str]:
-    """The first lines of the step that failed, without the bytes of objects that GoogleTest cannot
-    print: what follows, or comes before that step, says less.
+    """Returns the output from the beginning of the failing test on, at most `OUTPUT_LINES` lines,
+    without the bytes of objects that GoogleTest cannot print.
     """
     begins = max((at for at, line in enumerate(output) if line.startswith("[ RUN      ]")), default=0)
     lines = [DUMP.sub("an object", line) for line in output[begins:]]
@@ -84,8 +84,8 @@ def _telling(output: Sequence[str]) -> list[str]:
 
 
 def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
-    """How the validation went, in a line, and all that it said. It is ended at the first test that
-    fails, and when a step does not end.
+    """Run the tests; returns the status, a one-line summary and the output. The program stops at
+    the first failing test, and is killed if a test hangs.
     """
     process = children.start(
         [str(program), f"--gtest_filter={tests}", "--gtest_fail_fast", "--gtest_color=no"],
@@ -101,7 +101,7 @@ def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
         hangs = True
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    # What is left after the first that fails is begun too, and skipped.
+    # After the first failure the remaining tests are still started, and then skipped.
     failed = next((at for at, line in enumerate(output) if line.startswith("[  FAILED  ]")), None)
     output = output[:failed + 1] if failed is not None else output
     passed = [line for line in output if line.startswith("[       OK ]")]
@@ -116,7 +116,7 @@ def run(program: Path, tests: str, lab: str) -> tuple[Status, str, list[str]]:
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
-    """Its output as it comes; queue.Empty if nothing does for so long."""
+    """Yields lines as they are printed; raises queue.Empty if there is none for TIMEOUT_S."""
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def pump() -> None:
@@ -131,13 +131,13 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
 
 
 def _step(output: Sequence[str]) -> str:
-    """The last test that began."""
+    """Returns the name of the last test that began."""
     begun = [line.split("]", 1)[1].strip() for line in output if line.startswith("[ RUN      ]")]
     return begun[-1] if begun else "none of its tests"
 
 
 def _count(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
-    """Of a single benchmark in every respect; of several, each where it has a budget."""
+    """Count every cost of a single benchmark; of several, only the costs with a budget."""
     chapter = subject.chapter
     alone = len(chapter.counted) == 1
     with subject.watch.doing("counting what an iteration costs"):
@@ -162,7 +162,7 @@ def _of_one(check: Check, chapter: Chapter, found: Mapping[str, Costs]) -> Verdi
 
 
 def _of_several(check: Check, chapter: Chapter, found: Mapping[str, Costs]) -> Verdict:
-    """None may cost more than its own budget, however little the others do."""
+    """Each benchmark is compared with its own budget, whatever the others cost."""
     assert check.measure
     limits = {name: limits[check.key] for name, limits in chapter.counted.items()
               if check.key in limits}
@@ -183,7 +183,7 @@ def _of_several(check: Check, chapter: Chapter, found: Mapping[str, Costs]) -> V
 
 
 def _compare(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
-    """The build against the lab's starter, alternating."""
+    """Compare the build with the lab's starter, alternating between the two."""
     chapter = subject.chapter
     try:
         with subject.watch.doing("alternating with the starter"):

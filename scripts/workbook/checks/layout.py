@@ -1,4 +1,4 @@
-"""Judges how large a Request is, which the mirror of the reader's sources prints."""
+"""Judges the size of a Request, which a program built from the reader's sources prints."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from workbook.checks.model import RELEASE, Check, Status, Subject, Verdict
 
-BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")  # how clang's object files begin, the second on macOS
-SECTIONS = (b".gnu.lto_", b".llvm.lto")  # in object files that have machine code, too
+BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")  # clang's, on Linux and on macOS
+SECTIONS = (b".gnu.lto_", b".llvm.lto")  # present in object files that contain machine code too
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
@@ -21,7 +21,7 @@ def _look(binary: Path) -> tuple[Status, str]:
     if not objects:
         return "skip", "the object files of this build are not there"
     plain = [file.name.removesuffix(".o") for file in objects if not _is_intermediate(file)]
-    # Most of them decide, because a file that is no longer in the target may have left its object.
+    # The majority decides, because a file removed from the target may have left its object behind.
     if 2 * len(plain) > len(objects):
         return "fail", (f"{len(plain)} of {len(objects)} source files were compiled to machine "
                         f"code before linking, such as {plain[0]}")

@@ -1,6 +1,6 @@
-"""Judges the lines of the log alone: what they contain, and that a client cannot forge one.
+"""Judges the log's lines in isolation: what they contain, and that a client can't forge one.
 
-A program asks it, which is built next to the server: see scripts/log/format_test.cpp.
+The work is done by a program built next to the server: see scripts/log/format_test.cpp.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from workbook.checks import unit
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 
 PROGRAM = "log-format"
-WORDS = {  # what the program's checks are about
+WORDS = {  # what each of the program's checks tests
     "combined": "a line of the combined form",
     "json": "a line of JSON",
     "escapes-in-combined": "bytes that must be escaped in the combined form",
@@ -31,7 +31,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def _ask(program: Path) -> tuple[Status, str, str]:
-    """How it went, in a line, and what the program said."""
+    """Returns the status, a one-line summary and the program's output."""
     if not program.exists():
         return "fail", "the server is built without a log_format.cpp", ""
     return unit.outcome(program, WORDS, "all lines have the form that they should have")

@@ -1,4 +1,4 @@
-"""What a check is, what it is asked about, and what it says: the words that all judges share."""
+"""What a check, its subject and its verdict are: the types that all judges share."""
 
 from __future__ import annotations
 
@@ -15,76 +15,76 @@ from workbook.course.chapters import SERVER, Chapter
 from workbook.measure.costs import Measure
 
 RELEASE, MEASURE, KQUEUE = "release", "measure", "kqueue"  # presets
-BASE = "base"  # no preset: the chapter's starting point, as `release` builds it
+BASE = "base"  # not a preset: the chapter's starting point, built with `release`
 
 Status = Literal["pass", "fail", "skip", "info"]
 
 
 @dataclass
 class Verdict:
-    """What one check says. Only `fail` counts against the reader.
+    """The result of one check. Only `fail` counts against the reader.
 
-    `figures` is for machines; a person who failed is shown the labelled `rows`, and the verb `see`
-    to see more with.
+    `figures` is for programs. A reader whose check fails sees the labelled `rows`, and `see`, the
+    verb that shows more.
     """
 
     name: str
     status: Status
     summary: str
-    note: str = ""  # more about it, in lines
+    note: str = ""  # details, possibly several lines
     figures: dict[str, Any] = field(default_factory=dict)
     rows: dict[str, str] = field(default_factory=dict)
     see: str = ""
     failures: list[Failure] = field(default_factory=list)
-    seconds: float = 0.0  # that its judge took since the verdict before
-    measured: str = ""  # the figure in words, where there can be a budget for it
+    seconds: float = 0.0  # how long its judge took since the previous verdict
+    measured: str = ""  # the figure in words, if there can be a budget for it
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is judged: one source, built in the ways that its checks need."""
+    """The source to be judged, with the builds that its checks need."""
 
     chapter: Chapter
     source: Path  # its directory
-    builds: Mapping[str, Path]  # the program, by preset; BASE is absent where nothing comes before
-    pattern: str = "*"  # of the cases that are run
+    builds: Mapping[str, Path]  # the program, by preset; no BASE if there is no starting point
+    pattern: str = "*"  # selects the cases to run
     watch: Watch = field(default_factory=Watch)
-    make: Callable[[str], Path] | None = None  # builds it by another preset, for who asks for it
-    brief: frozenset[str] = frozenset()  # the checks that stop at their first failed case
-    first: frozenset[str] = frozenset()  # the checks that are judged and reported before others
-    background: Builds | None = None  # the builds, if some of them are made meanwhile
+    make: Callable[[str], Path] | None = None  # builds the program with another preset on demand
+    brief: frozenset[str] = frozenset()  # checks that stop at their first failing case
+    first: frozenset[str] = frozenset()  # checks that are judged and reported before others
+    background: Builds | None = None  # the builds, if some are made in the background
 
 
 @dataclass(frozen=True)
 class Check:
     """One entry of the registry.
 
-    `judge` gives a verdict on each of the checks that it is handed: those that are wanted of its
-    own which stand together in the registry, so that one run can serve several. It never raises
-    for a fault of what it judges.
+    `judge` is called with the selected checks that share it and are adjacent in the registry, so
+    that one run can serve several of them. It yields a verdict for each, and never raises because
+    of a fault in what it judges.
     """
 
     name: str  # family.what, or just the family
-    words: str  # what is looked at; of a figure what it counts: “for each request at most 6 …”
+    words: str  # what it examines; for a figure, what is counted: “for each request at most 6 …”
     judge: Callable[[Subject, Sequence[Check]], Iterator[Verdict]]
-    kinds: tuple[str, ...] = (SERVER,)  # of chapters that it is for
-    unit: str = ""  # of a figure, and of its budget
-    per: str = "request"  # what that is counted for
-    listed: bool = False  # whether it is only for labs that name it in `validated`
-    level: int = 1  # of behaviour, from which it holds
-    until: int | None = None  # the last level at which it does
-    builds: tuple[str, ...] = (RELEASE,)  # that it needs: presets, and BASE
+    kinds: tuple[str, ...] = (SERVER,)  # the kinds of chapters that it applies to
+    unit: str = ""  # of the figure and its budget
+    per: str = "request"  # what the figure is counted for
+    listed: bool = False  # whether only labs that name it in `validated` have it
+    level: int = 1  # the first level of behaviour at which it applies
+    until: int | None = None  # the last one
+    builds: tuple[str, ...] = (RELEASE,)  # what it needs: presets, and BASE
     tool: str = ""  # a program without which it is skipped
     after: str = ""  # a check or a family; if that fails, this one is skipped
-    because: str = ""  # why it waits for that
-    decides: bool = True  # whether it can fail; the gate asks nothing else
+    because: str = ""  # why it depends on that
+    decides: bool = True  # whether it can fail; the gate runs no others
     measure: Measure | None = None  # for a counted cost
     cases: Callable[[], Iterable[Case]] | None = None  # for a group of behaviour
-    program: str = SERVER  # whose behaviour that is
+    program: str = SERVER  # the program whose behaviour is judged
 
     @property
     def key(self) -> str:
-        """What its budget is called in chapter.toml."""
+        """The name of its budget in chapter.toml."""
         return self.name.partition(".")[2]
 
     def applies(self, chapter: Chapter) -> bool:
@@ -101,5 +101,5 @@ class Check:
         return not any(case.alone or case.talk for case in self.cases())
 
     def is_of(self, name: str) -> bool:
-        """Whether a name means this check: its own, or its family's."""
+        """Whether a name refers to this check: its own name, or its family's."""
         return self.name == name or self.name.startswith(name + ".")

@@ -1,6 +1,6 @@
-"""Judges the poller on kqueue, alone: what it owes its worker when changes wait for the next call.
+"""Judges the kqueue poller in isolation: what it guarantees while changes wait for the next call.
 
-A program asks it, which is built next to the server: see scripts/poller/poller_test.cpp.
+The work is done by a program built next to the server: see scripts/poller/poller_test.cpp.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from workbook.checks import unit
 from workbook.checks.model import KQUEUE, Check, Subject, Verdict
 
 PROGRAM = "poller"
-WORDS = {  # what the program's checks are about
+WORDS = {  # what each of the program's checks tests
     "one-call": "the changes of one iteration are submitted with the wait",
     "full-list": "more than 256 changes before one wait()",
     "unwatched": "a descriptor that cannot be watched is reported after the wait",

@@ -1,27 +1,27 @@
-"""Every check there is, in the order in which they are run and shown.
+"""All checks, in the order in which they are run and shown.
 
-`check` runs what is here, the gate (scripts/tests/gate) holds every starter, solution and planted
-mistake to it, chapter.toml names these names, and the book takes its words from here. To add one,
-write a module here (or one of cases in `behaviour`) with
+`check` runs them, the gate (scripts/tests/gate) applies them to every starter, solution and planted
+mistake, chapter.toml refers to them by name, and the book quotes their descriptions. To add one,
+write a module here (or a module of cases in `behaviour`) with
 
-1. the function that judges. It is handed the `Subject` (the chapter, its source, its builds by
-   preset) and its checks, and yields a `Verdict` for each. One that finds a figure hands it to
-   `budgets.verdict`: the budget is in the chapter's `[cost]`, called after the check:
+1. the function that judges. It's called with the `Subject` (the chapter, its source, its builds by
+   preset) and its checks, and yields a `Verdict` for each. A check that measures a figure passes it
+   to `budgets.verdict`: its budget is in the chapter's `[cost]`, under the check's name:
    `resident = 1024` for `cost.resident`;
-2. the tuple `CHECKS`. See `Check` for what an entry says: what it is called, what it is about,
-   from which level of behaviour on it holds, for servers or labs, which builds and which tool it
-   needs, whether it decides or only informs;
+2. the tuple `CHECKS`. `Check` documents an entry's fields, such as its name and description, the
+   first level of behaviour at which it applies, whether it's for servers or labs, the builds and
+   the tool that it needs, and whether it decides or only informs;
 
-and name the module below.
+and list the module below.
 
-Nothing else names a check, but for the chapters that have a budget for it, fail it in their starter
-(`starter_fails`) or plant a mistake that it must catch (`mutants/CHECK.what.patch`). The gate asks
-for such a mistake before it is content.
+Only chapters name a check otherwise: those that have a budget for it, fail it in their starter
+(`starter_fails`) or plant a mistake that it must catch (`mutants/CHECK.what.patch`). The gate fails
+if a check has no such mistake.
 
     CHECKS = (Check("cost.resident", "resident bytes", judge, unit="bytes", per="client", level=6),)
 
-is such a tuple. Checks that stand together and have the same judge are judged in one go. What
-needs a build that is not there yet (a sanitizer's, say) names the preset in `builds`.
+is such a tuple. Adjacent checks with the same judge are judged in one call. A check that needs
+another build (a sanitizer's, say) names its preset in `builds`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ NAMES = tuple(check.name for check in CHECKS)
 
 
 def named(name: str) -> Check:
-    """The check of that name; else UserError listing them all."""
+    """Returns the check with that name; raises UserError listing all checks if there is none."""
     for check in CHECKS:
         if check.name == name:
             return check
@@ -123,6 +123,6 @@ def named(name: str) -> Check:
 
 
 def of(chapter: Chapter, names: Iterable[str] = NAMES) -> list[Check]:
-    """Those of these names that are for the chapter."""
+    """Returns those of the named checks that apply to the chapter."""
     wanted = set(names)
     return [check for check in CHECKS if check.name in wanted and check.applies(chapter)]

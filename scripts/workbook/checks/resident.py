@@ -1,5 +1,5 @@
-"""Judges what a client holds in memory that is silent: after an answer, in a head, and when it has
-its last answer and does not close; and after an answer by TLS.
+"""Judges how much memory a silent client occupies: after an answer, in the middle of a head, after
+its last answer if it doesn't close, and after an answer over TLS.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from workbook.servers import certificates
 BECOMES = {"resident": crowd.served, "resident-in-a-head": crowd.stopped_in_a_head,
            "resident-lingering": crowd.lingers, "resident-tls": crowd.served}
 SECURED = "resident-tls"
-SWEPT_S = 2.5  # two sweeps: what was needed while bytes moved may be freed at one
-LINGER = ("--linger-timeout", "60")  # as long as it takes
+SWEPT_S = 2.5  # two sweeps: memory used during a transfer may be freed in one of them
+LINGER = ("--linger-timeout", "60")  # no time limit may close a client during the measurement
 
 
 def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:

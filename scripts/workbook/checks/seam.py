@@ -1,6 +1,6 @@
-"""Judges a seam: what the object of a source file asks of others, seen by nm.
+"""Judges which external symbols the object file of a source refers to, as nm lists them.
 
-The connection makes no system call, so that readiness, completion and TLS can drive it alike.
+The connection makes no system calls, so that readiness, completion and TLS can all drive it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from workbook.checks.model import RELEASE, Check, Status, Subject, Verdict
 
 SOURCE = "connection.cpp"
-SYSTEM = ("socket*.cpp", "sendfile*.cpp", "poller*.cpp")  # who talks to the kernel instead
+SYSTEM = ("socket*.cpp", "sendfile*.cpp", "poller*.cpp")  # the sources that call the kernel instead
 PROGRAMS = ("llvm-nm", *(f"llvm-nm-{version}" for version in range(22, 17, -1)), "nm")
 CALLS = frozenset("""
     accept accept4 bind clock clock_gettime clock_nanosleep close connect dup dup2 epoll_create1
@@ -26,7 +26,7 @@ CALLS = frozenset("""
     shutdown sleep socket splice syscall tcdrain time timespec_get usleep vfprintf vprintf write
     writev
 """.split())
-LIBRARY = re.compile(  # what C++ calls those
+LIBRARY = re.compile(  # the C++ standard library's names for those
     r"(this_thread|condition_variable|(mutex|_clock|yield|semaphore)\b).*\(")
 WHY = ("A connection is given bytes and gives bytes; who drives it receives, sends and waits.\n"
        "Hand what it needs in as an argument, and what it wants out as a value.")
@@ -58,9 +58,9 @@ def _objects(build: Path, sources: Iterable[str]) -> list[Path]:
 
 
 def _symbols(program: str, objects: Sequence[Path], *which: str) -> dict[str, str] | None:
-    """The symbols of objects, and what a person calls them; None if this nm cannot tell.
+    """Maps these objects' symbols to their demangled names; None if this nm can't read them.
 
-    What every object that uses it has a copy of, such as an inline function, is no one's own.
+    Weak symbols such as inline functions are left out: every object that uses one defines it.
     """
     if not shutil.which(program):
         return None
@@ -75,7 +75,7 @@ def _symbols(program: str, objects: Sequence[Path], *which: str) -> dict[str, st
 
 
 def _is_call(symbol: str, name: str) -> bool:
-    """Under any of its names: _recv on macOS, __recv_chk where it is fortified."""
+    """Returns whether a symbol is one of CALLS: _recv on macOS, __recv_chk with fortification."""
     return symbol.lstrip("_").removesuffix("_chk") in CALLS or bool(LIBRARY.search(name))
 
 

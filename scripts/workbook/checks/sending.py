@@ -1,5 +1,5 @@
-"""Judges how a file is put on the wire: no more at a time than neighbours can wait for, and a small
-one in the segment of its head.
+"""Judges how a file is sent: in pieces so small that other clients needn't wait long, and a small
+file in the same segment as its head.
 """
 
 from __future__ import annotations

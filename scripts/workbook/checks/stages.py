@@ -1,4 +1,4 @@
-"""How far through its parts a chapter has come, by what its checks said."""
+"""Groups verdicts by the parts of a chapter, to show which parts are finished."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbook.course.chapters import Chapter, Part
 
 @dataclass(frozen=True)
 class Stage:
-    """What was found of a part's checks; without a part, of those that no part turns green."""
+    """The verdicts on the checks of one part; without a part, on those that belong to none."""
 
     part: Part | None
     verdicts: Sequence[Verdict]
@@ -27,8 +27,8 @@ class Stage:
 
 
 def stages(chapter: Chapter, verdicts: Iterable[Verdict], until: int | None = None) -> list[Stage]:
-    """What has to stay green, then the parts in order up to `until`; those without a verdict are
-    left out.
+    """Returns the checks that belong to no part, then the parts in order up to `until`. Parts
+    without a verdict are left out.
     """
     found = {verdict.name: verdict for verdict in verdicts}
     of_parts = [Stage(part, [_at_end(chapter, part, found[name]) for name in part.judged
@@ -39,14 +39,14 @@ def stages(chapter: Chapter, verdicts: Iterable[Verdict], until: int | None = No
 
 
 def current(found: Iterable[Stage]) -> Part | None:
-    """The first part that is not finished."""
+    """Returns the first part that is not finished; None if all are."""
     return next((stage.part for stage in found if stage.part and stage.failed), None)
 
 
 def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) -> list[str]:
-    """Of these checks of the chapter, those that must hold from the end of a part on; a cost
-    without a budget tells nothing of that, and what waits for all behaviour does so for the last
-    part. UserError if there are none.
+    """Returns the names of the chosen checks that must hold from the end of a part on. Costs
+    without a budget are left out; checks that depend on all behaviour belong to the last part.
+    Raises UserError if none remains.
     """
     parts.find(chapter, until)
     here = {name for part in chapter.parts[:until] for name in part.judged}
@@ -64,9 +64,9 @@ def names(chapter: Chapter, until: int, chosen: Iterable[str] = registry.NAMES) 
 
 
 def rounds(part: Part, chosen: Sequence[str], failed: Iterable[str]) -> list[list[str]]:
-    """In which order these checks are run for a part: first what it is about and what failed last,
-    then, if that passes, everything else that must hold at its end. A check that waits for another
-    one comes after it, or together with it.
+    """Returns in which order to run these checks for a part: first those that the part is about and
+    those that failed last, then, if these pass, the others. A check that depends on another one
+    comes after it or together with it.
     """
     first = {name for name in (*part.judged, *failed) if name in registry.NAMES
              and registry.named(name).after != "behaviour"}
@@ -78,20 +78,20 @@ def rounds(part: Part, chosen: Sequence[str], failed: Iterable[str]) -> list[lis
 
 
 def unmet(found: Iterable[Stage]) -> list[str]:
-    """Every check that fails, behind its part's number: `2 cost.instructions` for that budget."""
+    """Returns the failed checks after their parts' numbers, such as `2 cost.instructions`."""
     return sorted(f"{stage.part.number if stage.part else 0} {verdict.name}"
                   for stage in found for verdict in stage.failed)
 
 
 def undecided(found: Iterable[Stage]) -> bool:
-    """Whether nothing of it passed and nothing failed: all was skipped, or is only information."""
+    """Returns whether nothing passed or failed: every check was skipped or only informs."""
     return not any(verdict.status in ("pass", "fail") for stage in found
                    for verdict in stage.verdicts)
 
 
 def expected(chapter: Chapter, after: int) -> list[str]:
-    """What `unmet` says of the tree after a part, 0 for where the chapter begins. A check that waits
-    for one that fails there is skipped, and so does not fail.
+    """Returns what `unmet` should report for the tree after a part; 0 is the chapter's beginning. A
+    check that depends on one that fails there is skipped, so it doesn't fail.
     """
     fails = [(part, name) for part in chapter.parts[after:]
              for name in part.judged if not _holds(chapter, name, after)]
@@ -105,13 +105,13 @@ def _waits(name: str, fails: Iterable[str]) -> bool:
 
 
 def _holds(chapter: Chapter, name: str, after: int) -> bool:
-    """Whether what a later part turns green has not been broken yet."""
+    """Returns whether a check that a later part turns green has not been broken yet."""
     broken_by = [part.number for part in chapter.parts if name in part.breaks]
     return bool(broken_by) and after < min(broken_by)
 
 
 def _at_end(chapter: Chapter, part: Part, verdict: Verdict) -> Verdict:
-    """Held against the part's own budget, or against its own choice of cases, if it has one."""
+    """Judge a verdict by the part's own budget or selection of cases, if the part has one."""
     key = registry.named(verdict.name).key
     if verdict.name.startswith("behaviour.") and key in part.cases:
         return _of_cases(chapter, verdict, part.cases[key])
@@ -120,8 +120,8 @@ def _at_end(chapter: Chapter, part: Part, verdict: Verdict) -> Verdict:
 
 
 def _of_cases(chapter: Chapter, verdict: Verdict, patterns: Sequence[str]) -> Verdict:
-    """What was found of those cases that match one of the patterns. A group of which only some
-    cases were tried stays as it is, because those that were left out are not known.
+    """Returns the verdict on the cases that match one of the patterns. If only some cases of the
+    group were run, the verdict is returned unchanged, because the others are unknown.
     """
     def matches(name: str) -> bool:
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

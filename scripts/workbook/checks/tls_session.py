@@ -1,6 +1,6 @@
-"""Judges the TLS session alone: that it converts between records and plain bytes in memory.
+"""Judges the TLS session in isolation: that it converts between records and plain bytes in memory.
 
-A program asks it, which is built next to the server: see scripts/tls/session_test.cpp.
+The work is done by a program built next to the server: see scripts/tls/session_test.cpp.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from workbook.checks import unit
 from workbook.checks.model import MEASURE, Check, Status, Subject, Verdict
 
 PROGRAM = "session"
-WORDS = {  # what the program's checks are about
+WORDS = {  # what each of the program's checks tests
     "empty-read": "a BIO without input says “try again”",
     "capacity": "a full BIO refuses more bytes, and takes all that fit",
     "handshake": "a handshake of TLS 1.2 and one of 1.3",
@@ -34,7 +34,7 @@ def judge(subject: Subject, wanted: Sequence[Check]) -> Iterator[Verdict]:
 
 
 def _ask(program: Path) -> tuple[Status, str, str]:
-    """How it went, in a line, and what the program said."""
+    """Returns the status, a one-line summary and the program's output."""
     if not program.exists():
         if list(program.parent.glob("CMakeFiles/*-server.dir/**/tls_none.cpp.o")):
             return "skip", "this server was built without OpenSSL", ""

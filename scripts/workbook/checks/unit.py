@@ -1,4 +1,4 @@
-"""Runs a test program that is built next to the server and drives one of its classes alone."""
+"""Runs a test program that is built next to the server and tests one of its classes alone."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from workbook.checks.model import Status
 from workbook.common.paths import shown
 
-SECONDS = 30  # such a program needs a fraction of one
+SECONDS = 30  # seconds; such a program needs a fraction of one
 
 
 def outcome(program: Path, words: Mapping[str, str], passed: str) -> tuple[Status, str, str]:
-    """The status, a summary in one line, and the output of a program that failed.
+    """Returns the status, a one-line summary, and the program's output if it failed.
 
-    The program prints `FAILED name: problem` for each of its checks that fails, and exits with 1.
-    `words` say what each of these names is about, and `passed` is the summary if none fails.
+    The program prints `FAILED name: problem` for each failed check, and exits with 1. `words` maps
+    these names to descriptions, and `passed` is the summary if none fails.
     """
     try:
         done = subprocess.run([program], capture_output=True, text=True, errors="replace",

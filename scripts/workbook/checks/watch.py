@@ -1,4 +1,4 @@
-"""What those who wait for verdicts are shown: a line for each thing that is being done."""
+"""The progress display while checks run: a line for each current activity."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 
 class Watch:
-    """Lines that go away, below what is printed meanwhile to the same console. Several threads may
-    have something that they do. Without a console nothing is shown.
+    """Transient progress lines below what is printed to the same console. Several threads may each
+    have a line. Without a console nothing is shown.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -28,7 +28,7 @@ class Watch:
 
     @contextmanager
     def doing(self, what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-        """Show it until the block ends; what it gives is to be called after each of the `total`."""
+        """Show a line until the block ends. Call the yielded function after each of the `total`."""
         task = self._progress.add_task(what, total=total, count="")
         counted = count(1)
         try:
