@@ -19,21 +19,20 @@ SPEED_LOADS = ("plain", "headers")
 
 @dataclass(frozen=True)
 class Part:
-    """One of the parts that a chapter is worked through in, one after the other.
+    """One of the parts into which a chapter is divided.
 
-    `checks` is what it turns green; `cost` holds the budgets per request of its end, where those
-    are not the chapter's yet. `cases` does the same for groups of behaviour of which only some
-    cases pass at its end: patterns of these cases, by the group's name. `breaks` is what held
-    before it and does so again after a later one.
-    `hints` tell nothing of other parts.
+    `checks` are those that this part turns green. `cost` has the budgets per request at its end
+    that aren't the chapter's final ones. `cases` has the cases that pass at its end, as patterns by
+    the group's name, if a group doesn't pass completely. `breaks` are checks that held before the
+    part, and hold again after a later one. `hints` reveal nothing about other parts.
     """
 
-    number: int  # from 1
+    number: int  # from 1 on
     name: str
     title: str
     edit: list[str]
     checks: list[str]
-    anchor: str  # of its section on the page
+    anchor: str  # of its section in the page
     cost: dict[str, float] = field(default_factory=dict)
     breaks: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
@@ -41,12 +40,12 @@ class Part:
 
     @property
     def slug(self) -> str:
-        """2-inside-out: what its files and directories are called."""
+        """The name of its files and directories, such as 2-inside-out."""
         return f"{self.number}-{self.name}"
 
     @property
     def judged(self) -> list[str]:
-        """The checks that are green at its end and not before it, what the part is about first."""
+        """The checks that are green at its end and not before it, the part's main ones first."""
         partial = [f"behaviour.{name}" for name in self.cases]
         costs = [f"cost.{name}" for name in self.cost]
         return list(dict.fromkeys([*partial, *self.checks, *costs]))
@@ -54,8 +53,8 @@ class Part:
 
 @dataclass(frozen=True)
 class FuzzTarget:
-    """Code that is fuzzed by itself, from the chapter that declares it on, until a later chapter
-    declares the target again.
+    """Code that is fuzzed in isolation, from the chapter that declares it until a later chapter
+    declares a target of the same name.
     """
 
     name: str  # what is fuzzed: parser, connection, path, …
@@ -66,10 +65,10 @@ class FuzzTarget:
 
 @dataclass(frozen=True)
 class Chapter:
-    """One chapter. `cost` holds budgets per request, `speed` ratios against where it begins.
+    """One chapter. `cost` has budgets per request, `speed` ratios to its starting point.
 
     A chapter of the kind `lab` has no server: a program is measured, and what describes servers
-    (level, speed) means nothing.
+    (level, speed) doesn't apply.
     """
 
     name: str
@@ -83,40 +82,40 @@ class Chapter:
     kind: str = SERVER
     cost: dict[str, float] = field(default_factory=dict)
     speed: dict[str, float] = field(default_factory=dict)
-    speed_load: str = "plain"  # what the clock sends: plain requests, or large headers
-    features: tuple[str, ...] = ()  # of servers from this chapter on
-    # A lab's benchmarks that are counted, with the budgets of an iteration; `cost` has the sums.
+    speed_load: str = "plain"  # the load for `speed`: plain requests, or large headers
+    features: tuple[str, ...] = ()  # those that servers have from this chapter on
+    # A lab's counted benchmarks, with their budgets per iteration; `cost` has the sums.
     counted: dict[str, dict[str, float]] = field(default_factory=dict)
-    timed: str = ""  # the one that the clock compares
-    validated: tuple[str, ...] = ()  # what a lab's tests look at: of the checks called validate
-    hints: list[str] = field(default_factory=list)  # none where there are parts, which have theirs
+    timed: str = ""  # the benchmark whose speed is compared
+    validated: tuple[str, ...] = ()  # which of the `validate` checks a lab has
+    hints: list[str] = field(default_factory=list)  # empty if there are parts, which have their own
     sections: dict[str, str] = field(default_factory=dict)  # check -> anchor on the page
-    case_sections: dict[str, str] = field(default_factory=dict)  # pattern of cases -> the same
+    case_sections: dict[str, str] = field(default_factory=dict)  # pattern of cases -> anchor
     parts: tuple[Part, ...] = ()  # in order; the last ends at the solution
-    fuzz: tuple[FuzzTarget, ...] = ()  # those that it declares
+    fuzz: tuple[FuzzTarget, ...] = ()  # those that this chapter declares
     solution_text: str = ""
     chapters: Path = CHAPTERS
     solutions: Path = SOLUTIONS
 
     @property
     def number(self) -> int | None:
-        """5 for 05-event-loop; None for a lab."""
+        """The number in its name, such as 5 for 05-event-loop; None for a lab."""
         match = re.match(r"(\d+)-", self.name)
         return int(match[1]) if match else None
 
     @property
     def heading(self) -> str:
-        """Its title behind its number, as the book numbers chapters: `5. An event loop: …`."""
+        """Its title after its number, as the book numbers chapters: `5. An event loop: …`."""
         return f"{self.number}. {self.title}" if self.number is not None else self.title
 
     @property
     def tag(self) -> str:
-        """What stands in the brackets of a starter's TODO marks."""
+        """What its starter's TODO marks have in parentheses."""
         return str(self.number) if self.number is not None else self.name
 
     @property
     def program(self) -> str:
-        """What its CMakeLists.txt builds to be judged."""
+        """The CMake target to be judged."""
         return {SERVER: "server", LAB: "bench"}[self.kind]
 
     @property
@@ -133,7 +132,7 @@ class Chapter:
 
 
 def load(file: Path) -> Chapter:
-    """Read one chapter.toml; UserError if it is damaged or lacks a key."""
+    """Read one chapter.toml; raises UserError if it's damaged or lacks a key."""
     try:
         data: dict[str, Any] = toml.loads(file.read_text(encoding="utf-8"))
         parts, kind = _parts(data, file), _kind(data, file)
@@ -171,7 +170,7 @@ def load(file: Path) -> Chapter:
 
 
 def _kind(data: dict[str, Any], file: Path) -> str:
-    """What the chapter is judged as; UserError if that is neither of the two."""
+    """Returns the kind of the chapter; raises UserError if there is no such kind."""
     kind = data.get("kind", SERVER)
     if kind not in (SERVER, LAB):
         raise UserError(f"{shown(file)}: no kind “{kind}” of chapter",
@@ -180,7 +179,7 @@ def _kind(data: dict[str, Any], file: Path) -> str:
 
 
 def _lab(table: dict[str, Any], cost: dict[str, float]) -> dict[str, Any]:
-    """`counted` is one benchmark, whose budgets are in [cost], or a table of several with theirs."""
+    """`counted` is one benchmark, whose budgets are in [cost], or a table with budgets for each."""
     named = table["counted"]
     counted = {named: dict(cost)} if isinstance(named, str) else {
         name: dict(budgets) for name, budgets in named.items()}
@@ -192,7 +191,7 @@ def _lab(table: dict[str, Any], cost: dict[str, float]) -> dict[str, Any]:
 
 
 def _parts(data: dict[str, Any], file: Path) -> tuple[Part, ...]:
-    """The chapter's parts in order; UserError unless each check and budget has its place."""
+    """Returns the chapter's parts in order; raises UserError if they are inconsistent."""
     parts = tuple(Part(number, part["name"], part["title"], list(part["edit"]),
                        list(part["checks"]), part["anchor"], dict(part.get("cost", {})),
                        list(part.get("breaks", [])), _hints(part), dict(part.get("cases", {})))
@@ -235,7 +234,7 @@ def _require_mended(parts: tuple[Part, ...], file: Path) -> None:
 
 
 def _starter_fails(data: dict[str, Any], parts: tuple[Part, ...]) -> list[str]:
-    """With parts: what they turn green and did not break before, and what else is named."""
+    """With parts: the checks that they turn green and none of them breaks, plus those listed."""
     broken = {check for part in parts for check in part.breaks}
     reached = [check for part in parts for check in part.checks if check not in broken]
     named = data.get("starter_fails", []) if parts else data["starter_fails"]
@@ -243,13 +242,13 @@ def _starter_fails(data: dict[str, Any], parts: tuple[Part, ...]) -> list[str]:
 
 
 def _sections(data: dict[str, Any], parts: tuple[Part, ...]) -> dict[str, str]:
-    """Where a check is explained: where its part is, unless it has a section of its own."""
+    """Maps checks to the section that explains them: by default the section of their part."""
     of_parts = {check: part.anchor for part in parts for check in part.checks}
     return of_parts | {s["check"]: s["anchor"] for s in data.get("section", []) if "check" in s}
 
 
 def _speed(table: dict[str, Any], file: Path) -> dict[str, Any]:
-    """The medals of `[speed]` and the load that they are for; UserError unless they make sense."""
+    """Returns the medals of `[speed]` and their load; raises UserError if they are invalid."""
     if not table:
         return {}
     load, goals = table.get("load", "plain"), {k: v for k, v in table.items() if k != "load"}
@@ -267,12 +266,12 @@ def _speed(table: dict[str, Any], file: Path) -> dict[str, Any]:
 
 @cache
 def all_chapters(chapters: Path = CHAPTERS) -> tuple[Chapter, ...]:
-    """Every chapter: the climb in order, then the labs."""
+    """Returns every chapter: the numbered ones in order, then the labs."""
     return tuple(load(file) for file in sorted(chapters.glob("*/chapter.toml")))
 
 
 def find(name: str) -> Chapter:
-    """The chapter called 5, 05, 05-event-loop or event-loop; else UserError listing them all."""
+    """Returns the chapter called 5, 05, 05-event-loop or event-loop, or raises UserError."""
     wanted = name.strip().strip("/").rsplit("/", 1)[-1]
     number = int(wanted) if wanted.isdecimal() and len(wanted) < 10 else None
     for chapter in all_chapters():
@@ -288,15 +287,15 @@ def find(name: str) -> Chapter:
 
 
 def fuzz_targets(chapter: Chapter) -> list[FuzzTarget]:
-    """What is fuzzed of a chapter: what it declares, and what those before it have declared."""
+    """Returns a chapter's fuzz targets: those that it or an earlier chapter declares."""
     before = previous(chapter)
     inherited = {target.name: target for target in fuzz_targets(before)} if before else {}
     return list((inherited | {target.name: target for target in chapter.fuzz}).values())
 
 
 def having(feature: str) -> list[Chapter]:
-    """The servers with a feature, in order: from the chapter that introduces it on. UserError if
-    none does.
+    """Returns the servers with a feature in order, from the chapter that introduces it on. Raises
+    UserError if there are none.
     """
     servers = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
     for index, chapter in enumerate(servers):
@@ -307,7 +306,7 @@ def having(feature: str) -> list[Chapter]:
 
 
 def find_server(name: str) -> Chapter:
-    """The chapter called so; UserError if there is none, or it is a lab and has no server."""
+    """Returns the chapter with this name; raises UserError if there is none, or it is a lab."""
     chapter = find(name)
     if chapter.kind != SERVER:
         raise UsageError(f"{chapter.name} is a lab: it has no server",
@@ -316,8 +315,8 @@ def find_server(name: str) -> Chapter:
 
 
 def checkpoint(name: str, solution: bool = False) -> Path:
-    """The directory of a server's checkpoint: the one that is named, or for a chapter's name the
-    reader's or its solution. UserError if there is no such chapter, or it has no server.
+    """Returns the directory of a server's checkpoint: the named one, or for a chapter's name the
+    reader's or the solution. Raises UserError if there is no such chapter, or it has no server.
     """
     directory = _checkpoint(name, solution)
     if any(directory.name == chapter.name for chapter in all_chapters()):
@@ -337,7 +336,7 @@ def _checkpoint(name: str, solution: bool) -> Path:
 
 
 def previous(chapter: Chapter) -> Chapter | None:
-    """The chapter whose solution this one starts from; None for the first and for labs."""
+    """Returns the chapter whose solution this one starts from; None for the first and for labs."""
     if chapter.number is None:
         return None
     before = [c for c in all_chapters(chapter.chapters)
@@ -346,6 +345,6 @@ def previous(chapter: Chapter) -> Chapter | None:
 
 
 def base_dir(chapter: Chapter) -> Path:
-    """What starter.patch is applied to: the previous solution, or the chapter's own."""
+    """Returns what starter.patch applies to: the previous solution, or else the chapter's own."""
     before = previous(chapter)
     return before.solution_dir if before else chapter.solution_dir

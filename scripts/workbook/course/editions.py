@@ -1,4 +1,4 @@
-"""Editions of the course, and the names that an earlier one used.
+"""Editions of the course, and the names that earlier ones used.
 
 editions.toml lists them, with the names that each one changed.
 """
@@ -19,16 +19,16 @@ from workbook.common.paths import shown
 from workbook.course.chapters import Chapter
 
 FILE = Path(__file__).with_name("editions.toml")
-VERSION = "version"  # the key of progress.json that holds the number of an edition
+VERSION = "version"  # the key in progress.json of an edition's number
 HINTS_OF = "hints of part "
 
-Entry = dict[str, Any]  # what progress.json has about one chapter
+Entry = dict[str, Any]  # the entry of one chapter in progress.json
 
 
 @dataclass(frozen=True)
 class Edition:
-    """One edition and its changes of names: from the old name to the new one, or to "" where there
-    is no successor. `parts` has the new number of each old part, by the chapter's new name.
+    """One edition and what it renamed: old name -> new name, or "" if there is no successor.
+    `parts` maps a chapter's new name to the new numbers of its old parts.
     """
 
     number: int
@@ -41,7 +41,7 @@ class Edition:
 
 @cache
 def editions(file: Path = FILE) -> tuple[Edition, ...]:
-    """Every edition, the current one last; UserError if the file is damaged."""
+    """Returns every edition, the current one last; raises UserError if the file is damaged."""
     try:
         found = toml.loads(file.read_text(encoding="utf-8"))["edition"]
         return tuple(Edition(**edition) for edition in found)
@@ -55,7 +55,7 @@ def current() -> Edition:
 
 
 def former_names(name: str) -> list[str]:
-    """The name of a chapter, and those that it had in earlier editions, newest first."""
+    """Returns the chapter's name and those that it had in earlier editions, newest first."""
     names = [name]
     for edition in reversed(editions()):
         old = {new: old for old, new in edition.chapters.items()}
@@ -65,8 +65,8 @@ def former_names(name: str) -> list[str]:
 
 
 def redirects() -> dict[str, str]:
-    """Where the book's old addresses lead, as mdBook takes it: from an address within the site,
-    with or without an anchor, to one that is relative to it.
+    """Returns the redirects of the book's old addresses in mdBook's format: from an address within
+    the site, with or without an anchor, to a relative one.
     """
     locations: dict[str, str] = {}
     for edition in editions():
@@ -77,18 +77,18 @@ def redirects() -> dict[str, str]:
 
 
 def _address(page: str) -> str:
-    """part3/09-files.html#the-steps for part3/09-files.md#the-steps."""
+    """Returns a page's address: part3/09-files.html#the-steps for part3/09-files.md#the-steps."""
     path, hash_sign, anchor = page.partition("#")
     return path.removesuffix(".md") + ".html" + hash_sign + anchor
 
 
 def migrated(data: dict[str, Any], chapters: Iterable[Chapter]) -> dict[str, Entry]:
-    """What a progress file of any edition says about the chapters that exist now, by their name.
+    """Returns what a progress file of any edition contains about today's chapters, by their name.
 
-    Chapters and parts that no longer exist are dropped. ValueError if it is no progress file,
-    UserError if a later edition wrote it.
+    Chapters and parts that no longer exist are dropped. Raises ValueError if it is no progress
+    file, and UserError if a later edition wrote it.
     """
-    version = data.get(VERSION, 1)  # the first edition wrote the table of chapters alone
+    version = data.get(VERSION, 1)  # the first edition's file had no table around the chapters
     entries = data.get("chapters", {}) if VERSION in data else data
     if not isinstance(version, int) or not isinstance(entries, dict) or not all(
             isinstance(entry, dict) for entry in entries.values()):
@@ -106,7 +106,7 @@ def migrated(data: dict[str, Any], chapters: Iterable[Chapter]) -> dict[str, Ent
 
 
 def _renamed(entries: dict[str, Entry], edition: Edition) -> dict[str, Entry]:
-    """The entries of the edition before, with the names of this one."""
+    """Returns the entries of the previous edition under this edition's names."""
     names = {name: edition.chapters.get(name, name) for name in entries}
     return {new: _with_new_parts(_with_new_checks(entries[old], edition.checks),
                                  edition.parts.get(new, []))
@@ -121,11 +121,11 @@ def _with_new_checks(entry: Entry, checks: dict[str, str]) -> Entry:
 
 
 def _with_new_parts(entry: Entry, numbers: list[int]) -> Entry:
-    """`numbers` has the new number of each old part; without any, the parts are the same."""
+    """`numbers` has the new number of each old part; if it's empty, the parts haven't changed."""
     if not numbers:
         return entry
     new = {str(old): number for old, number in enumerate(numbers, 1)}
-    # All parts were finished: they still are, however many there are now.
+    # All parts were finished, and so they still are, whatever their number is now.
     new[str(len(numbers) + 1)] = sys.maxsize
     hints = {key: new.get(key.removeprefix(HINTS_OF)) for key in entry if key.startswith(HINTS_OF)}
     kept = {key: value for key, value in entry.items() if key not in hints}
@@ -136,7 +136,7 @@ def _with_new_parts(entry: Entry, numbers: list[int]) -> Entry:
 
 
 def _within(entry: Entry, parts: int) -> Entry:
-    """The entry without what it says about parts that the chapter does not have."""
+    """Returns the entry without parts that the chapter doesn't have."""
     hints = {f"{HINTS_OF}{number}" for number in range(1, parts + 1)}
     kept = {key: value for key, value in entry.items()
             if not key.startswith(HINTS_OF) or key in hints}

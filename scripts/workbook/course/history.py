@@ -1,7 +1,7 @@
-"""Starters as git's history has them: where a reader's chapter began, and where it would begin now.
+"""Starters in git's history: the one that a reader's work began from, and today's.
 
-A commit that touches a chapter's starter.patch or a solution is one of the project's, not of the
-reader's, so its `chapters/N` is the starter as it was published then.
+A commit that touches a chapter's starter.patch or a solution was made by the project, not by the
+reader, so its `chapters/N` is the starter as published at that time.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from workbook.machine.git import git
 
 
 def head(root: Path) -> str:
-    """The commit that is checked out; empty without git, or if this is no clone."""
+    """Returns the commit that is checked out; empty without git, or if this is no clone."""
     if not shutil.which("git"):
         return ""
     return git("rev-parse", "--verify", "HEAD", cwd=root).stdout.decode().strip()
 
 
 def require(root: Path) -> None:
-    """UserError unless the history reaches back to the first edition."""
+    """Raises UserError unless the history goes back to the first edition."""
     if git("rev-parse", "--git-dir", cwd=root).returncode != 0:
         raise UserError("this folder is no clone: without git's history it is not known where your "
                         "work began", "clone the project, copy your chapters/N into the clone's, "
@@ -42,14 +42,14 @@ def require(root: Path) -> None:
 
 
 def published(root: Path, chapter: Chapter, revision: str = "HEAD") -> str:
-    """The newest commit of the project below a revision that could change the chapter's starter;
+    """Returns the project's newest commit up to `revision` that could change the chapter's starter;
     empty if there is none.
     """
     return next(iter(_log(root, chapter, revision, "-1")), "")
 
 
 def starter(root: Path, chapter: Chapter, commit: str) -> Tree:
-    """The chapter's starter as published by a commit, whatever the chapter's name was."""
+    """Returns the chapter's starter as published by a commit, whatever its name was then."""
     for name in editions.former_names(chapter.name):
         if found := trees.read_commit(root, commit, f"chapters/{name}"):
             return found
@@ -57,8 +57,8 @@ def starter(root: Path, chapter: Chapter, commit: str) -> Tree:
 
 
 def begins_here(root: Path, chapter: Chapter) -> str:
-    """The commit of today's starter, if the reader's files are nearer to it than to the starter
-    with which an earlier edition ended; else empty, and so without git's history.
+    """Returns the commit of today's starter if the reader's files differ less from it than from the
+    last starter of each earlier edition; otherwise, or without git's history, empty.
     """
     if not (commit := published(root, chapter)):
         return ""
@@ -70,12 +70,12 @@ def begins_here(root: Path, chapter: Chapter) -> str:
 
 
 def closest(root: Path, chapter: Chapter, mine: Tree) -> str:
-    """The commit whose starter differs least from the reader's files; the newest of several."""
+    """Returns the newest of the commits whose starter differs least from the reader's files."""
     commits = _log(root, chapter, "HEAD")
     names = editions.former_names(chapter.name)
     asked = "".join(f"{commit}:chapters/{name}\n" for commit in commits for name in names)
     answers = git("cat-file", "--batch-check=%(objectname)", cwd=root, stdin=asked.encode())
-    folders: dict[str, str] = {}  # folder's object -> the newest commit that has it
+    folders: dict[str, str] = {}  # hash of the folder's tree -> the newest commit with it
     for line, answer in zip(asked.splitlines(), answers.stdout.decode().splitlines(), strict=True):
         if not answer.endswith("missing"):
             folders.setdefault(answer, line.partition(":")[0])
@@ -84,12 +84,12 @@ def closest(root: Path, chapter: Chapter, mine: Tree) -> str:
 
 
 def distance(old: Tree, new: Tree) -> int:
-    """How many lines only one of the two has, wherever they are in a file."""
+    """Returns the number of different lines that only one of the two trees contains."""
     return len(_lines(old) ^ _lines(new))
 
 
 def edition_of(root: Path, commit: str) -> int:
-    """The number of the edition that a commit belongs to."""
+    """Returns the number of the edition that a commit belongs to."""
     for edition in editions.editions():
         if edition.last_commit and git("merge-base", "--is-ancestor", commit, edition.last_commit,
                                        cwd=root).returncode == 0:

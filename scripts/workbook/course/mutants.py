@@ -28,15 +28,15 @@ PUBLISHED = "published"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: `check` is who must notice, `what` is what was done, `case` is the case of the
-    check that is known to notice, if one is.
+    """One planted mistake: `check` must catch it, `what` describes it, and `case` is the case known
+    to catch it, if there is one.
     """
 
     chapter: Chapter
     check: str
     what: str
     patch: Path
-    part: Part | None = None  # after which it is made; None: in the solution
+    part: Part | None = None  # the mistake is in the tree after this part, or in the solution
     case: str = ""
 
     @property
@@ -49,8 +49,8 @@ class Mutant:
 
 
 def of(chapter: Chapter) -> list[Mutant]:
-    """The chapter's mutants; UserError if a file is not named check.what.patch, or its folder is no
-    part's.
+    """Returns the chapter's mutants. Raises UserError if a file isn't named check.what.patch, or if
+    its folder isn't named after a part.
     """
     folder = chapter.starter_dir / "mutants"
     after_part = {part.slug: part for part in chapter.parts}
@@ -75,14 +75,14 @@ def of(chapter: Chapter) -> list[Mutant]:
 
 
 def published(chapter: Chapter) -> dict[str, Mutant]:
-    """The defects of the published steps that are planted in a chapter, in the book's order."""
+    """Returns the published steps' defects planted in a chapter, by name, in the book's order."""
     known = {mutant.patch.stem: mutant for mutant in of(chapter) if mutant.is_published}
     return {known[name].what: known[name] for name in remembered(chapter, PUBLISHED)}
 
 
 def remembered(chapter: Chapter, folder: str = "") -> dict[str, str]:
-    """The case that is known to catch each mutant of a folder, by its name; UserError if the file
-    is damaged.
+    """Returns the case known to catch each mutant of a folder, by the mutant's name; raises
+    UserError if the file is damaged.
     """
     file = chapter.starter_dir / "mutants" / folder / CAUGHT_BY
     try:
@@ -93,8 +93,8 @@ def remembered(chapter: Chapter, folder: str = "") -> dict[str, str]:
 
 
 def sources(mutant: Mutant) -> Tree:
-    """The solution, or the tree after a part, with the mistake in it; UserError if the patch does
-    not apply.
+    """Returns the solution, or the tree after a part, with the mistake applied; raises UserError if
+    the patch doesn't apply.
     """
     chapter, part = mutant.chapter, mutant.part
     tree = parts.tree(chapter, part.number) if part else trees.read(chapter.solution_dir)

@@ -1,11 +1,11 @@
 """The trees between two solutions: one after each part of a chapter.
 
-The tree after part K is kept as `parts/K-name.patch` next to the chapter's data: what git says from
-the tree after part K-1, or from the solution before. The last part has no patch, because it ends at
-the chapter's solution: so the parts together are the step.
+The tree after part K is stored as `parts/K-name.patch` next to the chapter's data, as a git diff
+from the tree after part K-1, or from the previous solution. The last part has no patch, because it
+ends at the chapter's solution.
 
-No solution comes before the first chapter. Its parts begin at its starter, and each of their patches
-starts from the chapter's own solution, as starter.patch does.
+The first chapter has no previous solution. Its parts begin at its starter, and each of their
+patches applies to the chapter's own solution, as starter.patch does.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbook.course.trees import Tree
 
 
 def find(chapter: Chapter, number: int) -> Part:
-    """The chapter's part; else UserError listing them all."""
+    """Returns the chapter's part; raises UserError listing all parts if there is none."""
     if not chapter.parts:
         raise UsageError(f"{chapter.name} has no parts", f"leave --part {number} out")
     if not 1 <= number <= len(chapter.parts):
@@ -31,7 +31,7 @@ def find(chapter: Chapter, number: int) -> Part:
 
 
 def kept(chapter: Chapter) -> tuple[Part, ...]:
-    """Those whose end is kept as a patch: all but the last."""
+    """Returns the parts whose end is stored as a patch: all but the last."""
     return chapter.parts[:-1]
 
 
@@ -40,7 +40,7 @@ def patch_file(chapter: Chapter, part: Part) -> Path:
 
 
 def tree(chapter: Chapter, number: int) -> Tree:
-    """The tree after a part, 0 for where the chapter begins; UserError if a patch does not fit."""
+    """Returns the tree after a part, 0 for the chapter's beginning; UserError if a patch fails."""
     if number == 0:
         return trees.read(base_dir(chapter)) if previous(chapter) else starters.starter(chapter)
     if find(chapter, number) is chapter.parts[-1]:
@@ -55,7 +55,7 @@ def tree(chapter: Chapter, number: int) -> Tree:
 
 
 def patches(chapter: Chapter, of: Sequence[Part]) -> list[bytes]:
-    """What is kept of these parts; UserError if one is missing."""
+    """Returns the stored patches of these parts; raises UserError if one is missing."""
     files = [patch_file(chapter, part) for part in of]
     if missing := [file for file in files if not file.exists()]:
         raise UserError(f"there is no {shown(missing[0])}",
@@ -65,15 +65,15 @@ def patches(chapter: Chapter, of: Sequence[Part]) -> list[bytes]:
 
 
 def beginning(chapter: Chapter, number: int) -> Tree:
-    """Where a reader begins a part: the tree after the one before, with the starter's marks of
-    this part and of those after it.
+    """Returns the tree where a reader begins a part: the one after the previous part, with the
+    starter's marks for this part and later ones.
 
-    Only marks that nothing compiles are put in: comments, and files that the tree does not have.
+    Only marks that aren't compiled are added: comments, and files that the tree doesn't have.
     """
     find(chapter, number)
     if number == 1:
         return starters.starter(chapter)
-    if previous(chapter) is None:  # each tree before the solution has the marks of what is missing
+    if previous(chapter) is None:  # each tree before the solution already has the marks
         return tree(chapter, number - 1)
     start, here = starters.base(chapter), tree(chapter, number - 1)
     marks = starters.marks(chapter, number)
@@ -84,7 +84,7 @@ def beginning(chapter: Chapter, number: int) -> Tree:
 
 
 def label(chapter: Chapter, number: int) -> str:
-    """What the tree after a part is called in a diff: 04-threads, 1-echo, …, 05-event-loop."""
+    """Returns a tree's label in a diff: 04-threads, 1-echo, …, 05-event-loop."""
     if number == 0:
         return base_dir(chapter).name if previous(chapter) else "starter"
     part = find(chapter, number)
@@ -92,7 +92,7 @@ def label(chapter: Chapter, number: int) -> str:
 
 
 def ends(chapter: Chapter, start: Tree, patches: Sequence[bytes]) -> list[Tree]:
-    """The tree after each of the first parts, from their patches; ValueError if one does not fit."""
+    """Returns the tree after each of the first parts; raises ValueError if a patch fails."""
     if previous(chapter) is None:
         return [trees.apply(start, patch) for patch in patches]
     chained = [start]
@@ -102,13 +102,13 @@ def ends(chapter: Chapter, start: Tree, patches: Sequence[bytes]) -> list[Tree]:
 
 
 def workplace(chapter: Chapter, part: Part) -> Path:
-    """Where an author edits the tree after a part: build/parts/05-event-loop/2-name."""
+    """Returns where an author edits the tree after a part: build/parts/05-event-loop/2-name."""
     return chapter.chapters.parent / "build" / "parts" / chapter.name / part.slug
 
 
 def lay_out(chapter: Chapter, number: int) -> Path | None:
-    """Put the tree after a part where an author can edit it; returns the copy of what was there,
-    if it differed.
+    """Write the tree after a part where an author can edit it. Returns the copy of what was there
+    before, if that differed.
     """
     part = find(chapter, number)
     return starters.replace(tree(chapter, number), workplace(chapter, part),
@@ -116,7 +116,7 @@ def lay_out(chapter: Chapter, number: int) -> Path | None:
 
 
 def write_patch(chapter: Chapter, part: Part, before: Tree, after: Tree) -> bool:
-    """Bring a part's patch up to date; True if it changed."""
+    """Update a part's patch; returns True if it changed."""
     patch, file = trees.patch(before, after), patch_file(chapter, part)
     if file.exists() and file.read_bytes() == patch:
         return False
@@ -125,9 +125,9 @@ def write_patch(chapter: Chapter, part: Part, before: Tree, after: Tree) -> bool
 
 
 def write_patches(chapter: Chapter) -> list[Path]:
-    """Write all patches anew from the trees in build/parts; returns those that changed.
+    """Rewrite all patches from the trees in build/parts; returns those that changed.
 
-    Nothing is merged: this is for parts that are new. Patches of parts that are gone are removed.
+    Nothing is merged, so use this for new parts. Patches of removed parts are deleted.
     """
     find(chapter, 1)
     after = [taken(chapter, part) for part in kept(chapter)]
@@ -143,7 +143,7 @@ def write_patches(chapter: Chapter) -> list[Path]:
 
 
 def taken(chapter: Chapter, part: Part) -> Tree:
-    """The tree that an author left in a part's workplace; UserError if there is none."""
+    """Returns the tree in a part's workplace; raises UserError if there is none."""
     directory = workplace(chapter, part)
     tree = trees.read(directory)
     if not tree:

@@ -1,4 +1,4 @@
-"""How far the reader is: kept in .hotpath/progress.json, never needed to work."""
+"""The reader's progress, stored in .hotpath/progress.json. The work doesn't depend on it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from workbook.course import editions, history, starters, trees
 from workbook.course.chapters import Chapter, Part, all_chapters
 
 FILE = STATE / "progress.json"
-PASSED = ("passed", "passed, changed since")  # what `status` says of a chapter that needs no more
+PASSED = ("passed", "passed, changed since")  # the states in `status` of a chapter that is done
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check of the reader's own code found."""
+    """The result of a check of the reader's own code."""
 
-    unmet: list[str]  # the checks that failed, in their order
-    passed: bool | None = None  # the chapter; None if too little was judged to say that it does
-    part: int | None = None  # the first that is not finished; None if that was not judged
-    medal: str | None = None  # that the clock gave
-    missed: Collection[str] = ()  # the medals that the clock says it does not reach
+    unmet: list[str]  # the failed checks, in the registry's order
+    passed: bool | None = None  # whether the chapter is; None if too little was judged
+    part: int | None = None  # the first unfinished part; None if that was not judged
+    medal: str | None = None  # the medal reached
+    missed: Collection[str] = ()  # the medals clearly not reached
 
 
 def record(chapter: Chapter, outcome: Outcome) -> None:
-    """Remember the outcome of a check. Only what the clock says clearly changes a medal: one that
-    is neither won nor missed stays as it was.
+    """Store the outcome of a check. A medal changes only if the measurement is clear: one that is
+    neither won nor missed stays as it was.
     """
     values: dict[str, Any] = {}
     if outcome.unmet != unmet(chapter):
@@ -58,18 +58,18 @@ def unmet(chapter: Chapter) -> list[str]:
 
 
 def passed(chapter: Chapter) -> str | None:
-    """The day on which the chapter was passed, or None."""
+    """Returns the date on which the chapter was passed, or None."""
     return _load().get(chapter.name, {}).get("passed")
 
 
 def medal(chapter: Chapter) -> str | None:
-    """The best medal that the clock gave and has not taken back."""
+    """Returns the best medal won and not lost since."""
     return _load().get(chapter.name, {}).get("medal")
 
 
 def reached(chapter: Chapter) -> int:
-    """The first part that is not finished, as last judged: 1 if nothing was judged, one more than
-    there are if all are finished.
+    """Returns the number of the first part that was unfinished when last judged: 1 if nothing was
+    judged, the number of parts plus one if all are finished.
     """
     last = int(_load().get(chapter.name, {}).get("part", 1))
     return max(1, min(last, len(chapter.parts) + 1))
@@ -84,13 +84,13 @@ def mark_hint(chapter: Chapter, part: Part | None, level: int) -> None:
 
 
 def _hints(part: Part | None) -> str:
-    """What the count of those that were shown is called."""
+    """Returns the progress file's key for the number of hints shown."""
     return f"hints of part {part.number}" if part else "hints"
 
 
 def status(chapter: Chapter) -> str:
-    """“passed”, “passed before reset”, “passed, now failing”, “passed, changed since”, “begun”
-    (the starter was edited) or “to do”.
+    """Returns “passed”, “passed before reset”, “passed, now failing”, “passed, changed since”,
+    “begun” (the starter was edited) or “to do”.
     """
     pristine = starters.is_pristine(chapter)
     if not passed(chapter):
@@ -105,8 +105,8 @@ def status(chapter: Chapter) -> str:
 
 
 def current() -> Chapter | None:
-    """The chapter to go on with: of those that are begun and not passed the one that was edited
-    last, else the first that is not passed after the last one that is; None if all are passed.
+    """Returns the chapter to continue with: of those begun and not passed, the one edited last;
+    else the first unpassed chapter after the last one passed; None if all are passed.
     """
     chapters = all_chapters()
     states = [status(chapter) for chapter in chapters]
@@ -121,21 +121,21 @@ def current() -> Chapter | None:
 
 
 def _edited(chapter: Chapter) -> float:
-    """When the newest of its sources was saved."""
+    """Returns when the newest of the chapter's sources was saved."""
     return max((chapter.starter_dir / name).stat().st_mtime
                for name in trees.paths(chapter.starter_dir))
 
 
 def _digest(chapter: Chapter) -> str:
-    """What the reader's code is at this moment."""
+    """Returns a digest of the reader's code."""
     mine = trees.read(chapter.starter_dir)
     return hashlib.sha256(b"".join(name.encode() + b"\0" + text for name, text in mine.items())
                           ).hexdigest()
 
 
 def part(chapter: Chapter) -> int | None:
-    """The part that the reader is in, where a chapter with parts is begun, one more than there are
-    if all hold; else None.
+    """Returns the part that the reader is working on, or the number of parts plus one if all are
+    finished; None if the chapter has no parts or isn't begun.
     """
     if not chapter.parts or status(chapter) != "begun":
         return None
@@ -143,23 +143,23 @@ def part(chapter: Chapter) -> int | None:
 
 
 def began(chapter: Chapter) -> str:
-    """The commit whose starter the reader's work began from; empty if it is not known."""
+    """Returns the commit whose starter the reader's work began from; empty if unknown."""
     return str(_load().get(chapter.name, {}).get("began", {}).get("commit", ""))
 
 
 def mark_began(chapter: Chapter, edition: int, commit: str) -> None:
-    """Remember from which edition and commit the reader's files are."""
+    """Store the edition and the commit that the reader's files are based on."""
     _update(chapter, began={"edition": edition, "commit": commit})
 
 
 def entry(chapter: Chapter) -> editions.Entry:
-    """All that is remembered about a chapter."""
+    """Returns everything stored about a chapter."""
     return dict(_load().get(chapter.name, {}))
 
 
 def _update(chapter: Chapter, **values: Any) -> None:
     FILE.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(FILE.with_suffix(".lock")):  # another check may end at the same moment
+    with FileLock(FILE.with_suffix(".lock")):  # another check may finish at the same moment
         data = _load()
         known = data.setdefault(chapter.name, {})
         if "began" not in {**known, **values} and (commit := history.begins_here(ROOT, chapter)):
@@ -171,7 +171,7 @@ def _update(chapter: Chapter, **values: Any) -> None:
 
 
 def _keep_older_file() -> None:
-    """A file of an earlier edition may name what this one does not have, so it is copied first."""
+    """Back up the file of an earlier edition, which may contain names that this one drops."""
     version = _read().get(editions.VERSION, 1)
     if FILE.exists() and version != editions.current().number:
         BACKUP.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""A new chapter with everything that one needs: it builds, and its gate passes before its author
-has written a line.
+"""Creates a new chapter with everything that it needs: it builds, and passes its gate, before its
+author has written a line.
 
 It teaches a placeholder. The solution has an option that prints the chapter's name, the starter
-lacks it, a check looks for it, and each planted mistake breaks it.
+lacks it, a check tests it, and each planted mistake breaks it.
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ CHECKS = (group("{name}", "{title}", cases, level={number}),)
 
 
 def make(number: int, name: str, root: Path = ROOT) -> list[Path]:
-    """Write a new chapter, and its name in other files; returns the files, relative to the root.
+    """Write a new chapter, and its name into other files; returns the files, relative to the root.
 
-    UserError, with nothing written, if there cannot be such a chapter.
+    Raises UserError, with nothing written, if the number or the name isn't possible.
     """
     plan = planned(number, name, root)
     _write(plan, root)
@@ -121,7 +121,7 @@ def make(number: int, name: str, root: Path = ROOT) -> list[Path]:
 
 
 def planned(number: int, name: str, root: Path) -> Plan:
-    """All files of the new chapter, relative to the root."""
+    """Returns the content of all files of the new chapter, by their path relative to the root."""
     before = _last(root)
     _require_new(number, name, before, root)
     folder = f"{number:02}-{name}"
@@ -134,7 +134,7 @@ def planned(number: int, name: str, root: Path) -> Plan:
 
 
 def _last(root: Path) -> Chapter:
-    """The last chapter of the climb."""
+    """Returns the last numbered chapter."""
     servers = [chapter for chapter in all_chapters(root / "chapters")
                if chapter.kind == SERVER and chapter.number is not None]
     if not servers:
@@ -159,7 +159,7 @@ def _require_new(number: int, name: str, before: Chapter, root: Path) -> None:
 
 
 def _sources(words: Mapping[str, object], before: Chapter) -> Plan:
-    """The solution, the starter and the planted mistake."""
+    """Returns the solution, the starter and the planted mistakes."""
     base = trees.read(before.solution_dir)
     text = base.get(MAIN, b"").decode()
     if text.count(OPENING) != 1:
@@ -182,7 +182,7 @@ def _sources(words: Mapping[str, object], before: Chapter) -> Plan:
 
 
 def _mistakes(name: str, solved: str, folder: Path) -> Plan:
-    """Three of them, as many as the gate asks of a chapter."""
+    """Returns three mistakes, which is the number that the gate requires of a chapter."""
     right = f'std::puts("{name}") < 0'
     wrong = {"prints-nothing": "0", "prints-another-name": 'std::puts("another") < 0',
              "prints-to-stderr": f'std::fputs("{name}\\n", stderr) < 0'}
@@ -195,7 +195,7 @@ def _mistakes(name: str, solved: str, folder: Path) -> Plan:
 
 
 def _including(text: str, *headers: str) -> str:
-    """The source with these headers of the standard library, in their order where it has others."""
+    """Returns the source with these standard headers added, in alphabetical order."""
     for header in headers:
         line = f"#include <{header}>\n"
         if line not in text:
@@ -207,14 +207,14 @@ def _including(text: str, *headers: str) -> str:
 
 
 def _descriptions(words: Mapping[str, object]) -> Plan:
-    """chapter.toml, the page and the module of cases."""
+    """Returns chapter.toml, the page and the module of cases."""
     return {Path("chapters", str(words["folder"]), "chapter.toml"): TOML.format(**words).encode(),
             Path("book/src", str(words["page"])): PAGE.format(**words).encode(),
             BEHAVIOUR / f"{_module(str(words['name']))}.py": MODULE.format(**words).encode()}
 
 
 def _entries(words: Mapping[str, object], before: Chapter, root: Path) -> Plan:
-    """The registry and the summary, each with a line about the chapter."""
+    """Returns the registry and the summary, each with a line about the chapter."""
     module = _module(str(words["name"]))
     registry = (root / REGISTRY).read_text(encoding="utf-8")
     registry = _inserted(registry, f"    {module},\n",
@@ -227,7 +227,7 @@ def _entries(words: Mapping[str, object], before: Chapter, root: Path) -> Plan:
 
 
 def _inserted(text: str, line: str, location: str, file: Path) -> str:
-    """The text with a line in front of a place that occurs once."""
+    """Returns the text with a line inserted before a location that occurs once."""
     if not location or text.count(location) != 1:
         raise UserError(f"{file} is not as new-chapter knows it, so it cannot add “{line.strip()}”",
                         "see course/scaffold.py")
@@ -235,7 +235,7 @@ def _inserted(text: str, line: str, location: str, file: Path) -> str:
 
 
 def _cost(chapter: Chapter) -> str:
-    """The budgets of the chapter before, which hold on."""
+    """Returns the previous chapter's budgets, which still hold."""
     if not chapter.cost:
         return ""
     return "[cost]\n" + "".join(f"{name} = {budget}\n"
@@ -247,7 +247,7 @@ def _module(name: str) -> str:
 
 
 def _write(plan: Plan, root: Path) -> None:
-    """Write all files, or none: what was written before a failure is undone."""
+    """Write all files or none: if one fails, those already written are restored."""
     before: dict[Path, bytes | None] = {
         path: (root / path).read_bytes() if (root / path).exists() else None
         for path in plan}

@@ -1,4 +1,4 @@
-"""Starters: the previous solution plus marked stubs, kept as starter.patch."""
+"""Starters: the previous solution plus marked stubs, stored as starter.patch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbook.course.chapters import Chapter, base_dir, previous
 from workbook.course.trees import Tree
 
 LISTS = "CMakeLists.txt"
-TODO, GIVEN = "TODO", "GIVEN"  # a mark where the reader works, and one where nothing is to do
+TODO, GIVEN = "TODO", "GIVEN"  # marks: the reader works here, or has nothing to do here
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Violation:
 
 @dataclass(frozen=True)
 class Mark:
-    """A comment of a starter that says what to do, and before which line of the base it is."""
+    """A comment of a starter that says what to do, and the line of the base that it precedes."""
 
     file: str
     part: int
-    line: int  # from 0; of a file that the base lacks, none
+    line: int  # from 0; 0 for a file that the base lacks
     text: bytes
 
 
@@ -47,7 +47,7 @@ def patch_file(chapter: Chapter) -> Path:
 
 
 def starter(chapter: Chapter) -> Tree:
-    """The starter as shipped: starter.patch on its base. UserError if it does not apply."""
+    """Returns the published starter: starter.patch on its base. Raises UserError if that fails."""
     file = patch_file(chapter)
     if not file.exists():
         raise UserError(f"{chapter.name} has no starter.patch", f"git checkout -- {shown(file)}")
@@ -60,22 +60,22 @@ def starter(chapter: Chapter) -> Tree:
 
 
 def is_pristine(chapter: Chapter) -> bool:
-    """Whether the reader's directory is still the starter."""
+    """Whether the reader's directory still equals the starter."""
     return trees.read(chapter.starter_dir) == starter(chapter)
 
 
 def reset(chapter: Chapter, tree: Tree | None = None) -> Path | None:
-    """Make the reader's directory the starter, or this tree; returns the copy of what was there,
-    if it differed.
+    """Replace the reader's sources by the starter, or by `tree`; returns the copy of what was
+    there, if it differed.
 
-    The chapter's own data stays as it is.
+    The chapter's own data is not changed.
     """
     return replace(starter(chapter) if tree is None else tree, chapter.starter_dir, chapter.name)
 
 
 def replace(tree: Tree, directory: Path, name: str) -> Path | None:
-    """Make a directory's sources exactly these; returns the copy of what was there, if it differed
-    and there was something. `name` is the copy's.
+    """Make a directory's sources exactly these; returns the copy, called `name`, of what was there,
+    if it differed and there was something.
     """
     mine = trees.read(directory)
     if tree == mine:
@@ -88,7 +88,7 @@ def replace(tree: Tree, directory: Path, name: str) -> Path | None:
 
 
 def undo_command(chapter: Chapter, copy: Path) -> str:
-    """The command that makes the reader's directory what was copied."""
+    """Returns the command that restores the copy to the reader's directory."""
     here = shown(chapter.starter_dir)
     mine = trees.paths(copy)
     back = f"cp {'-R ' if any('/' in path for path in mine) else ''}{shown(copy)}/* {here}/"
@@ -97,12 +97,12 @@ def undo_command(chapter: Chapter, copy: Path) -> str:
 
 
 def make_patch(chapter: Chapter) -> bytes:
-    """The patch that leads from the chapter's base to its directory as it stands."""
+    """Returns the patch from the chapter's base to its directory as it is now."""
     return trees.patch(trees.read(base_dir(chapter)), trees.read(chapter.starter_dir))
 
 
 def write_patch(chapter: Chapter) -> bool:
-    """Bring starter.patch up to date with the directory; True if it changed."""
+    """Update starter.patch from the directory; returns True if it changed."""
     patch, file = make_patch(chapter), patch_file(chapter)
     if file.exists() and file.read_bytes() == patch:
         return False
@@ -111,10 +111,11 @@ def write_patch(chapter: Chapter) -> bool:
 
 
 def check_rule(chapter: Chapter) -> list[Violation]:
-    """The starter's hunks that neither add a TODO(N) nor lie in a file that begins with one.
+    """Returns the starter's hunks that neither add a TODO(N) nor are in a file that begins with
+    one.
 
-    TODO(N.K) is such a mark too: part K's; and so is GIVEN(N.K), where there is nothing to do. A
-    file that only moved needs no mark.
+    TODO(N.K), for part K, counts, too; so does GIVEN(N.K), where nothing is to be done. A file that
+    only moved needs no mark.
     """
     mark = _mark(chapter, GIVEN)
     tree = starter(chapter)
@@ -131,7 +132,7 @@ def check_rule(chapter: Chapter) -> list[Violation]:
 
 
 def added(chapter: Chapter, number: int) -> Tree:
-    """The files that the starter adds for a part or for one after it."""
+    """Returns the files that the starter adds for this part or a later one."""
     found = {}
     for file in _changes(chapter):
         whole = "".join(line.value for hunk in file for line in hunk if line.is_added).encode()
@@ -142,14 +143,14 @@ def added(chapter: Chapter, number: int) -> Tree:
 
 
 def given(chapter: Chapter) -> set[str]:
-    """The files that the starter adds and in which nothing is to do."""
+    """Returns the files that the starter adds and that need no work."""
     return {name for name, whole in added(chapter, 0).items()
             if whole.split(b"\n", 1)[0].find(f"{GIVEN}({chapter.tag}".encode()) >= 0}
 
 
 def base(chapter: Chapter) -> Tree:
-    """What the starter changes: the previous solution, or the chapter's own, with each file where
-    the starter has it, and so named in CMakeLists.txt.
+    """Returns what the starter changes: the previous solution, or the chapter's own, with files
+    that the starter moved at their new place, and so named in CMakeLists.txt.
     """
     before, tree = trees.read(base_dir(chapter)), starter(chapter)
     if not before.keys() - tree.keys():
@@ -162,7 +163,7 @@ def base(chapter: Chapter) -> Tree:
 
 
 def _with_new_paths(lists: str, moved: Mapping[str, str]) -> str:
-    """A CMakeLists.txt after these moves; a source's name may contain variables."""
+    """Returns a CMakeLists.txt after these moves; a source's name may contain variables."""
     def path(match: re.Match[str]) -> str:
         name = re.compile(r"\w+".join(map(re.escape, re.split(r"\$\{\w+\}", match[0]))))
         found = {new.removesuffix(old) for old, new in moved.items() if name.fullmatch(old)}
@@ -171,7 +172,7 @@ def _with_new_paths(lists: str, moved: Mapping[str, str]) -> str:
 
 
 def _changes(chapter: Chapter) -> PatchSet:
-    """What the starter changes, by file, apart from moves."""
+    """Returns the starter's changes by file, without moves."""
     kept = PatchSet(patch_file(chapter).read_bytes().decode())
     if not any(file.is_removed_file or file.is_rename for file in kept):
         return kept
@@ -179,7 +180,7 @@ def _changes(chapter: Chapter) -> PatchSet:
 
 
 def marks(chapter: Chapter, number: int) -> list[Mark]:
-    """What of the starter says what to do in a part or in one after it, and is not compiled."""
+    """Returns the starter's TODO comments about this part or a later one."""
     return [mark for file in _changes(chapter) for hunk in file
             for mark in _marks(chapter, file.path, hunk) if mark.part >= number]
 
@@ -201,7 +202,7 @@ def _marks(chapter: Chapter, name: str, hunk: Hunk) -> Iterator[Mark]:
 
 
 def placed(found: Iterable[Mark], old: bytes, new: bytes) -> bytes:
-    """A file with marks that stood in another state of it; at the top, if their place is gone."""
+    """Returns `new` with marks whose places are given in `old`; at the top if a place is gone."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     where = {len(before): len(after)}
     for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
@@ -216,7 +217,7 @@ def placed(found: Iterable[Mark], old: bytes, new: bytes) -> bytes:
 
 
 def _part(chapter: Chapter, mark: re.Match[bytes]) -> int:
-    """Whose it is: without a number the last part's."""
+    """Returns the number of the part that a mark belongs to: without a number, the last part."""
     return int(mark[1][1:]) if mark[1] else len(chapter.parts)
 
 

@@ -1,11 +1,11 @@
-"""Carry a fix made in one solution, or in one part, through all that comes after it.
+"""Carry a change of one solution, or of one part, through everything after it.
 
-The change is what the working tree adds to HEAD. It is merged three ways: HEAD's version of the
-changed tree is the base, and the sides are that tree as it is now and the next tree. A file that
-one side moved to another folder is followed there. A conflict stops the walk, and
-`sync --continue` resumes it.
+The change is the difference between the working tree and HEAD. It is merged three ways: HEAD's
+version of the changed tree is the base, and the sides are that tree as it is now and the next tree.
+A file that one side moved to another folder is followed there. A conflict stops the walk, and `sync
+--continue` resumes it.
 
-The trees after parts are kept as patches, so during a walk they are in build/sync.
+The trees after parts are stored as patches, so during a walk they are extracted to build/sync.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from workbook.course.trees import Tree
 from workbook.machine.git import git
 
 MARKER = b"<<<<<<< "
-SIDES = ("this checkpoint", "the change")  # as conflict markers name them
+SIDES = ("this checkpoint", "the change")  # the names of the sides in conflict markers
 
 
 @dataclass(frozen=True)
 class Node:
-    """A tree that changes come from or go to: a starter, a solution, or one after a part."""
+    """A tree that changes are merged from or into: a starter, a solution, or one after a part."""
 
     directory: Path
     chapter: Chapter
@@ -60,9 +60,9 @@ class Sync:
         self._committed: dict[Path, Tree] = {}
 
     def run(self, chapter: Chapter | None = None) -> list[Path]:
-        """Carry the change of one solution, or of every changed one; returns what was written.
+        """Carry the change of one solution, or of every changed one; returns the files written.
 
-        Raises UserError at the first conflict, naming the one file that has its markers.
+        Raises UserError at the first conflict, naming the file with its markers.
         """
         changed = [chapter] if chapter else [c for c in self.chapters if self._is_changed(c)]
         steps = list(self._steps({c.solution_dir for c in changed}))
@@ -70,7 +70,7 @@ class Sync:
         return self._walk(steps)
 
     def run_part(self, chapter: Chapter, number: int) -> list[Path]:
-        """Take a part's tree from where an author edits it, and carry its change on."""
+        """Take a part's tree from where an author edits it, and carry its change through."""
         part = parts.find(chapter, number)
         if part is chapter.parts[-1]:
             raise UserError(f"{chapter.name} ends with part {number}: its tree is the solution",
@@ -85,7 +85,7 @@ class Sync:
         return self._walk(steps)
 
     def resume(self) -> list[Path]:
-        """Go on after the conflict that the last walk stopped at."""
+        """Continue after the conflict that stopped the last walk."""
         try:
             state = json.loads(self.state.read_text(encoding="utf-8"))
             conflict, *others = [self.root / name for name in state["conflicts"]]
@@ -110,7 +110,7 @@ class Sync:
         return self._walk(steps, index + 1)
 
     def _steps(self, origins: set[Path]) -> Iterator[Step]:
-        """Every merge to make, each after the one that its source comes from."""
+        """Yields every merge to make, after those that its source comes from."""
         reached = set(origins)
         for chapter in self.chapters:
             for step in self._links(chapter):
@@ -120,8 +120,8 @@ class Sync:
                     reached |= set() if step.target.is_starter else {step.target.directory}
 
     def _links(self, chapter: Chapter) -> Iterator[Step]:
-        """The way from a chapter's base to its starter, and through its parts to its solution. In
-        the first chapter, whose base is its own solution, each part comes from there.
+        """Yields the steps from a chapter's base to its starter, and through its parts to its
+        solution. In the first chapter, whose base is its own solution, each part starts from that.
         """
         before = previous(chapter)
         base = Node(base_dir(chapter), before or chapter)
@@ -137,7 +137,7 @@ class Sync:
         return Node(self.workplace / chapter.name / part.slug, chapter, part)
 
     def _begin(self, steps: list[Step]) -> None:
-        """Forget an earlier walk; put the trees after parts where they can be merged into."""
+        """Discard an earlier walk, and extract the trees after parts as merge targets."""
         self._require_starters(steps)
         self.state.unlink(missing_ok=True)
         shutil.rmtree(self.workplace, ignore_errors=True)
@@ -148,9 +148,9 @@ class Sync:
                     trees.write(tree, self._location(chapter, part).directory)
 
     def _present(self, chapter: Chapter) -> list[Tree]:
-        """The trees after a chapter's parts as its patches have them now.
+        """Returns the trees after a chapter's parts as its patches have them now.
 
-        A patch that is HEAD's fits HEAD's solution; one that was written since, today's.
+        A patch that equals HEAD's applies to HEAD's solution; a newer one to today's.
         """
         locations = [self._location(chapter, part) for part in parts.kept(chapter)]
         patches = parts.patches(chapter, parts.kept(chapter))
@@ -180,7 +180,7 @@ class Sync:
         return self.written
 
     def _keep(self, step: Step) -> None:
-        """Bring the patch of a starter or a part up to date, now that its tree is."""
+        """Update the patch of a starter or a part after its tree has changed."""
         target = step.target
         if target.is_starter and starters.write_patch(target.chapter):
             self.written.append(starters.patch_file(target.chapter))
@@ -190,7 +190,7 @@ class Sync:
             self.written.append(parts.patch_file(target.chapter, target.part))
 
     def _require_starters(self, steps: list[Step]) -> None:
-        """A reader's work must not be taken for a new starter."""
+        """Raises UserError if a directory has a reader's work, which must not become a starter."""
         for target in (step.target for step in steps):
             if target.is_starter and not self._is_starter(target.chapter):
                 number = target.chapter.tag
@@ -200,7 +200,7 @@ class Sync:
                     f"{COMMAND} sync {number} --starter to make them the new starter")
 
     def _is_starter(self, chapter: Chapter) -> bool:
-        """Whether the directory is its patch on some base: today's may be ahead of the patch."""
+        """Whether the patch can be undone in the directory, whose base may be newer than it."""
         file = starters.patch_file(chapter)
         try:
             trees.apply(trees.read(chapter.starter_dir), file.read_bytes(), "-R")
@@ -209,9 +209,9 @@ class Sync:
         return True
 
     def _merge(self, step: Step) -> list[Path]:
-        """Carry the source's change into the target; returns the files that need a decision.
+        """Merge the source's change into the target; returns the files that need a decision.
 
-        What the target left out on purpose stays out.
+        What the target omits on purpose stays omitted.
         """
         directory, current = step.target.directory, trees.read(step.target.directory)
         try:
@@ -227,7 +227,7 @@ class Sync:
         return [directory / path for path in merged.conflicts if path in tree]
 
     def _stop(self, steps: list[Step], index: int, conflicts: list[Path]) -> None:
-        """Remember where we are, and raise UserError with what to do about the first conflict."""
+        """Store the position in the walk, and raise UserError explaining the first conflict."""
         carried = {step.target.directory for step in steps}
         origins = {step.source.directory for step in steps} - carried
         state = {"from": sorted(self._shown(location) for location in origins), "step": index,
@@ -248,7 +248,7 @@ class Sync:
                             "version to tell its change from", "commit it first")
 
     def _at_head_of(self, location: Node) -> Tree:
-        """A tree as last committed; empty if it was not."""
+        """Returns a tree as last committed; empty if it was not committed."""
         if not location.part:
             return self._at_head(location.directory)
         kept = location.chapter.parts[:location.part.number]
@@ -261,13 +261,13 @@ class Sync:
                             f"fit:\n{error}", "fix and commit them first") from None
 
     def _patch_at_head(self, location: Node) -> bytes:
-        """A part's patch as last committed; empty if it was not."""
+        """Returns a part's patch as last committed; empty if it was not committed."""
         assert location.part
         relative = parts.patch_file(location.chapter, location.part).relative_to(self.root)
         return git("cat-file", "blob", f"HEAD:{relative.as_posix()}", cwd=self.root).stdout
 
     def _at_head(self, directory: Path) -> Tree:
-        """The sources of a directory as last committed; empty if it was not."""
+        """Returns a directory's sources as last committed; empty if they were not committed."""
         if directory not in self._committed:
             self._committed[directory] = trees.read_commit(
                 self.root, "HEAD", directory.relative_to(self.root).as_posix())
@@ -278,7 +278,7 @@ class Sync:
 
 
 def require_rule(chapter: Chapter) -> None:
-    """UserError with the hunks of the starter that are not marked as the reader's work."""
+    """Raises UserError with the starter's hunks that are not marked as the reader's work."""
     if violations := starters.check_rule(chapter):
         raise UserError(f"these hunks of {chapter.name} lack a TODO({chapter.tag}):\n"
                         + "\n".join(str(violation) for violation in violations),

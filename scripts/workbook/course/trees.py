@@ -22,14 +22,14 @@ from workbook.machine.git import git
 
 Tree = dict[str, bytes]
 
-# A chapter's own data, which no reader edits, and the results of builds.
+# A chapter's own data, which no reader edits, and build results.
 NOT_SOURCE = {"chapter.toml", "starter.patch", "validate.cpp", "bench.cpp"}
 NOT_SOURCES = {"parts", "mutants", "build"}
 
-# The files that a patch names, in either form of its heads.
+# The files that a patch names, in either format of its headers.
 _NAMES = re.compile(rb"^(?:diff --git [ab]/(\S+) [ab]/|--- a/|\+\+\+ b/)(\S+)", re.M)
 
-SIMILARITY = 50  # per cent of a file that must be equal for it to count as moved; git's default
+SIMILARITY = 50  # per cent of a moved file's content that must match; git's default
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Merged:
 
     tree: Tree
     conflicts: list[str]  # the files that need a decision; those that are text have markers
-    left_out: list[str]  # the conflicts about files that `ours` removed and `theirs` changed
+    left_out: list[str]  # conflicts about files that `ours` removed and `theirs` changed
 
 
 def is_source(path: str) -> bool:
@@ -49,12 +49,12 @@ def is_source(path: str) -> bool:
 
 
 def read(directory: Path) -> Tree:
-    """The source files of a checkpoint on disk; empty if there is no such folder."""
+    """Returns the source files of a checkpoint on disk; empty if there is no such folder."""
     return {path: (directory / path).read_bytes() for path in paths(directory)}
 
 
 def paths(directory: Path) -> list[str]:
-    """The paths of a checkpoint's source files, in order."""
+    """Returns the paths of a checkpoint's source files, in order."""
     return sorted(_below(directory, ""))
 
 
@@ -69,7 +69,7 @@ def _below(directory: Path, prefix: str) -> Iterator[str]:
 
 
 def read_commit(root: Path, commit: str, folder: str) -> Tree:
-    """The source files of a checkpoint in a commit; empty if it does not have the folder."""
+    """Returns the source files of a checkpoint in a commit; empty if it lacks the folder."""
     archive = git("archive", "--format=tar", commit, folder, cwd=root)
     if archive.returncode != 0:
         return {}
@@ -81,7 +81,7 @@ def read_commit(root: Path, commit: str, folder: str) -> Tree:
 
 
 def write(tree: Tree, directory: Path) -> None:
-    """Make the folder's source files exactly these; its other files stay."""
+    """Make the folder's source files exactly these; its other files are kept."""
     directory.mkdir(parents=True, exist_ok=True)
     for path in set(paths(directory)) - tree.keys():
         _remove(directory / path, directory)
@@ -93,7 +93,7 @@ def write(tree: Tree, directory: Path) -> None:
 
 
 def _remove(file: Path, top: Path) -> None:
-    """Delete a file, and the folders below `top` that are empty then."""
+    """Delete a file, and the folders below `top` that are then empty."""
     file.unlink()
     for folder in file.parents:
         if folder == top or any(folder.iterdir()):
@@ -102,16 +102,16 @@ def _remove(file: Path, top: Path) -> None:
 
 
 def folders(directory: Path) -> list[Path]:
-    """Where a checkpoint's sources are: itself, then its folders in order. Includes name no folder,
-    so a header may be in any of them.
+    """Returns the folders of a checkpoint's sources: itself, then the others in order. An #include
+    names no folder, so a header may be in any of them.
     """
     return [directory, *sorted({(directory / path).parent for path in paths(directory)}
                                - {directory})]
 
 
 def find(known: Iterable[str], name: str) -> str:
-    """The path that is called so; else that of the one file with this name in another folder, for
-    files move; else the name as it is.
+    """Returns `name` if it is a known path; else, because files move, the path of the only file
+    with this name in another folder; else `name` unchanged.
     """
     known = list(known)
     found = [path for path in known if PurePosixPath(path).name == PurePosixPath(name).name]
@@ -119,19 +119,18 @@ def find(known: Iterable[str], name: str) -> str:
 
 
 def source(directory: Path, name: str) -> Path:
-    """The file with this name in a checkpoint, in whatever folder it is."""
+    """Returns the path of the file with this name in a checkpoint, whatever its folder."""
     return directory / find(paths(directory), name)
 
 
 def differing(old: Tree, new: Tree) -> list[str]:
-    """The paths of the files that are not the same in both, in order."""
+    """Returns the paths of the files that differ, in order."""
     return sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
 
 
 def diff(old: Tree, new: Tree, *options: str) -> bytes:
-    """The output of `git diff` from old to new, with paths relative to the checkpoint.
-
-    Without the hashes of the files, which would change with every edit.
+    """Returns the output of `git diff` from old to new, with paths relative to the checkpoint, and
+    without the hashes of the files, which would change with every edit.
     """
     differ = set(differing(old, new))
     with TemporaryDirectory() as scratch:
@@ -150,12 +149,12 @@ def _only(tree: Tree, names: Set[str]) -> Tree:
 
 
 def patch(old: Tree, new: Tree) -> bytes:
-    """The diff as it is kept in a file: one that only moved is a line or two."""
+    """Returns the diff in the form that is stored: a file that only moved takes a line or two."""
     return diff(old, new, f"--find-renames={SIMILARITY}%")
 
 
 def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
-    """The tree with a git diff applied, or with -R undone; ValueError if it does not fit."""
+    """Returns the tree with a git diff applied, or reversed with -R; ValueError if that fails."""
     if not patch.strip():
         return dict(tree)
     touched = {name.decode() for names in _NAMES.findall(patch) for name in names if name}
@@ -170,10 +169,10 @@ def apply(tree: Tree, patch: bytes, *options: str) -> Tree:
 
 def merge(base: Tree, ours: Tree, theirs: Tree, names: tuple[str, str] = ("ours", "theirs"),
           similarity: int = SIMILARITY) -> Merged:
-    """Both changes of `base` in one tree; where they conflict, the markers have the two names.
+    """Returns a tree with both changes of `base`; conflict markers have the two names.
 
-    Where one side changed what the other removed, the changed file is kept. A file that one side
-    moved and the other changed is at its new place, with the change. ValueError if git fails.
+    If one side changed what the other removed, the changed file is kept. A file that one side moved
+    and the other changed is at its new path, with the change. Raises ValueError if git fails.
     """
     if theirs in (base, ours):
         return Merged(dict(ours), [], [])
@@ -194,7 +193,7 @@ def merge(base: Tree, ours: Tree, theirs: Tree, names: tuple[str, str] = ("ours"
 
 
 def moved_by_name(old: Iterable[str], new: Iterable[str]) -> dict[str, str]:
-    """The files that keep their names in another folder of `new`: old path -> new path."""
+    """Returns the files with the same name in another folder of `new`: old path -> new path."""
     gone, come = (_by_name(set(these) - set(those)) for these, those in ((old, new), (new, old)))
     return {gone[name][0]: come[name][0] for name in sorted(gone.keys() & come.keys())
             if len(gone[name]) == len(come[name]) == 1}
@@ -208,14 +207,14 @@ def _by_name(known: Iterable[str]) -> dict[str, list[str]]:
 
 
 def renamed(tree: Tree, moves: Mapping[str, str]) -> Tree:
-    """The tree with these files at their new paths, unless another file is there."""
+    """Returns the tree with these files at their new paths, unless another file is there."""
     return {new if (new := moves.get(path, path)) not in tree else path: content
             for path, content in tree.items()}
 
 
 def _at_one_place(base: Tree, ours: Tree, theirs: Tree) -> tuple[Tree, Tree, Tree]:
-    """The three trees with each file where the side that moved it has it: a file that changed so
-    much that git does not recognise it is known by its name.
+    """Returns the three trees with each file at the path that the side that moved it gave it. A
+    file that changed too much for git to recognise is matched by its name.
     """
     moves = moved_by_name(base, theirs)
     base, ours = renamed(base, moves), renamed(ours, moves)
@@ -224,8 +223,8 @@ def _at_one_place(base: Tree, ours: Tree, theirs: Tree) -> tuple[Tree, Tree, Tre
 
 
 def moved(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
-    """The files that have another path in `new`: old path -> new path. Those that keep their names
-    are known by them, others by their content.
+    """Returns the files that have another path in `new`: old path -> new path. They are matched by
+    name if they keep it, otherwise by content.
     """
     named = moved_by_name(old, new)
     return named | moved_by_content({path: old[path] for path in old.keys() - named.keys()},
@@ -234,7 +233,7 @@ def moved(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
 
 
 def moved_by_content(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict[str, str]:
-    """The same, of those alone whose content git recognises."""
+    """The same, but only for files whose content git recognises."""
     if not (old.keys() - new.keys() and new.keys() - old.keys()):
         return {}
     with _repository({}, old=old, new=new) as repository:
@@ -248,12 +247,12 @@ def moved_by_content(old: Tree, new: Tree, similarity: int = SIMILARITY) -> dict
 _SETTINGS = ("-c", "user.name=hotpath", "-c", "user.email=hotpath@localhost",
              "-c", "merge.directoryRenames=false", "-c", "merge.renameLimit=0",
              "-c", "core.autocrlf=false", "-c", "commit.gpgSign=false")
-_OURS = "2"  # git's number for our side of a conflict
+_OURS = "2"  # git's stage number of our side of a conflict
 
 
 @contextmanager
 def _repository(base: Tree, **branches: Tree) -> Iterator[Path]:
-    """A scratch repository in which each of these trees is a branch that begins at `base`."""
+    """Yields a scratch repository in which each of these trees is a branch based on `base`."""
     with TemporaryDirectory() as scratch:
         repository = Path(scratch)
         _git(repository, "init", "--quiet")
@@ -264,7 +263,7 @@ def _repository(base: Tree, **branches: Tree) -> Iterator[Path]:
 
 
 def _commit(branch: str, tree: Tree, parent: str = "") -> bytes:
-    """A commit of exactly these files, for `git fast-import`."""
+    """Returns a commit of exactly these files, in the format of `git fast-import`."""
     head = (f"commit refs/heads/{branch}\ncommitter hotpath <hotpath@localhost> 0 +0000\n"
             f"data 0\n{parent}deleteall\n")
     return head.encode() + b"".join(
@@ -273,7 +272,7 @@ def _commit(branch: str, tree: Tree, parent: str = "") -> bytes:
 
 
 def _unmerged(repository: Path) -> dict[str, set[str]]:
-    """The files in conflict, and which of 1 (base), 2 (ours) and 3 (theirs) have them."""
+    """Returns the files in conflict, with their stages: 1 (base), 2 (ours), 3 (theirs)."""
     stages: dict[str, set[str]] = {}
     listed = os.fsdecode(_git(repository, "ls-files", "--unmerged", "-z"))
     for entry in filter(None, listed.split("\0")):
@@ -283,7 +282,7 @@ def _unmerged(repository: Path) -> dict[str, set[str]]:
 
 
 def _named(text: bytes, names: tuple[str, str]) -> bytes:
-    """A text in conflict whose markers have these names instead of those of the branches."""
+    """Returns a text in conflict, with these names in its markers instead of the branches'."""
     ours, theirs = (name.encode() for name in names)
     text = re.sub(rb"^<{7} HEAD", lambda _: b"<<<<<<< " + ours, text, flags=re.M)
     return re.sub(rb"^>{7} theirs", lambda _: b">>>>>>> " + theirs, text, flags=re.M)

@@ -1,7 +1,7 @@
-"""Carry a reader's work from the starter that it began from to today's, or keep it where it was.
+"""Carry a reader's work from the starter that it began from to today's, or keep it with the former.
 
-Each file is merged three ways by git, which follows files that moved: the reader's files, the
-starter that they began from as the base, and the starter of today.
+Git merges each file three ways, and follows files that moved: the base is the starter that the
+reader began from, and the sides are the reader's files and today's starter.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from workbook.course.trees import Tree
 from workbook.machine.git import git
 
 MARKER = re.compile(rb"^<{7} ", re.M)
-SIMILARITY = 40  # per cent that stayed of a file that moved: readers change more of one than we
+SIMILARITY = 40  # per cent that must match for a moved file: readers change more of it than we do
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a reader did in a chapter, and the two starters that it is compared with."""
+    """A reader's work in a chapter, and the two starters that it is compared with."""
 
     chapter: Chapter
     mine: Tree
-    edition: int  # in which it began
-    commit: str  # whose starter it began from
+    edition: int  # the edition that it began in
+    commit: str  # the commit of the starter that it began from
     base: Tree
     newest: str  # the commit of today's starter
     starter: Tree
@@ -40,7 +40,7 @@ class Work:
         return self.base == self.starter
 
     def edited(self) -> list[str]:
-        """The reader's changes, as files of the chapter."""
+        """The chapter's files that the reader changed."""
         return trees.differing(self.base, self.mine)
 
     def moved(self) -> dict[str, str]:
@@ -48,7 +48,7 @@ class Work:
         return trees.moved(self.base, self.starter, SIMILARITY)
 
     def renewed(self) -> list[str]:
-        """The files of today's starter that are not as they were, wherever they are now."""
+        """The files of today's starter that differ from the old one, wherever they are now."""
         moved = self.moved()
         before = {moved.get(name, name): text for name, text in self.base.items()}
         return trees.differing(before, self.starter)
@@ -58,14 +58,14 @@ class Work:
 class Carried:
     """The result of carrying one chapter over."""
 
-    copy: Path  # of the reader's files as they were
+    copy: Path  # the backup of the reader's files
     conflicts: list[str]  # paths in the chapter that need a decision
 
 
 def find(chapter: Chapter, revision: str | None = None, root: Path = ROOT) -> Work | None:
-    """The reader's work in a chapter, None where there is none: on disk, or in a commit or stash.
+    """Returns the reader's work in a chapter, on disk or in a commit or stash; None without any.
 
-    UserError if the revision does not exist.
+    Raises UserError if the revision does not exist.
     """
     newest = history.published(root, chapter)
     starter = history.starter(root, chapter, newest) if newest else {}
@@ -84,10 +84,10 @@ def find(chapter: Chapter, revision: str | None = None, root: Path = ROOT) -> Wo
 
 
 def carry(work: Work) -> Carried:
-    """Merge the reader's files into today's starter, in the chapter's folder; first, what is there
-    and what the reader had is copied into .hotpath/backup.
+    """Merge the reader's files into today's starter, in the chapter's folder. The reader's files
+    are first copied into .hotpath/backup.
 
-    UserError if the folder has other work, or conflicts that are not resolved.
+    Raises UserError if the folder has other work, or unresolved conflicts.
     """
     present = trees.read(work.chapter.starter_dir)
     _require_resolved(work.chapter, present)
@@ -104,7 +104,7 @@ def carry(work: Work) -> Carried:
 
 def keep(work: Work, root: Path = ROOT) -> Path:
     """Check out the commit that the work began from below .hotpath/editions, with the reader's
-    files in its chapter; the chapter's own folder becomes today's starter. Returns the new folder.
+    files in its chapter. The chapter's own folder becomes today's starter. Returns the new folder.
     """
     present = trees.read(work.chapter.starter_dir)
     _require_resolved(work.chapter, present)
@@ -131,21 +131,21 @@ def keep(work: Work, root: Path = ROOT) -> Path:
 
 
 def stashes(root: Path = ROOT) -> list[str]:
-    """The names of git's stashes that hold files of chapters."""
+    """Returns the names of git's stashes that contain files of chapters."""
     names = git("stash", "list", "--format=%gd", cwd=root).stdout.decode().split()
     return [name for name in names
             if git("diff", "--quiet", f"{name}^1", name, "--", "chapters", cwd=root).returncode]
 
 
 def unresolved(chapter: Chapter) -> list[str]:
-    """The files of a chapter that still have conflict markers."""
+    """Returns the chapter's files that still have conflict markers."""
     return _marked(trees.read(chapter.starter_dir))
 
 
 def merge(base: Tree, mine: Tree, new: Tree) -> tuple[Tree, list[str]]:
-    """Both changes of `base` in one, and the paths in which they conflict.
+    """Returns both changes of `base` in one tree, and the paths in which they conflict.
 
-    Where one side changed what the other removed, the changed file is kept.
+    If one side changed what the other removed, the changed file is kept.
     """
     try:
         merged = trees.merge(base, mine, new, ("your work", f"edition {editions.current().number}"),
@@ -157,15 +157,15 @@ def merge(base: Tree, mine: Tree, new: Tree) -> tuple[Tree, list[str]]:
 
 
 def _stored(root: Path, chapter: Chapter, revision: str) -> Tree:
-    """The chapter's files in a commit or a stash, with those that git did not track."""
+    """Returns the chapter's files in a commit or a stash, including a stash's untracked ones."""
     if git("cat-file", "-e", f"{revision}^{{commit}}", cwd=root).returncode != 0:
         raise UserError(f"there is no commit or stash “{revision}”", "git stash list; git log")
     files = history.starter(root, chapter, revision)
-    return files | history.starter(root, chapter, f"{revision}^3")  # of a stash: what was untracked
+    return files | history.starter(root, chapter, f"{revision}^3")  # a stash's untracked files
 
 
 def _began(root: Path, chapter: Chapter) -> str:
-    """The commit that progress.json names, if the history has it."""
+    """Returns the commit that progress.json names; empty if the history lacks it."""
     commit = progress.began(chapter)
     exists = commit and git("cat-file", "-e", f"{commit}^{{commit}}", cwd=root).returncode == 0
     return commit if exists else ""
@@ -183,7 +183,7 @@ def _marked(files: Tree) -> list[str]:
 
 
 def _back_up(work: Work) -> Path:
-    """Copy the reader's files into a folder of their own; returns it."""
+    """Copy the reader's files into a new backup folder; returns it."""
     name = f"{work.chapter.name}-edition-{work.edition}-{time.strftime('%Y%m%d-%H%M%S')}"
     copy, count = BACKUP / name, 1
     while copy.exists():
@@ -194,7 +194,7 @@ def _back_up(work: Work) -> Path:
 
 
 def _keep_progress(file: Path, name: str, entry: editions.Entry) -> None:
-    """Add what is known about a chapter to the progress file of an edition that is kept."""
+    """Add what is stored about a chapter to the progress file of a checked-out older edition."""
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     table = known.get("chapters", known) if editions.VERSION in known else known
     table[name] = {key: value for key, value in entry.items() if key != "began"}
