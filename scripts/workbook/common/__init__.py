@@ -1,1 +1,1 @@
-"""What every package may use: errors, paths, children, statistics. Imports nothing of ours."""
+"""What every package may use: errors, paths, children, statistics. Imports no package of ours."""

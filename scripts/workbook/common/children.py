@@ -1,4 +1,4 @@
-"""Start programs that never outlive us."""
+"""Start child processes that never outlive this one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from workbook.common.errors import UserError
 
-GRACE_S = 1.0  # for a group to end by itself
+GRACE_S = 1.0  # time for a process group to exit by itself
 
 _started: list[subprocess.Popen[Any]] = []
 _starting = threading.Lock()
@@ -22,10 +22,10 @@ _no_more = threading.Event()
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-    """Like subprocess.Popen, but the child is killed when we end, however that comes about.
+    """Like subprocess.Popen, but the child is killed when this process ends, however that happens.
 
-    Ctrl-C may come after the child has begun and before anybody could know of it: it waits
-    until the child is known.
+    Ctrl-C is deferred until the new child is registered, because it could arrive in between. Raises
+    UserError after stop().
     """
     if _no_more.is_set():
         raise UserError("it was stopped", "start it again")
@@ -33,7 +33,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         child = subprocess.Popen(command, **options)
         with _starting:
             _started[:] = [other for other in _started if other.returncode is None] + [child]
-    if _no_more.is_set():  # it was asked for while the child began
+    if _no_more.is_set():  # stop() was called while the child started
         end([child])
     return child
 
@@ -56,25 +56,25 @@ def _signals_wait() -> Iterator[None]:
 
 
 def stopped() -> bool:
-    """Whether that was asked for: what fails from then on fails for that reason."""
+    """Whether stop() was called. Later failures are a consequence of that."""
     return _no_more.is_set()
 
 
 def stop() -> None:
-    """Kill all, and start no more: what other threads do comes to its end."""
+    """Kill all children and start no more, so that other threads finish what they are doing."""
     _no_more.set()
     kill_all()
 
 
 @atexit.register
 def kill_all() -> None:
-    """Whatever we started and has not ended."""
+    """Kill all children that are still running."""
     end(list(_started))
 
 
 def end(these: Sequence[subprocess.Popen[Any]]) -> None:
-    """End those of them that run. One that leads a group may end others first, as ninja does with
-    its compilers, which are in groups of their own; it is killed if it takes too long.
+    """End these children and wait for them. The leader of a process group first gets SIGTERM and
+    GRACE_S, because it may have to end others: ninja's compilers are in groups of their own.
     """
     leaders = [child for child in these if child.poll() is None and _leads(child)]
     for child in leaders:
@@ -89,7 +89,7 @@ def end(these: Sequence[subprocess.Popen[Any]]) -> None:
 
 
 def _leads(child: subprocess.Popen[Any]) -> bool:
-    with suppress(ProcessLookupError):  # another thread has seen its end
+    with suppress(ProcessLookupError):  # another thread has reaped it
         return os.getpgid(child.pid) == child.pid
     return False
 

@@ -1,8 +1,8 @@
-"""The exceptions that a reader ever sees."""
+"""The exceptions whose messages a reader sees."""
 
 
 class UserError(Exception):
-    """Something the reader can put right: what happened, and the next step."""
+    """A problem that the reader can solve: what happened, and the next step."""
 
     exit_code = 1
 
@@ -13,6 +13,6 @@ class UserError(Exception):
 
 
 class UsageError(UserError):
-    """The command line names something that does not exist, or that does not go together."""
+    """The command line names something that does not exist, or combines what can't be combined."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""A sign of life where no terminal shows a live line: a pipe, a log, a job in the background."""
+"""Progress messages where no terminal can show a live line: a pipe, a log, a background job."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 EVERY_S = 10.0
-FIRST_S = 2.0  # in the background of a shell, where the reader looks at an empty prompt
+FIRST_S = 2.0  # in a shell's background, where the reader sees only an empty prompt
 
 
 @contextmanager
 def heartbeat(doing: Callable[[], str]) -> Iterator[None]:
-    """While the block runs, write what is being done to standard error every ten seconds, with the
-    time that has passed. On a terminal nothing is written, unless we are in its background: then the
-    first line comes after two seconds.
+    """Within the block, write the current activity and the elapsed time to standard error every ten
+    seconds. Nothing is written to a terminal, unless this is one of its background jobs: then the
+    first line is written after two seconds.
     """
     behind = in_background()
     if sys.stderr.isatty() and not behind:
@@ -44,5 +44,5 @@ def in_background() -> bool:
     """Whether standard error is a terminal whose shell has put us into the background."""
     try:
         return sys.stderr.isatty() and os.tcgetpgrp(sys.stderr.fileno()) != os.getpgrp()
-    except (OSError, ValueError):  # not our terminal, or none
+    except (OSError, ValueError):  # not our controlling terminal, or no terminal
         return False

@@ -1,8 +1,8 @@
-"""What a process inherits from the shell that started it: what is kept, and what is removed.
+"""The environment that child processes inherit: what is kept, and what is removed.
 
 Everything that the tool starts (pip, CMake, git, servers, tests) gets the environment that clean()
-leaves. A reader's shell must not change what is built, measured or parsed. Standard library only,
-because scripts/hotpath calls it before there are packages.
+leaves, because a reader's shell must not change what is built, measured or parsed. Standard library
+only, because scripts/hotpath calls it before any package is installed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from contextlib import suppress
 FAMILIES: dict[str, frozenset[str]] = {
     "PYTHON": frozenset({"PYTHONPATH", "PYTHONUTF8", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE",
                          "PYTHONPYCACHEPREFIX", "PYTHONFAULTHANDLER"}),
-    # How packages are reached, not where they go. PIP_CONFIG_FILE is read by packages.py.
+    # How packages are reached, not where they are installed. packages.py reads PIP_CONFIG_FILE.
     "PIP_": frozenset({"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX",
                        "PIP_TRUSTED_HOST", "PIP_PROXY", "PIP_CERT", "PIP_CLIENT_CERT",
                        "PIP_KEYRING_PROVIDER", "PIP_TIMEOUT", "PIP_DEFAULT_TIMEOUT",
                        "PIP_RETRIES", "PIP_CACHE_DIR", "PIP_NO_CACHE_DIR", "PIP_CONFIG_FILE"}),
-    # A hook sets GIT_DIR and GIT_INDEX_FILE, which name another repository than the one asked for.
+    # git sets GIT_DIR and GIT_INDEX_FILE for its hooks; they may name another repository.
     "GIT_": frozenset({"GIT_PAGER"}),
-    # Which generator and which type of build are ours to say; where things are found isn't.
+    # We choose the generator and the build type; the user may say where things are found.
     "CMAKE_": frozenset({"CMAKE_BUILD_PARALLEL_LEVEL", "CMAKE_PREFIX_PATH", "CMAKE_LIBRARY_PATH",
                          "CMAKE_INCLUDE_PATH", "CMAKE_PROGRAM_PATH", "CMAKE_CXX_COMPILER_LAUNCHER",
                          "CMAKE_CXX_LINKER_LAUNCHER"}),
@@ -33,8 +33,8 @@ FAMILIES: dict[str, frozenset[str]] = {
     "MALLOC_": frozenset(),
     "MIMALLOC_": frozenset(),
 }
-# Compiler flags, which would change figures without a trace in CMakeLists.txt; how make and ninja
-# work and report; libraries loaded into the servers; and settings of the tools that count.
+# Compiler flags, which would change figures although CMakeLists.txt is the same; how make and ninja
+# work and report; libraries loaded into the servers; and settings of the counting tools.
 REMOVED = frozenset({
     "CXXFLAGS", "CFLAGS", "CPPFLAGS", "LDFLAGS", "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "DESTDIR",
     "VERBOSE", "NINJA_STATUS", "NINJAFLAGS", "CLICOLOR_FORCE", "LD_PRELOAD", "LD_AUDIT",
@@ -45,14 +45,14 @@ LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 def settle() -> None:
-    """Make this process independent of how it was started. Idempotent."""
+    """Make this process independent of its parent's environment. Idempotent."""
     open_descriptors()
     never_refuse_a_character()
     clean(os.environ)
 
 
 def clean(environment: MutableMapping[str, str]) -> None:
-    """Remove what would change the results, and let messages be in English."""
+    """Remove the variables that would change results, and make messages English."""
     for name in list(environment):
         kept = next((kept for prefix, kept in FAMILIES.items() if name.startswith(prefix)), None)
         if name in REMOVED or (kept is not None and name not in kept):
@@ -71,14 +71,14 @@ def clean(environment: MutableMapping[str, str]) -> None:
 
 
 def open_descriptors() -> None:
-    """Open /dev/null for each of 0, 1 and 2 that is closed: a file opened later would get its
-    number, and what is printed would be written into that file.
+    """Open /dev/null for each of 0, 1 and 2 that is closed. A file opened later would get that
+    number, and output would be written into it.
     """
     for number in range(3):
         with suppress(OSError):
             os.fstat(number)
             continue
-        opened = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, hence this one
+        opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, hence this one
         os.set_inheritable(opened, True)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)
@@ -89,7 +89,7 @@ def open_descriptors() -> None:
 
 
 def never_refuse_a_character() -> None:
-    """Print "?" where the terminal's encoding lacks a character, instead of raising an error."""
+    """Print "?" for a character that the terminal's encoding lacks, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")

@@ -1,7 +1,7 @@
-"""Installs Python packages with pip, whatever the user's pip is set to. Standard library only.
+"""Installs Python packages with pip, whatever the user's pip settings. Standard library only.
 
-A user's settings say how packages are reached (index, proxy, certificates), and those are kept.
-They may also say where packages go (`target`, `prefix`, `user`), and those would leave .venv empty.
+Settings about how packages are reached (index, proxy, certificates) are kept. Settings about where
+they are installed (`target`, `prefix`, `user`) are dropped, or .venv would stay empty.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbook.common.errors import UserError
 # Settings that would silence `pip config list` or restrict it to one file.
 LIST_ALL = {"PIP_QUIET": "0", "PIP_USER": "0", "PIP_GLOBAL": "0", "PIP_SITE": "0"}
 
-# Prints each package of the requirements that this interpreter should have and does not find.
+# Prints each package of the requirements that this interpreter should have but doesn't find.
 MISSING = """\
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -41,14 +41,14 @@ for line in open(sys.argv[1], encoding="utf-8"):
 
 
 def install_command(python: str, requirements: Path, *options: str) -> list[str]:
-    """The command that installs exactly these, to be run with environment()."""
+    """Returns the command that installs exactly these packages; run it with environment()."""
     return [python, "-m", "pip", "install", "--require-hashes", "--no-compile",
             "--disable-pip-version-check", *options, "-r", str(requirements)]
 
 
 def environment(python: str) -> dict[str, str]:
-    """What pip is to inherit: of its settings, in variables and files, only those that lead to the
-    packages.
+    """Returns the environment for pip: of the user's settings, in variables and files, only those
+    about how packages are reached.
     """
     ours = dict(os.environ)
     inherited.clean(ours)
@@ -59,7 +59,7 @@ def environment(python: str) -> dict[str, str]:
 
 
 def _settings(python: str, variables: dict[str, str]) -> dict[str, str]:
-    """pip's settings as variables; the later of several sources overrides the earlier."""
+    """Returns pip's settings as variables; a later source overrides an earlier one."""
     found: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
     with suppress(OSError, subprocess.TimeoutExpired):
         listed = subprocess.run(
@@ -75,7 +75,7 @@ def _settings(python: str, variables: dict[str, str]) -> dict[str, str]:
 
 
 def require_installed(python: str, requirements: Path) -> None:
-    """UserError unless this interpreter finds what pip claims to have installed."""
+    """Raises UserError unless this interpreter finds what pip claims to have installed."""
     done = subprocess.run([python, "-I", "-c", MISSING, str(requirements)], capture_output=True,
                           stdin=subprocess.DEVNULL, text=True, errors="replace")
     if done.returncode != 0 or done.stdout.strip():

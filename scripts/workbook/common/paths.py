@@ -1,4 +1,4 @@
-"""Where things are. Every path in the package starts here."""
+"""The project's paths. Every path in the package is derived from these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BOOK = ROOT / "book"
 RESULTS = BOOK / "results"
 CHAPTERS = ROOT / "chapters"
 SOLUTIONS = ROOT / "solutions"
-BUILD = ROOT / os.environ.get("HOTPATH_BUILD", "build")  # another one in a container
+BUILD = ROOT / os.environ.get("HOTPATH_BUILD", "build")  # a container may set another one
 SITE = BUILD / "book"
 STATE = ROOT / ".hotpath"
 BACKUP = STATE / "backup"
@@ -21,12 +21,12 @@ COMMAND = "./scripts/hotpath"
 
 
 def venv_program(name: str) -> Path:
-    """A program that pip installed into our environment, such as mdbook."""
+    """Returns the path of a program that pip installed into our environment, such as mdbook."""
     return VENV / "bin" / name
 
 
 def shown(path: Path) -> str:
-    """The path as the reader would type it: relative to the root where it can be."""
+    """Returns the path as the reader would type it: relative to the root if it's below the root."""
     try:
         return str(path.resolve().relative_to(ROOT))
     except ValueError:
@@ -34,7 +34,7 @@ def shown(path: Path) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write the whole file or leave the old one; raises OSError, leaving no debris."""
+    """Write the whole file or keep the old one. Raises OSError, and leaves no temporary file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

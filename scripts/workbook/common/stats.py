@@ -1,4 +1,4 @@
-"""What paired measurements say of a ratio, and how sure they are.
+"""Estimates a ratio from paired measurements, with its uncertainty.
 
 Each round measures B between two runs of A, which are two processes of the same program:
 
@@ -26,7 +26,7 @@ MIN_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Interval:
-    """A ratio and what it may be in truth, with the confidence of this module."""
+    """A ratio with its confidence interval, at this module's confidence level."""
 
     ratio: float
     low: float
@@ -36,11 +36,11 @@ class Interval:
         return self.low > 1 or self.high < 1
 
     def reach(self) -> float:
-        """The logarithm of the end that is further from 1."""
+        """The logarithm of the bound that is further from 1."""
         return max(abs(math.log(self.low)), abs(math.log(self.high)))
 
     def widened(self, by: float) -> Interval:
-        """Both ends moved out by a factor, given as its logarithm."""
+        """Returns the interval with both bounds moved out by a factor, given as its logarithm."""
         return Interval(self.ratio, self.low * math.exp(-by), self.high * math.exp(by))
 
 
@@ -55,7 +55,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a goal, the interval that it rests on, and the reason in a sentence."""
+    """The verdict on a goal, the interval that it's based on, and the reason in a sentence."""
 
     verdict: str
     interval: Interval
@@ -63,7 +63,7 @@ class Judgement:
 
 
 def interval(logarithms: Sequence[float]) -> Interval:
-    """The ratio whose logarithm was measured; at least two values."""
+    """Returns the ratio and its interval from measured logarithms; needs at least two."""
     mean = fmean(logarithms)
     error = stdev(logarithms) / math.sqrt(len(logarithms))
     half = _t(CONFIDENCE, len(logarithms) - 1) * error
@@ -71,8 +71,8 @@ def interval(logarithms: Sequence[float]) -> Interval:
 
 
 def _t(confidence: float, freedom: int) -> float:
-    """How far from 0 Student's t lies with this probability at most. A bisection needs no package
-    that some systems would have to compile.
+    """Returns the quantile of Student's t: |t| is smaller than that with this probability. Found by
+    bisection, because some systems would have to compile a package that has it.
     """
     low, high = 0.0, 1.0
     while _within(high, freedom) < confidence:
@@ -84,8 +84,8 @@ def _t(confidence: float, freedom: int) -> float:
 
 
 def _within(t: float, freedom: int) -> float:
-    """The probability that it is no further from 0: M. Abramowitz, I. Stegun, "Handbook of
-    Mathematical Functions", 26.7.3 and 26.7.4.
+    """Returns the probability that |Student's t| is at most `t`: M. Abramowitz, I. Stegun,
+    "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
     """
     angle = math.atan(t / math.sqrt(freedom))
     odd = freedom % 2
@@ -98,21 +98,21 @@ def _within(t: float, freedom: int) -> float:
 
 
 def ratio(rounds: Sequence[Round]) -> Interval:
-    """How many times as fast as A B is."""
+    """Returns how many times as fast as A program B is."""
     return interval([math.log(r.b) - (math.log(r.a) + math.log(r.control)) / 2 for r in rounds])
 
 
 def control(rounds: Sequence[Round]) -> Interval:
-    """How many times as fast as itself A is: 1, if the measurement is any good."""
+    """Returns how many times as fast as itself A is: 1, apart from noise and bias."""
     return interval([math.log(r.control) - math.log(r.a) for r in rounds])
 
 
 def judge(rounds: Sequence[Round], goal: float) -> Judgement:
-    """Whether B is at least `goal` times as fast as A.
+    """Returns whether B is at least `goal` times as fast as A.
 
-    A control that differs from 1 shows a bias of this set-up: its full reach is added to both ends
-    of the ratio's interval. A control that is wider than the distance from the ratio to the goal
-    shows noise that the verdict would rest on.
+    A control that differs from 1 indicates a bias, so its full reach is added to both ends of the
+    ratio's interval. A control that varies by more than the distance from the ratio to the goal
+    indicates too much noise: the result is inconclusive.
     """
     measured, same = ratio(rounds), control(rounds)
     biased = same.excludes_one()

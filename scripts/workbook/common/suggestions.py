@@ -1,4 +1,4 @@
-"""Which of the known names was meant by an unknown one that was typed."""
+"""Finds the known names that a mistyped name may have meant."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 SIMILAR = 0.6
-READ = 100  # characters of what was typed; nothing that we know has a longer name
+READ = 100  # characters that are compared; none of our names is longer
 
 
 def nearest_first(asked: str, known: Iterable[str]) -> list[str]:
-    """The known names: those that are similar to what was asked, the most similar first, then the
+    """Returns the known names: first those similar to `asked`, the most similar first, then the
     others in their order.
     """
     names = list(known)
@@ -19,14 +19,14 @@ def nearest_first(asked: str, known: Iterable[str]) -> list[str]:
 
 
 def similar(asked: str, known: Iterable[str]) -> list[str]:
-    """The known names that are similar to what was asked, the most similar first."""
+    """Returns the known names that are similar to `asked`, the most similar first."""
     likeness = {name: _likeness(asked[:READ].lower(), name) for name in known}
     return sorted((name for name, degree in likeness.items() if degree >= SIMILAR),
                   key=lambda name: -likeness[name])
 
 
 def _likeness(asked: str, name: str) -> float:
-    """From 0 to 1. A name such as behaviour.cuts is also known by the word after its dot."""
+    """Returns the similarity, 0 to 1. A name like behaviour.cuts also matches by its last word."""
     if not asked or asked in name:
         return float(bool(asked))
     words = {name, name.rpartition(".")[2], name.partition("-")[2]}
@@ -34,7 +34,7 @@ def _likeness(asked: str, name: str) -> float:
 
 
 def shortened(asked: str) -> str:
-    """What was typed, as far as a message should repeat it: one line that is safe to print."""
+    """Returns the typed text as one line that is safe to print, shortened for a message."""
     kept = "".join(letter if letter.isprintable() else
                    letter.encode("unicode_escape").decode() for letter in asked[:READ])
     return kept if len(asked) <= READ else f"{kept} …"
