@@ -1,1 +1,1 @@
-"""The machine that we stand on: what it has, what it lacks, how to get it."""
+"""This machine: what it has, what it lacks, and how to get that."""

@@ -1,7 +1,7 @@
-"""Run a verb in a container: Linux with all tools, or the same with kqueue. See docker/compose.yaml.
+"""Run a verb in a container: Linux with all tools, or Linux with kqueue. See docker/compose.yaml.
 
-The images are named after what is in them, so that one that is out of date is never used. What is
-built stays in build/in/SYSTEM, reports included; of the engine's things only images stay.
+An image's tag is a digest of its ingredients, so that an outdated image is never used. Build
+results and reports are kept in build/in/SYSTEM; the engine keeps only images.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from workbook.common.paths import ROOT, STATE
 COMPOSE_FILE = ROOT / "docker" / "compose.yaml"
 SYSTEMS = ("linux", "bsd")
 BASE = os.environ.get("HOTPATH_BASE", "debian:trixie-slim")
-WHOLE = "hotpath.whole"  # the label of a workbench's last layer
-NEEDED_GIB = 3.0  # for both workbenches while they are built
+WHOLE = "hotpath.whole"  # the label of a workbench's last layer: the build was complete
+NEEDED_GIB = 3.0  # free disk space needed to build both workbenches
 RETRY = "then run the same command again"
 
-# What is in the images, by the first that has it.
+# What is in each image. One that two images share is listed with the first.
 INGREDIENTS = {
     "linux": ("docker/linux.Dockerfile", "scripts/hotpath", "scripts/requirements.txt",
               "scripts/workbook/common"),
     "bsd": ("docker/bsd.Dockerfile", "scripts/cmake", "docker/bsd/kqueue"),
 }
 
-# What the engine says, what that means, and what to do.
+# A pattern of the engine's error message, what it means, and what to do.
 COMPLAINTS = (
     (r"permission denied.*docker", "you may not use the container engine",
      'sudo usermod -aG docker "$USER", log out and in again, ' + RETRY),
@@ -62,8 +62,8 @@ COMPLAINTS = (
 
 
 def run(system: str, arguments: Sequence[str], output: IO[str] | None = None) -> int:
-    """Run `hotpath arguments…` in a container, whose images are built first if they have to be;
-    the exit code. What it prints goes to `output`, or where ours does.
+    """Run `hotpath arguments…` in a container, after building its images if necessary; returns the
+    exit code. The output goes to `output`, by default to our own stdout.
     """
     if system not in SYSTEMS:
         raise UserError(f"there is no system {system} to run in", "use one of: "
@@ -81,7 +81,7 @@ def run(system: str, arguments: Sequence[str], output: IO[str] | None = None) ->
 
 
 class Project:
-    """Containers and networks of one run, under a name of its own unless the caller has one."""
+    """The containers and networks of one run, with a unique name unless the environment has one."""
 
     def __init__(self, system: str, settings: Mapping[str, str] | None = None) -> None:
         self.name = os.environ.get("COMPOSE_PROJECT_NAME") or f"hotpath-{uuid.uuid4().hex[:12]}"
@@ -89,13 +89,13 @@ class Project:
         self.environment = {**environment(system), **(settings or {})}
 
     def containers(self, service: str) -> list[str]:
-        """The ids of a service's."""
+        """Returns the ids of a service's containers."""
         marks = (f"project={self.name}", f"service={service}")
         return _engine("ps", "-aq", *(f"--filter=label=com.docker.compose.{mark}"
                                       for mark in marks)).stdout.split()
 
     def remove(self) -> None:
-        """All that bears its name. Twice, for the engine may just have been making something."""
+        """Remove all of the project. Twice, because the engine may still be creating something."""
         for _ in range(2):
             for listing, removal in ((["ps", "-aq"], ["rm", "-f", "-v"]),
                                      (["network", "ls", "-q"], ["network", "rm"]),
@@ -107,7 +107,7 @@ class Project:
 
 @dataclass(frozen=True)
 class Served:
-    """A server's container: its id, its process as the host sees it, its port on this machine."""
+    """A server's container: its id, the server's pid on the host, its port on this machine."""
 
     project: Project
     container: str
@@ -118,7 +118,7 @@ class Served:
 @contextmanager
 def serving(system: str, checkpoint: str,
             settings: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """A checkpoint, such as solutions/08-allocator-pgo, as the compose file's `server`, healthy."""
+    """Run a checkpoint, such as solutions/08-allocator-pgo; yields it once it's healthy."""
     require_engine()
     image = ensure_server(system, checkpoint)
     with project(system, {**image, "HOTPATH_PORT": "0", **(settings or {})}) as compose:
@@ -141,7 +141,7 @@ def _inspected(container: str, what: str) -> Any:
 
 @contextmanager
 def project(system: str, settings: Mapping[str, str] | None = None) -> Iterator[Project]:
-    """A project of the compose file that leaves nothing behind, however the block ends."""
+    """Yields a project of the compose file; removes its containers and networks at the end."""
     made = Project(system, settings)
     try:
         yield made
@@ -150,7 +150,7 @@ def project(system: str, settings: Mapping[str, str] | None = None) -> Iterator[
 
 
 def environment(system: str) -> dict[str, str]:
-    """What the compose file asks for. Who owns the clone owns what comes out of the container."""
+    """Returns the compose file's variables. The clone's owner also owns what a container writes."""
     owner = ROOT.stat()
     build = f"build/in/{system}"
     return {"HOTPATH_SYSTEM": system, "HOTPATH_TAG": tag(), "HOTPATH_BASE": BASE,
@@ -162,7 +162,7 @@ def environment(system: str) -> dict[str, str]:
 
 @cache
 def tag() -> str:
-    """Changes with what the workbenches are made of."""
+    """Returns a digest of everything that the workbenches are built from."""
     digest = hashlib.sha256(BASE.encode())
     for name in (name for names in INGREDIENTS.values() for name in names):
         for file in sorted([ROOT / name, *(ROOT / name).rglob("*")]):
@@ -173,7 +173,7 @@ def tag() -> str:
 
 
 def require_engine() -> None:
-    """UserError unless an engine answers, and there is a compose for it."""
+    """Raises UserError unless a container engine answers, and compose is installed."""
     if not shutil.which("docker"):
         raise UserError("there is no docker here", "install Docker with its compose, from the "
                         f"system's packages or as Docker Desktop, {RETRY}")
@@ -185,7 +185,7 @@ def require_engine() -> None:
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """The plugin, or the program that it replaced."""
+    """Returns the command of compose: the plugin, or else the older program."""
     for command in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(command[0]) and subprocess.run(
                 [*command, "version"], capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
@@ -195,7 +195,7 @@ def compose_command() -> tuple[str, ...]:
 
 
 def ensure_workbench(system: str) -> None:
-    """Build the image, and the one below it, unless they are there and whole."""
+    """Build the workbench's image, and the one below it, unless they exist and are complete."""
     for name in SYSTEMS[:SYSTEMS.index(system) + 1]:
         image = f"hotpath-{name}:{tag()}"
         label = _label(image)
@@ -210,7 +210,7 @@ def ensure_workbench(system: str) -> None:
 
 def ensure_server(system: str, checkpoint: str) -> dict[str, str]:
     """Build the image of one checkpoint, such as solutions/08-allocator-pgo, if anything in it has
-    changed; the settings with which the compose file's `server` is that.
+    changed. Returns the settings that make it the compose file's `server`.
     """
     ensure_workbench(system)
     clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
@@ -221,7 +221,7 @@ def ensure_server(system: str, checkpoint: str) -> dict[str, str]:
 
 
 def build(system: str, service: str, what: str, settings: Mapping[str, str] | None = None) -> None:
-    """Build a service's image, showing each step; UserError with the step that failed."""
+    """Build a service's image, showing each step. Raises UserError with the step that failed."""
     _print(f"building {what}")
     command = [*compose_command(), "-f", str(COMPOSE_FILE), "build", service]
     child = children.start(command, env={**os.environ, **environment(system), **(settings or {})},
@@ -243,8 +243,8 @@ def build(system: str, service: str, what: str, settings: Mapping[str, str] | No
 
 def attached(command: Sequence[str], settings: Mapping[str, str],
              output: IO[str] | None = None) -> int:
-    """Run compose so that its container's output is ours; the exit code. UserError if the engine
-    refused. In a session of its own: Ctrl-C reaches us alone, and who called removes the container.
+    """Run compose, passing on its container's output; returns the exit code. Raises UserError for a
+    known error. In a session of its own, so that Ctrl-C reaches only us; the caller cleans up.
     """
     child = children.start(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL,
                            stdout=output, stderr=subprocess.PIPE, text=True, errors="replace",
@@ -267,7 +267,7 @@ def attached(command: Sequence[str], settings: Mapping[str, str],
 
 
 def explained(output: str, otherwise: str, remedy: str = "") -> UserError:
-    """What the engine's error means; if that is unknown, `otherwise` with its last words."""
+    """Returns the meaning of the engine's error; if unknown, `otherwise` and its last lines."""
     return _known(output) or UserError(
         otherwise + ("" if remedy else "\n" + "\n".join(output.strip().splitlines()[-3:])),
         remedy or f"fix that, {RETRY}")
@@ -281,7 +281,7 @@ def _known(output: str) -> UserError | None:
 
 
 def _label(image: str) -> str | None:
-    """Which workbench an image says it is; None if there is no such image."""
+    """Returns the workbench that an image's label names; None if there is no such image."""
     reported = _engine(
     "image",
     "inspect",
@@ -292,11 +292,11 @@ def _label(image: str) -> str | None:
 
 
 def _require_space() -> None:
-    """UserError if the engine's disk, where we can see it, has no room for the images."""
+    """Raises UserError if the engine's disk has no room for the images, as far as we can see it."""
     location = Path(_engine("info", "--format", "{{.DockerRootDir}}").stdout.strip() or "/nowhere")
     try:
         free = shutil.disk_usage(location).free / (1 << 30)
-    except OSError:  # the engine is in a machine of its own, or hides its directory
+    except OSError:  # the engine runs in a virtual machine, or hides its directory
         return
     if free < NEEDED_GIB:
         raise UserError(f"{location} has {free:.1f} GiB free, and the images want {NEEDED_GIB:g} while "
@@ -305,7 +305,7 @@ def _require_space() -> None:
 
 
 def _ensure_base() -> None:
-    """UserError if the image that ours begin with is neither here nor to be had."""
+    """Raises UserError if the base image is neither here nor can be pulled."""
     if _engine("image", "inspect", BASE).returncode == 0:
         return
     _print(f"fetching {BASE}")
@@ -316,7 +316,7 @@ def _ensure_base() -> None:
 
 
 def _engine(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Ask the engine something, in a session of its own, so that Ctrl-C does not end what cleans."""
+    """Run docker in a session of its own, so that Ctrl-C doesn't interrupt the clean-up."""
     return subprocess.run(["docker", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, errors="replace", start_new_session=True)
 

@@ -1,4 +1,4 @@
-"""The processor's caches, whose sizes explain where a curve bends."""
+"""The sizes of the processor's caches, which explain where a curve bends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def sizes(sysfs: Path = SYSFS) -> dict[str, int]:
-    """Bytes of each level that holds data, as one processor sees it: L1, L2 and L3. A level that the
-    system does not report is left out. In a virtual machine, others may share them.
+    """Returns the bytes of each level that holds data, as one processor sees it: L1, L2 and L3.
+    Levels that the system doesn't report are left out. In a virtual machine, others may share them.
     """
     if not sysfs.is_dir():
         return _of_sysctl()

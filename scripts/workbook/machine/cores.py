@@ -1,4 +1,4 @@
-"""The processors that we may use, and who works on which."""
+"""The processors that we may use, and how the server and the load generator share them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Cores:
-    """Which processors serve and which send. The same ones where there is no choice."""
+    """The processors of the server and of the load generator; the same where we can't choose."""
 
     server: frozenset[int]
     client: frozenset[int]
@@ -21,7 +21,7 @@ class Cores:
 
 @cache
 def cores() -> Cores:
-    """Half of what we may use for the server, half for wrk; all for both where we cannot choose."""
+    """Half of the available processors for the server and half for wrk, or all for both."""
     if not hasattr(os, "sched_setaffinity"):
         return all_cores()
     usable = sorted(os.sched_getaffinity(0))
@@ -30,7 +30,7 @@ def cores() -> Cores:
 
 
 def all_cores() -> Cores:
-    """All of them for both."""
+    """Returns all processors for both."""
     everything = frozenset(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity")
                            else range(os.cpu_count() or 1))
     return Cores(everything, everything)

@@ -1,4 +1,4 @@
-"""What this machine has and lacks, each with its fix."""
+"""Reports what this machine has and lacks, and the fix for each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ int main() {
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report. What is `missing` stops the work; a `warn` bends the figures."""
+    """One line of the report. With `missing` the work can't be done; `warn` affects the figures."""
 
     name: str
     state: str
@@ -48,7 +48,7 @@ Check = Callable[[], Iterator[Finding]]
 
 
 def examine() -> dict[str, list[Finding]]:
-    """All findings, by the heading they belong to. Does not raise for what a machine lacks."""
+    """Returns all findings by heading. Doesn't raise because of what the machine lacks."""
     return {title: [finding for check in checks for finding in check()]
             for title, checks in SECTIONS.items()}
 
@@ -113,7 +113,7 @@ def _compiler() -> Iterator[Finding]:
 
 
 def _probe(compiler: str) -> str | None:
-    """None if it compiles, links and runs the language floor, else its first complaint."""
+    """Returns None if the compiler can build and run the minimal program, else its first error."""
     error = ""
     with probes.scratch() as scratch:
         source, program = scratch / "probe.cpp", scratch / "probe"
@@ -167,7 +167,7 @@ def _strace() -> Iterator[Finding]:
 
 
 def _tool(name: str) -> Finding:
-    """A program that is here: its version, unless it does not even print that."""
+    """Returns the finding for an installed program: its version, unless it can't print that."""
     version = first_line([name, "--version"], codes=(0, 1) if name == "wrk" else (0,))
     if version:
         return Finding(name, OK, version.partition(" [")[0])
@@ -176,7 +176,7 @@ def _tool(name: str) -> Finding:
 
 
 def _needs() -> Iterator[Finding]:
-    """A row for each thing that `setup` brings to readers."""
+    """Yields a row for each thing that `setup` installs for readers."""
     for name in needs.FOR_READERS:
         need = needs.NEEDS[name]
         if place := need.off_path():
@@ -193,7 +193,7 @@ def _needs() -> Iterator[Finding]:
                           f"count them in a container: {needs.in_container('check 2')}")
 
 
-# Of some that are here more can be said; two say themselves what is missing of them.
+# These need more than a look in PATH; the second group also reports itself if it's missing.
 LOOKED_INTO: dict[str, Check] = {
     "jemalloc": partial(_library, "jemalloc"),
     "libssl": partial(_library, "libssl"),
@@ -306,7 +306,7 @@ def _container() -> Iterator[Finding]:
 
 
 def cpu_limit() -> float | None:
-    """Processors' worth of time that this control group allows (v2, then v1); None: no limit."""
+    """Returns the limit of this control group (v2, then v1) in processors; None if unlimited."""
     quota, _, period = _read(_cgroup("", "cpu.max")).partition(" ")
     if not quota:
         quota = _read(_cgroup("cpu", "cpu.cfs_quota_us"))
@@ -317,7 +317,7 @@ def cpu_limit() -> float | None:
 
 
 def memory_limit() -> int | None:
-    """Bytes that this control group allows; None if it is no less than the machine has."""
+    """Returns the limit of this control group in bytes; None if the machine has no more."""
     text = _read(_cgroup("", "memory.max")) or _read(_cgroup("memory", "memory.limit_in_bytes"))
     if not text.isdecimal() or int(text) >= _memory():
         return None
@@ -325,7 +325,7 @@ def memory_limit() -> int | None:
 
 
 def _cgroup(controller: str, file: str) -> Path:
-    """This process's file of a control group: v2 without a controller's name, v1 with it."""
+    """Returns this process's control group file: v2 without a controller, v1 with one."""
     root = Path("/sys/fs/cgroup", controller)
     for line in _read(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -385,7 +385,7 @@ def _limit(value: int) -> str:
 
 
 def _sysctl(name: str) -> str:
-    """A kernel setting's value; empty if there is none of that name."""
+    """Returns the value of a kernel setting; empty if there is none with that name."""
     if _is_linux():
         return _read(Path("/proc/sys", *name.split(".")))
     return first_line(["sysctl", "-n", name])

@@ -1,4 +1,4 @@
-"""The machine and the tools that figures belong to."""
+"""The facts about the machine and the tools that are stored with figures."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MEASURED = ("solutions", "chapters/*/bench.cpp", "scripts/cmake", "scripts/floor
 
 
 def collect(preset: str = "release") -> dict[str, Any]:
-    """What is recorded with figures that were measured here and now, with this preset's build. If
-    only single checkpoints were built, it is the compiler that CMake chooses for them.
+    """Returns what is recorded with figures measured here and now, with this preset's build. If
+    only single checkpoints were built, the compiler is the one that CMake chooses for them.
     """
     cache = _cmake_cache(BUILD / preset / "CMakeCache.txt") or _chosen_for_checkpoints()
     return {
@@ -66,7 +66,7 @@ def _cmake_cache(file: Path) -> dict[str, str]:
 
 
 def _chosen_for_checkpoints() -> dict[str, str]:
-    """As scripts/cmake/hotpath.cmake chooses it."""
+    """Returns the compiler that scripts/cmake/hotpath.cmake chooses."""
     compiler = str(needs.compiler() or "c++")
     library = "-stdlib=libc++" if "clang" in compiler else ""
     return {"CMAKE_CXX_COMPILER": compiler, "CMAKE_CXX_FLAGS": library,
@@ -81,8 +81,8 @@ def _flags(cache: dict[str, str]) -> str:
 
 
 def _commit() -> str:
-    """The commit, with a plus sign unless what is measured is as committed; "none" in a folder that
-    is no clone, such as one that was downloaded.
+    """Returns the commit, with a plus sign if the measured files differ from it; "none" in a folder
+    that is not a clone, such as a downloaded archive.
     """
     commit = git.answer("rev-parse", "--short=12", "HEAD", cwd=ROOT)
     if commit is None:

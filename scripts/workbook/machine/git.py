@@ -1,4 +1,4 @@
-"""Git without the settings of its user, so that its output is the same everywhere."""
+"""Runs git without the user's settings, so that its output is the same everywhere."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from workbook.common import inherited
 from workbook.common.paths import ROOT
 from workbook.machine import setup
 
-PATIENCE_S = 120.0  # for the first look at a clone on a slow disk
+PATIENCE_S = 120.0  # seconds: the first access to a clone on a slow disk takes long
 
-# Another user may own the clone; running its Python code means that it is trusted already.
+# Another user may own the clone. Running its Python code already trusts it.
 SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
             "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def git(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run git without a user's configuration, and without a repository above the folder.
+    """Run git without the user's configuration, and without finding a repository above the folder.
 
-    The caller judges its exit code.
+    The caller checks the exit code.
     """
     setup.ensure(["git"])
     return _run(arguments, cwd, stdin)
 
 
 def answer(*arguments: str, cwd: Path = ROOT) -> str | None:
-    """What git prints about a clone, stripped; None if it fails, or there is no git or no clone."""
+    """Returns git's output, stripped; None if git fails or is missing, or there is no clone."""
     try:
         done = _run(arguments, cwd, timeout=PATIENCE_S)
     except (OSError, subprocess.TimeoutExpired):

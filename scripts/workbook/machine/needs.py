@@ -1,4 +1,4 @@
-"""What the workbook needs from the system, and whether it is here. Standard library only."""
+"""What the workbook needs from the system, and whether it's installed. Standard library only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIBRARIES = ("/usr/lib", "/usr/local/lib", "/opt/homebrew/lib", "/usr/lib64")
 PLACES = tuple(map(Path, ("/usr/local/bin", "/usr/local/sbin", "/usr/bin", "/bin", "/usr/sbin",
                           "/sbin", "/opt/homebrew/bin", "/snap/bin")))
 BREW_PREFIXES = ("/opt/homebrew", "/usr/local")
-APPLE_COMPILER = "clang++"  # also Homebrew's, which keeps it out of PATH
+APPLE_COMPILER = "clang++"  # also the name of Homebrew's, which is not in PATH
 KEG_ONLY = ("/opt/homebrew/opt/openssl@3/include", "/usr/local/opt/openssl@3/include")
 FOR_READERS = ("compiler", "cmake", "ninja", "ccache", "jemalloc", "libssl", "openssl",
                "googletest", "benchmark", "wrk", "strace", "ss", "valgrind", "git", "patch")
@@ -31,17 +31,17 @@ FOR_AUTHORS = (*FOR_READERS, "mimalloc", "boost", "sanitizers", "clang-tidy", "c
 
 @dataclass(frozen=True)
 class Need:
-    """Something the system provides. No `apt` or `brew` names: that system cannot have it."""
+    """Something the system provides. If `apt` or `brew` is empty, such a system can't have it."""
 
-    what: str  # as it is called in a message
+    what: str  # its name in messages
     is_here: Callable[[], bool]
     apt: tuple[str, ...] = ()
     brew: tuple[str, ...] = ()
-    without: str = ""  # what is not done where a system cannot have it
-    program: str = ""  # what it is called in PATH, if it is a program
+    without: str = ""  # what doesn't work on a system that can't have it
+    program: str = ""  # the program's name in PATH, if it is a program
 
     def off_path(self) -> Path | None:
-        """The folder where its program is, if that is one of the usual ones but not in PATH."""
+        """The folder of its program, if that is one of the usual ones but not in PATH."""
         kegs = [Path(prefix, "opt", name, "bin") for prefix in BREW_PREFIXES for name in self.brew]
         places = kegs if self.program == APPLE_COMPILER else [*PLACES, *kegs]
         return next((place for place in places if self.program and not self.is_here()
@@ -54,10 +54,10 @@ def _program(name: str, brew: str = "", apt: str = "", what: str = "", without: 
 
 
 def compiler() -> Path | None:
-    """A C++ compiler that should meet the language floor; None if there is none.
+    """Returns a C++ compiler that should support the required language version; None if none does.
 
-    Tells by name and by the presence of a new enough standard library, so that it costs nothing;
-    `hotpath doctor` really compiles.
+    Judges by the compiler's name and by whether a recent standard library is installed, which takes
+    no time; `hotpath doctor` compiles a test program.
     """
     if "CXX" in os.environ:
         found = shutil.which(os.environ["CXX"].split()[0])
@@ -74,7 +74,7 @@ def compiler() -> Path | None:
 
 @cache
 def _default_compiler() -> Path | None:
-    """Plain g++ from version 14 on, or Apple's clang++."""
+    """Returns plain g++ from version 14 on, or Apple's clang++."""
     if sys.platform == "darwin":
         found = shutil.which("clang++")
         return Path(found) if found and probes.succeeds([found, "--version"]) else None
@@ -86,7 +86,7 @@ def _default_compiler() -> Path | None:
 
 
 def chromium() -> Path | None:
-    """The browser that the book's tests drive."""
+    """Returns the browser that the book's tests control."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return Path(found)
@@ -109,20 +109,20 @@ def _has_sanitizers() -> bool:
 
 
 def has_library(name: str) -> bool:
-    """Whether a program can be linked with it: the name without a version is there."""
+    """Whether a program can be linked with the library, i.e. its name without a version exists."""
     return any(found for directory in LIBRARIES for ending in ("so", "dylib", "a")
                for pattern in (f"lib{name}.{ending}", f"*-linux-*/lib{name}.{ending}")
                for found in Path(directory).glob(pattern))
 
 
 def has_header(name: str) -> bool:
-    """Whether a program can include it, from where libraries put theirs."""
+    """Whether a program can include the header, from a folder where libraries install theirs."""
     return any(Path(directory).with_name("include").joinpath(name).exists()
                for directory in LIBRARIES)
 
 
 def _has_openssl() -> bool:
-    """The headers, where the compiler looks or Homebrew keeps them."""
+    """Whether the headers are where the compiler looks, or where Homebrew keeps them."""
     return has_header("openssl/ssl.h") or any(
         Path(directory, "openssl/ssl.h").exists() for directory in KEG_ONLY)
 
@@ -182,23 +182,23 @@ NEEDS: dict[str, Need] = {
 
 
 def in_container(arguments: str) -> str:
-    """The command that runs `check N` or `trace N` where Linux's tools are."""
+    """Returns the command that runs `check N` or `trace N` in a container with Linux's tools."""
     return f"{COMMAND} {arguments} --in linux"
 
 
 def path_command(*places: Path) -> str:
-    """The command that adds folders to PATH."""
+    """Returns the command that adds folders to PATH."""
     return f'export PATH="{":".join(dict.fromkeys(map(str, places)))}:$PATH"'
 
 
 def emulates_kqueue() -> bool:
-    """Whether this is the system of docker/bsd.Dockerfile, where all is built for kqueue."""
+    """Whether this is the system of docker/bsd.Dockerfile, where everything is built for kqueue."""
     return sys.platform == "linux" and os.environ.get("HOTPATH_POLLER") == "kqueue"
 
 
 def lacking(program: str) -> str:
-    """Why a program that counts, or the compiler's sanitizers, cannot be used here, with what would
-    help; empty if it can.
+    """Returns why a counting program, or the compiler's sanitizers, can't be used here, with what
+    would help; empty if it can.
     """
     if program == SANITIZERS:
         return "" if sanitizes() else f"this compiler has no sanitizers: {COMMAND} setup"
@@ -225,8 +225,8 @@ def sanitizes() -> bool:
 
 @cache
 def finds_races() -> bool:
-    """Whether a program can be linked with the thread sanitizer, and runs: it needs addresses that
-    some systems and containers do not give.
+    """Whether a program can be linked with the thread sanitizer and run. It needs addresses that
+    some systems and containers don't provide.
     """
     with probes.scratch() as scratch:
         program = str(scratch / "program")

@@ -1,8 +1,8 @@
-"""A loopback network of our own, where the system grants one.
+"""A loopback network of our own, where the system permits one.
 
-On the host's, thousands of short connections a second fill the table in which a firewall (Docker's,
-for one) keeps track of them; once it is full the kernel drops packets, and what is measured is TCP
-waiting to try again. A network namespace has no firewall, and no other program's connections.
+On the host's, thousands of short connections a second fill the connection-tracking table of a
+firewall such as Docker's. Once it's full the kernel drops packets, and what is measured is TCP's
+retransmission. A new network namespace has no firewall, and no other program's connections.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ TABLE = Path("/proc/sys/net/netfilter")
 CLONE_NEWNET = 0x40000000  # linux/sched.h
 SIOCSIFADDR = 0x8916  # linux/sockios.h
 
-# Brings `lo` up (netdevice(7)), says so, and keeps the namespace until our end of the pipe closes.
+# Brings `lo` up (netdevice(7)), reports that, and keeps the namespace until our end of the pipe
+# closes.
 HOLDER = """\
 import fcntl, socket, struct, sys
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
@@ -39,7 +40,7 @@ _holders: list[subprocess.Popen[str]] = []
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """What to put before a command to run it on our own loopback; nothing where there is none."""
+    """Returns what to put before a command to run it on our own loopback; empty without one."""
     if not sys.platform.startswith("linux") or not all(map(shutil.which, ("unshare", "nsenter"))):
         return ()
     for make, enter in ((["--net"], ["--net"]),
@@ -52,15 +53,15 @@ def prefix() -> tuple[str, ...]:
 
 @contextmanager
 def own() -> Iterator[None]:
-    """This thread, and the threads and programs that it starts, are on our own loopback until the
-    block ends (setns(2)). Only root may; others, and who is refused, stay where they are.
+    """Within the block, this thread and the threads and programs that it starts are on our own
+    loopback (setns(2)). Without root, or if that fails, they stay where they are.
     """
     command = prefix() if os.geteuid() == 0 else ()
     target = next((part.partition("=")[2] for part in command if part.startswith("--target=")), "")
     if not target:
         yield
         return
-    setns = ctypes.CDLL(None).setns  # Python has it from 3.12 on
+    setns = ctypes.CDLL(None).setns  # Python 3.12 has os.setns
     with open("/proc/thread-self/ns/net") as before, open(f"/proc/{target}/ns/net") as network:
         entered = setns(network.fileno(), CLONE_NEWNET) == 0
         try:
@@ -71,8 +72,8 @@ def own() -> Iterator[None]:
 
 
 def add_addresses(*addresses: str) -> bool:
-    """Gives the loopback of this thread more addresses of IPv6 (netdevice(7)); False if it is not
-    our own, or cannot have them.
+    """Add IPv6 addresses to this thread's loopback (netdevice(7)); returns False if that isn't our
+    own, or the addresses can't be added.
     """
     if not _is_own():
         return False
@@ -89,7 +90,7 @@ def add_addresses(*addresses: str) -> bool:
 
 
 def _is_own() -> bool:
-    """Whether this thread is on the network that the holder keeps."""
+    """Whether this thread is on the network that the holder process keeps."""
     networks = [Path("/proc/thread-self/ns/net"),
                 *(Path(f"/proc/{holder.pid}/ns/net") for holder in _holders)]
     with suppress(OSError):
@@ -99,7 +100,7 @@ def _is_own() -> bool:
 
 
 def space() -> float:
-    """How much of the kernel's table of tracked connections is free, from 0 to 1.
+    """Returns the free fraction of the kernel's connection-tracking table, 0 to 1.
 
     Always 1 on a network of our own, and where connections are not tracked.
     """
@@ -113,7 +114,7 @@ def space() -> float:
 
 
 def _hold(options: list[str]) -> int | None:
-    """A process that keeps a new network alive for as long as we live; None if not permitted."""
+    """Start a process that keeps a new network until we exit; its pid, None if not permitted."""
     command = ["unshare", *options, "--", sys.executable, "-I", "-c", HOLDER]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True, start_new_session=True)

@@ -1,5 +1,5 @@
-"""Asks other programs what they are. A program that is missing, fails or hangs gives no answer: its
-error message is never taken for one. Standard library only.
+"""Runs other programs to find out what they are. A program that is missing, fails or hangs gives no
+answer; its error message is never taken for one. Standard library only.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ COMPILING_S = 120.0
 
 def answer(command: Sequence[str | Path], codes: Sequence[int] = (0,), stdin: str = "",
            seconds: float = PATIENCE_S) -> str | None:
-    """What a program prints to stdout, or else to stderr; None unless it ends in time with one of
-    these exit codes.
+    """Returns what a program prints to stdout, or else to stderr; None unless it exits in time with
+    one of these codes.
     """
     try:
         done = subprocess.run(command, input=stdin, capture_output=True, text=True,
@@ -30,7 +30,7 @@ def answer(command: Sequence[str | Path], codes: Sequence[int] = (0,), stdin: st
 
 
 def first_line(command: Sequence[str | Path], codes: Sequence[int] = (0,)) -> str:
-    """The first line of the answer; empty if there is none. wrk's version comes with code 1."""
+    """Returns the first line of the answer; empty if there is none. `wrk -v` exits with 1."""
     return (answer(command, codes) or "").partition("\n")[0].strip()
 
 
@@ -40,13 +40,13 @@ def succeeds(command: Sequence[str | Path], stdin: str = "", seconds: float = PA
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A temporary folder whose programs can run. It is in build/, because programs must run there
-    anyway, and some systems mount /tmp with `noexec`.
+    """Yields a temporary folder in which programs can be executed. It's in build/, because programs
+    must run there anyway, and some systems mount /tmp with `noexec`.
     """
     try:
         BUILD.mkdir(parents=True, exist_ok=True)
         folder = TemporaryDirectory(prefix=".scratch-", dir=BUILD, ignore_cleanup_errors=True)
-    except OSError:  # a checkout that cannot be written
+    except OSError:  # a read-only checkout
         folder = TemporaryDirectory(ignore_cleanup_errors=True)
     with folder as name:
         yield Path(name)

@@ -1,4 +1,4 @@
-"""What is missing of what the workbook needs: installed. Standard library only."""
+"""Installs what the workbook needs and the system lacks. Standard library only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbook.machine.needs import NEEDS, Need, is_debian, path_command
 
 @dataclass
 class Consent:
-    """Whether we may change the system without asking; set by --yes."""
+    """Whether the system may be changed without asking; --yes sets it."""
 
     given: bool = field(default=False)
 
@@ -29,10 +29,10 @@ consent = Consent()
 
 
 def ensure(names: Iterable[str]) -> None:
-    """Install what is missing of `names`; silent and fast when nothing is.
+    """Install those of `names` that are missing; silent and fast when none is.
 
-    What this kind of system cannot have (strace on macOS) is left out: its user says so.
-    Raises UserError with the command to run when we may not, or cannot, install.
+    What this system can't have (strace on macOS) is left out; the code that needs it reports that.
+    Raises UserError with the command to run if we may not, or can't, install.
     """
     missing = [NEEDS[name] for name in names if not NEEDS[name].is_here()]
     if not missing:
@@ -54,7 +54,7 @@ def ensure(names: Iterable[str]) -> None:
 
 
 def _require_in_path(missing: Iterable[Need]) -> None:
-    """UserError if some of these are installed already, where PATH does not lead."""
+    """Raises UserError if some of these are installed in a folder that is not in PATH."""
     found = {need.program: place for need in missing if (place := need.off_path())}
     if found:
         raise UserError("\n".join(f"{program} is in {place}, which is not in PATH"
@@ -63,9 +63,9 @@ def _require_in_path(missing: Iterable[Need]) -> None:
 
 
 def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VENV) -> None:
-    """Add to .venv what only the tests need, once. UserError if pip cannot."""
+    """Add to .venv, once, what only the tests need. Raises UserError if pip fails."""
     stamp, wanted = venv / "stamp-test", hashlib.sha256(requirements.read_bytes()).hexdigest()
-    from filelock import FileLock  # not at the top: .venv, which has it, may still be missing
+    from filelock import FileLock  # imported here, because .venv, which has it, may not exist yet
 
     with FileLock(venv / "test-packages.lock"):
         if stamp.exists() and stamp.read_text() == wanted:
@@ -76,7 +76,7 @@ def ensure_test_packages(requirements: Path = TEST_REQUIREMENTS, venv: Path = VE
 
 
 def install_packages(requirements: Path, what: str, *options: str) -> None:
-    """Add packages to our environment. UserError if pip cannot, or puts them elsewhere."""
+    """Add packages to our environment. UserError if pip fails, or installs them elsewhere."""
     pip = packages.install_command(sys.executable, requirements, "--quiet", *options)
     if subprocess.run(pip, stdin=subprocess.DEVNULL, stdout=sys.stderr,
                       env=packages.environment(sys.executable)).returncode != 0:
@@ -103,7 +103,7 @@ def _install_with_apt(missing: list[Need]) -> None:
 
 
 def _newest_llvm() -> str:
-    """Debian 12 and later and Ubuntu 24.04 have 19; UserError if only older ones are to be had."""
+    """Returns the preferred version that apt has; Debian 12 and later and Ubuntu 24.04 have 19."""
     known = (probes.answer(["apt-cache", "pkgnames", "clang-"]) or "").split()
     for version in ("19", "20", "21", "18"):
         if f"clang-{version}" in known or not known:
@@ -122,7 +122,7 @@ def _install_with_brew(missing: list[Need]) -> None:
 
 
 def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
-    """Show the commands, ask where that is due, run them; UserError if one may not or fails."""
+    """Show the commands, ask if necessary, run them. UserError if that's refused or fails."""
     shown = "\n".join("  " + " ".join(command) for command in commands)
     _print(f"Hot Path needs:\n{_listed(missing)}\nwhich takes:\n{shown}")
     _ask(shown)
@@ -137,7 +137,7 @@ def _carry_out(missing: list[Need], commands: list[list[str]]) -> None:
 
 
 def _ask(shown: str) -> None:
-    """Return if installing is allowed: by --yes, by an answer, or by CI=true, where none can come."""
+    """Return if installing is allowed: by --yes, by an answer, or by CI=true, without a user."""
     if consent.given or os.environ.get("CI", "").lower() in ("true", "1"):
         return
     if sys.stdin is not None and sys.stdin.isatty():
