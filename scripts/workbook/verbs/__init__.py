@@ -1,1 +1,1 @@
-"""The command line, and what only one of its verbs needs."""
+"""The command line, and modules that only one verb needs."""

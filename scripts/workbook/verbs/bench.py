@@ -1,4 +1,4 @@
-"""The main job: measure every checkpoint and show it, in the terminal and as a page."""
+"""Measure every checkpoint, and show the results in the terminal and as a page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 
 def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) -> int:
-    """A lab's starter and solution side by side, and the reader's own where that is neither."""
+    """Compare a lab's starter, its solution and the reader's code, if edited; print the times."""
     from rich.console import Console
     from rich.table import Table
 
@@ -55,12 +55,12 @@ def run_lab(chapter: Chapter, *, seconds: float = LAB_S, as_json: bool = False) 
 def run(*, chapters: Sequence[str] = (), every: bool = False, mine: bool = False,
         minutes: float = MINUTES, quick: bool = False, as_json: bool = False,
         share: bool = False) -> int:
-    """Measure for `minutes`, or for one round if it is `quick`; write the report after each round,
-    print tables at the end. Returns the exit code.
+    """Measure for `minutes`, or one round if `quick`; write the report after each round, and print
+    tables at the end. Returns the exit code.
 
-    `chapters` picks checkpoints. Without, it is the climb and the last checkpoint, or `every` one:
-    then the last is also measured next to other people's servers with files. What is to be shared
-    is shown and written, too. Ctrl-C leaves a report of what has been measured.
+    `chapters` selects checkpoints; by default the climb and the last one, or `every` one. With
+    `every`, the last is also compared with other servers in serving files. With `share`, what may
+    be shared is also written and shown. Ctrl-C leaves a report of what has been measured.
     """
     setup.ensure(needs.FOR_BENCH)
     servers = ladder.subjects(chapters, mine, every=every or share)
@@ -91,7 +91,7 @@ def run(*, chapters: Sequence[str] = (), every: bool = False, mine: bool = False
 
 
 def _measure(run: ladder.Run, display: LiveLadder, seconds: float) -> bool:
-    """Count, then measure rounds until the time is over; at least one. Whether it was stopped."""
+    """Count costs, then measure rounds for `seconds`, at least one. Returns whether interrupted."""
     started = time.monotonic()
     try:
         run.count()
@@ -116,7 +116,7 @@ def _share(results: dict[str, Any]) -> None:
 
 
 def _files() -> tuple[Rows, list[str]]:
-    """The last checkpoint's, or none and why there are none."""
+    """Returns the last checkpoint's figures for files, or none and the reason."""
     last = [chapter for chapter in all_chapters() if chapter.kind == SERVER][-1]
     try:
         return files_of(last.name, FILE_ROUNDS)
@@ -125,8 +125,8 @@ def _files() -> tuple[Rows, list[str]]:
 
 
 def files_of(checkpoint: str, rounds: int) -> tuple[Rows, list[str]]:
-    """A checkpoint's figures and those of others that are here, and why others are not; reports on
-    stderr how far it is.
+    """Returns a checkpoint's figures and those of other servers installed here, and why others are
+    missing. Progress goes to stderr.
     """
     return other_servers.against(checkpoint, rounds,
                                  lambda doing: print(doing, file=sys.stderr, flush=True))

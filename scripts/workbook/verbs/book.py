@@ -28,14 +28,14 @@ EDITORS = {"github.com": "edit", "gitlab.com": "-/edit", "codeberg.org": "_edit"
 
 
 def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
-    """Build the site and check every link in it, if what `hotpath test` adds is here; returns its
-    first page. Unless it is `searched`, its search also finds what is in diffs and drawings.
+    """Build the site, and check every link in it if lychee is installed; returns its first page.
+    Unless `searched`, its search also finds the contents of diffs and drawings.
 
-    UserError lists what is wrong, as page:line where the fault is on a page.
+    Raises UserError listing the problems, as page:line if they are on a page.
     """
     with _sources(book) as settings:
         log = _run("pages", "mdbook", "build", str(book), "--dest-dir", str(site), **settings)
-    if faults := _warnings(log):  # mdBook only logs some, and exits with 0
+    if faults := _warnings(log):  # mdBook only logs some of them, and exits with 0
         raise UserError(f"the book has faults:\n{faults}", "fix them and build again")
     if searched:
         _index(book, site)
@@ -50,8 +50,8 @@ def build(book: Path = BOOK, site: Path = SITE, searched: bool = True) -> Path:
 
 @contextmanager
 def _sources(book: Path) -> Iterator[dict[str, str]]:
-    """The variables with which mdBook reads the pages without what an editor keeps next to them: it
-    would copy a backup into the site, and stop at Emacs's lock, a link that leads nowhere.
+    """Yields the environment variables that make mdBook read the pages without editors' leftovers:
+    it would copy a backup into the site, and fail on Emacs's lock, a dangling symbolic link.
     """
     pages = book / "src"
     names = (name for _, folders, files in os.walk(pages) for name in (*folders, *files))
@@ -65,8 +65,8 @@ def _sources(book: Path) -> Iterator[dict[str, str]]:
 
 
 def _redirects(book: Path) -> dict[str, str]:
-    """What becomes of the addresses of earlier editions. Anchors are redirected only from a page that
-    this book has, or that moved as a whole: mdBook refuses the others.
+    """Returns the redirects of earlier editions' addresses. Anchors are redirected only from a page
+    that this book has, or that moved as a whole, because mdBook refuses others.
     """
     every = editions.redirects()
 
@@ -79,7 +79,7 @@ def _redirects(book: Path) -> dict[str, str]:
 
 
 def _index(book: Path, site: Path) -> None:
-    """The search's index of a book without diffs and drawings, in place of the one with them."""
+    """Replace the search index by one of the book without diffs and drawings."""
     with tempfile.TemporaryDirectory() as scratch, _sources(book) as settings:
         _run("search index", "mdbook", "build", str(book), "--dest-dir", scratch,
              HOTPATH_INDEXING="1", **settings)
@@ -88,7 +88,7 @@ def _index(book: Path, site: Path) -> None:
 
 
 def serve(port: int = 3000) -> int:
-    """Serve the book on loopback, rebuilt on every change, until interrupted."""
+    """Serve the book on loopback, rebuilding it on every change, until interrupted."""
     build()
     _require_free(port)
     command = [_program("mdbook"), "serve", str(BOOK), "--dest-dir", str(BUILD / "book-live"),
@@ -118,8 +118,8 @@ def _require_free(port: int) -> None:
 
 
 def _run(stage: str, program: str, *arguments: str, **environment: str) -> str:
-    """What the program printed; UserError with its complaints if it failed. The progress line names
-    the stage.
+    """Returns what the program printed; raises UserError with its messages if it failed. The
+    progress line shows the stage.
     """
     doing = f"building the book: {stage}"
     with heartbeat(lambda: doing), Console(stderr=True).status(doing):
@@ -133,7 +133,7 @@ def _run(stage: str, program: str, *arguments: str, **environment: str) -> str:
 
 
 def _program(name: str) -> str:
-    """A program that pip installed next to this Python."""
+    """Returns the path of a program that pip installed next to this Python."""
     program = _path(name)
     if not program.exists():
         raise UserError(f"{name} is missing from the environment",
@@ -146,7 +146,7 @@ def _path(name: str) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """With this Python first, so that mdBook runs the preprocessor in it."""
+    """Returns an environment with this Python first in PATH; mdBook runs the preprocessor in it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     editor = edit_address()
     return {**os.environ, "PATH": path, "PYTHONPATH": str(SCRIPTS), "NO_COLOR": "1",
@@ -154,7 +154,7 @@ def _environment() -> dict[str, str]:
 
 
 def edit_address() -> str:
-    """Where a page of the book is edited, if the clone's origin is on a forge that has such pages."""
+    """Returns where a page can be edited online, if the clone's origin is on a known forge."""
     address = git.answer("remote", "get-url", "origin", cwd=ROOT)
     found = re.fullmatch(r"(?:https://|(?:ssh://)?git@)([\w.-]+)[:/]([\w./-]+?)(?:\.git)?/?",
                          address or "")
@@ -164,10 +164,10 @@ def edit_address() -> str:
 
 
 def _located(log: str) -> str:
-    """The preprocessor's own complaints, without what mdBook adds to them."""
+    """Returns the preprocessor's own messages, without what mdBook adds."""
     return "\n".join(re.findall(r"^(?:book/src/\S+?:\d+: |error: ).*", log, re.M))
 
 
 def _warnings(log: str) -> str:
-    """Warnings and errors, with the lines that go on about them."""
+    """Returns mdBook's warnings and errors, with their continuation lines."""
     return "\n".join(re.findall(r"^ *(?:WARN|ERROR) .*(?:\n(?! *[A-Z]{4,5} ).*)*", log, re.M))

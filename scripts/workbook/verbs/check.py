@@ -1,4 +1,4 @@
-"""Judges a chapter, prints what was found, and remembers who has passed."""
+"""Judges a chapter, prints the verdicts, and records progress."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from workbook.verbs import verdicts
 def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
         as_json: bool = False, only: Iterable[str] = (), part: int | None = None,
         go_on: bool = False, timing: bool = False) -> int:
-    """Build, judge, print; the exit code. `case` picks cases of the behaviour table by name or
-    pattern; `only` picks checks, `cost` standing for all that begin with `cost.`; `part` those
-    that must hold at the end of a part. What failed last is judged first. Of a part, so is what it
-    is about, and the rest only if that passes, or to `go_on` anyway.
+    """Build, judge, print; returns the exit code. `case` selects cases of the behaviour table by
+    name or pattern; `only` selects checks by name or family; `part` those that must hold at the end
+    of a part. What failed last is judged first. With `part`, so are the checks that the part is
+    about, and the others run only if these pass, or with `go_on`.
     """
     started = time.monotonic()
     names = check.wanted(chapter, only, with_cases=case is not None)
@@ -79,28 +79,25 @@ def run(chapter: Chapter, *, solution: bool = False, case: str | None = None,
 
 
 def _differing(source: trees.Tree, now: trees.Tree) -> list[str]:
-    """The files that are not what they were."""
+    """Returns the files that differ."""
     return sorted(name for name in {*source, *now} if source.get(name) != now.get(name))
 
 
 def _here(chapter: Chapter, failed: Iterable[str]) -> list[str]:
-    """Those that are not of a part after the one that the reader is in: these are only not there
-    yet.
-    """
+    """Returns the failed checks that don't belong to a part after the reader's current one."""
     later = {name for part in chapter.parts[progress.reached(chapter):] for name in part.judged}
     return [name for name in failed if name not in later]
 
 
 class Times:
-    """How long the builds took, those in the background too; the verdicts have the times of their
-    checks.
+    """How long the builds took, including those in the background. Verdicts have their own times.
     """
 
     def __init__(self) -> None:
         self.building = 0.0
 
     def show(self, console: Console, judged: list[Stage], seconds: float) -> None:
-        """The longest first. Checks run side by side."""
+        """Print the times, the longest first."""
         rows = {verdict.name: verdict.seconds for stage in judged for verdict in stage.verdicts}
         rows = {"building": self.building, **rows}
         console.print(Text(f"\nwhere {seconds:.1f} s went (checks run side by side):"))
@@ -110,7 +107,7 @@ class Times:
 
 def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject],
            printer: verdicts.Printer, times: Times) -> list[str]:
-    """Judge one round after another, until one has a check that fails; the checks left out."""
+    """Judge round after round until a check fails; returns the checks that were left out."""
     for at, names in enumerate(rounds):
         before = time.monotonic()
         failed = False
@@ -118,7 +115,7 @@ def _judge(rounds: Sequence[Sequence[str]], built: Callable[[list[str]], Subject
         with _ending_together():
             subject = built(list(names))
             times.building += time.monotonic() - before
-            judging = check.judge(subject, names)  # named, as its end waits for what runs
+            judging = check.judge(subject, names)  # kept open: closing it waits for checks
             with heartbeat(lambda: _doing(subject, known)):  # noqa: B023
                 for verdict in judging:
                     printer.add(verdict)
@@ -137,7 +134,7 @@ def _doing(subject: Subject, known: Sequence[str]) -> str:
 
 @contextmanager
 def _ending_together() -> Iterator[None]:
-    """Ctrl-C, and output that cannot be written, end what builds and judges in other threads."""
+    """Stop the builds and checks in other threads after Ctrl-C, or if output can't be written."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit, OSError):
@@ -146,9 +143,9 @@ def _ending_together() -> Iterator[None]:
 
 
 def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
-    """Print what is looked at, in words; with the cases, and where they come from, if some checks
-    or cases are named, for all of them fill a hundred screens. UserError if the pattern names none.
-    Cases that several checks ask are listed once.
+    """Print the checks in words, and if some checks or cases are named, their cases with
+    references. Cases that several checks share are listed once. Raises UserError if the pattern
+    matches none.
     """
     console = Console(highlight=False, soft_wrap=True)
     only = list(only)
@@ -167,8 +164,8 @@ def list_cases(chapter: Chapter, pattern: str, only: Iterable[str]) -> None:
 
 def _outcome(chapter: Chapter, judged: list[Stage], passed: bool | None, whole: bool,
              part: int | None, left: Sequence[str] = ()) -> progress.Outcome:
-    """What the reader's own code has reached; `passed` is None if nothing was decided. Of what was
-    left out nothing new is known.
+    """Returns the outcome for the reader's progress. `passed` is None if nothing was decided;
+    checks in `left` keep their previous result.
     """
     unmet = [verdict.name for stage in judged for verdict in stage.failed]
     unmet += [name for name in progress.unmet(chapter) if name in left]

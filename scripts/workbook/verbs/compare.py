@@ -18,7 +18,7 @@ from workbook.servers import build
 
 def run(a: Path, b: Path, *, goal: float = 1.0, seconds: float | None = None,
         as_json: bool = False) -> int:
-    """Build two checkpoints, compare them, print. `seconds` is the time it takes at least."""
+    """Build two checkpoints, compare them, and print the result, in at least `seconds`."""
     if goal <= 0:
         raise UserError(f"a goal of {goal:g} means nothing", "give the ratio that B is to reach")
     first, second = (build.build_server(directory) for directory in (a, b))

@@ -1,7 +1,7 @@
-"""A script for the shell that completes verbs, options, chapters and checks.
+"""A shell script that completes verbs, options, chapters and checks.
 
 It is generated from the parser, so that it knows what `--help` knows, and starts no program while
-the reader types. Bash and zsh run the same script; zsh emulates bash's completion.
+the reader types. Bash and zsh run the same script, because zsh emulates bash's completion.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ CASES
 
 
 def script(shell: str, group: Any) -> str:
-    """The script for a shell, from the parser of the whole command line; UsageError if there is
-    none.
+    """Returns the script for a shell, generated from the command line's parser; raises UsageError
+    for an unknown shell.
     """
     if shell not in SHELLS:
         raise UsageError(f"there is no completion for “{shortened(shell)}”",
@@ -49,7 +49,7 @@ def script(shell: str, group: Any) -> str:
 
 
 def _cases(name: str, verb: Any) -> list[tuple[str, list[str]]]:
-    """What follows each option of a verb that takes a value, then what may stand anywhere else."""
+    """Returns the words after each option that takes a value, then those allowed anywhere."""
     options = [option for option in verb.params if option.opts[0].startswith("-")]
     arguments = [argument for argument in verb.params if argument not in options]
     valued = [(f"{name}:{option.opts[0]}", values(option)) for option in options
@@ -60,7 +60,7 @@ def _cases(name: str, verb: Any) -> list[tuple[str, list[str]]]:
 
 
 def values(parameter: Any) -> list[str]:
-    """What an argument or an option can be, if that is a list that we know."""
+    """Returns the possible values of an argument or option; empty if they aren't a known list."""
     def chapters() -> list[str]:
         return [*(chapter.tag for chapter in all_chapters()),
                 *(chapter.name for chapter in all_chapters())]

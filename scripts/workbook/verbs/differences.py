@@ -1,4 +1,4 @@
-"""What a chapter changes, what the reader changed, and the solution, as diffs to read."""
+"""Shows a chapter's changes, the reader's changes, and the solution, as diffs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from workbook.machine import setup
 
 def show(chapter: Chapter, mine: bool, stat: bool, part: int | None = None,
          anyway: bool = False) -> None:
-    """The step from the last solution, or a lab's starter, to this solution, or a part of that; or
-    the reader's own changes. The step shows the solution, so it waits for the same as that; its
-    files and their lines do not.
+    """Show the step from the previous solution (or a lab's starter) to this one, or that of one
+    part, or with `mine` the reader's changes. A step reveals the solution, so it's shown on the
+    same condition; `stat`, which lists only files and numbers of lines, needs none.
     """
     if mine:
         _show_mine(chapter, stat, part)
@@ -56,8 +56,8 @@ def _show_mine(chapter: Chapter, stat: bool, part: int | None) -> None:
 
 
 def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> None:
-    """The way from the starter to the solution, with the chapter's commentary before it; or from
-    where a part begins to where it ends.
+    """Show the step from the starter to the solution, after the chapter's commentary; or from where
+    a part begins to where it ends.
     """
     from rich.console import Console
     from rich.markdown import Markdown
@@ -71,7 +71,7 @@ def show_solution(chapter: Chapter, anyway: bool, part: int | None = None) -> No
 
 
 def _require_done(verb: str, chapter: Chapter, anyway: bool, part: int | None) -> None:
-    """Who has passed may look, and who is asked for it anyway."""
+    """Raises UserError unless the reader has passed the chapter or part, or insists (`anyway`)."""
     what, flag, done = chapter.name, "", bool(progress.passed(chapter))
     if part is not None:
         what, flag = f"part {part} of {chapter.name}", f" --part {part}"
@@ -89,9 +89,9 @@ def _beginning(chapter: Chapter, part: int | None) -> tuple[str, Tree]:
 
 
 def _show(old: tuple[str, Tree], new: tuple[str, Tree], stat: bool, moves: bool = True) -> None:
-    """Print the diff in git's colours, through the reader's pager where there is a terminal."""
+    """Print the diff in git's colours, in the reader's pager if there is a terminal."""
     setup.ensure(["git"])
-    if moves:  # git shows those that it recognises as moves; the others are compared as well
+    if moves:  # git shows the moves that it recognises; other moved files are compared by name
         recognised = trees.moved_by_content(old[1], new[1])
         old = old[0], trees.renamed(old[1], {
             before: after for before, after in trees.moved_by_name(old[1], new[1]).items()

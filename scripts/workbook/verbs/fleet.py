@@ -1,4 +1,4 @@
-"""Load replicas behind a balancer, and show what all generators saw together."""
+"""Load replicas behind a balancer, and show what all load generators measured together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS = {"update": fleet.Fleet.update, "kill": fleet.Fleet.kill}
 
 
 def run(chapter: Chapter, plan: fleet.Plan, *, solution: bool, event: str, as_json: bool) -> int:
-    """0 if no request failed."""
+    """Returns 0 if no request failed, otherwise 1."""
     if event and event not in EVENTS:
         raise UsageError(f"there is no event {event}", "use one of: " + ", ".join(EVENTS))
     directory = chapter.directory(solution)

@@ -12,10 +12,10 @@ from workbook.course.chapters import Chapter, Part
 
 
 def run(chapter: Chapter, level: int | None, number: int | None = None) -> None:
-    """Print one hint, by default the one after the last that was shown, and remember it.
+    """Print one hint, by default the one after the last shown, and record that.
 
-    Where there are parts, it is for the one with this number, by default the one that is reached.
-    If all of them hold, that is printed instead.
+    In a chapter with parts it is for part `number`, by default the current one. If all parts hold,
+    print that instead.
     """
     count = len(chapter.parts)
     if number is None and level is None and 0 < count < progress.reached(chapter):

@@ -1,4 +1,4 @@
-"""Show how long answers take at a fixed rate: the part of `stress` that --rate asks for."""
+"""Show how long answers take at a fixed rate: `stress --rate`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from workbook.servers import build
 from workbook.servers.process import Server
 
 PICTURES = BUILD / "latency"
-ENOUGH = 10  # requests beyond a percentile, for it to be more than one request's luck
+ENOUGH = 10  # requests beyond a percentile that make it more than chance
 
 
 def run(server: Server | Remote, name: str, plan: Plan, as_json: bool) -> int:
-    """Load a running server at a fixed rate; print the percentiles, or JSON, and draw a picture."""
+    """Load a running server at a fixed rate; print the percentiles or JSON, and draw a picture."""
     generator = build.open_loop()
     doing = f"{plan.rate:,g} requests/s for {plan.seconds} s"
     with heartbeat(lambda: doing):
@@ -59,7 +59,7 @@ def _print(name: str, found: Latencies) -> None:
 
 
 def _draw(name: str, found: Latencies) -> Path:
-    """Write the picture, and return its file; UserError if it cannot be written."""
+    """Write the picture; returns its file. Raises UserError if it can't be written."""
     from workbook.figures import latency, picture
 
     file = PICTURES / f"{name.strip('/').replace('/', '-').replace(':', '-')}.svg"

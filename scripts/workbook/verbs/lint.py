@@ -1,5 +1,5 @@
-"""Find mistakes without running anything: ruff, mypy, clang-format and clang-tidy, each with its
-configuration file. `fix` repairs what ruff and clang-format can.
+"""Find mistakes without running the code, with ruff, mypy, clang-format and clang-tidy, each with
+its configuration file. `fix` repairs what ruff and clang-format can.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CPP = ("*.cpp", "*.h")
 CLANG_TIDY = "clang-tidy-19"
 LIBRARY = "-stdlib=libc++"
 OWN_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-OTHER_SYSTEMS = ("_kqueue.cpp", "_macos.cpp", "_freebsd.cpp", "_bsd.cpp")  # only compile there
+OTHER_SYSTEMS = ("_kqueue.cpp", "_macos.cpp", "_freebsd.cpp", "_bsd.cpp")  # compiled only there
 BRANCHES = ("origin/main", "main")
 
 
@@ -37,8 +37,8 @@ class Tool:
 
 
 def run(since: str = "", everything: bool = False) -> int:
-    """0 if all tools find nothing. clang-tidy reads the solutions' files that have changed `since`
-    this commit, by default since main, or all of them.
+    """Returns 0 if no tool finds anything. clang-tidy reads the solutions' files that changed
+    `since` this commit, by default since main, or all of them.
     """
     failed = [tool.name for tool in tools() if not _passes(tool)]
     if not _tidy(None if everything else since or _base()):
@@ -49,7 +49,7 @@ def run(since: str = "", everything: bool = False) -> int:
 
 
 def fix() -> int:
-    """Let ruff and clang-format fix what they can; 1 if ruff leaves something to do."""
+    """Let ruff and clang-format fix what they can; returns 1 if ruff leaves problems."""
     ruff, _, clang_format = tools()
     clean = _passes(Tool(ruff.name, (*ruff.command, "--fix")))
     command = [word for word in clang_format.command if word not in ("--dry-run", "--Werror")]
@@ -58,7 +58,7 @@ def fix() -> int:
 
 
 def tools() -> tuple[Tool, Tool, Tool]:
-    """Those that read all files. Their versions are pinned in requirements-test.txt."""
+    """The tools that read all files. Their versions are pinned in requirements-test.txt."""
     return (Tool("ruff", (_program("ruff"), "check", "--quiet", "--config",
                           str(SCRIPTS / "ruff.toml"), *map(str, PYTHON))),
             Tool("mypy", (_program("mypy"), "--no-error-summary", "--config-file",
@@ -80,7 +80,7 @@ def _passes(tool: Tool) -> bool:
 
 
 def _tidy(base: str | None) -> bool:
-    """Whether clang-tidy finds nothing in the files that changed since `base`, or in all."""
+    """Whether clang-tidy finds nothing in the files that changed since `base`; None: in all."""
     print("clang-tidy:", end=" ", flush=True)
     if not shutil.which(CLANG_TIDY):
         print(f"not run, because this system has no {CLANG_TIDY}", flush=True)
@@ -105,7 +105,7 @@ def _left_out(sources: Sequence[Path], readable: Sequence[Path], chosen: Sequenc
 
 
 def _findings(file: Path) -> str:
-    """What clang-tidy prints of one file; empty if it finds nothing."""
+    """Returns what clang-tidy prints about one file; empty if it finds nothing."""
     flags = ("-std=c++23", LIBRARY, f"-I{SCRIPTS / 'lab'}",
              *(f"-iquote{folder}" for folder in trees.folders(_checkpoint(file))))
     done = subprocess.run([CLANG_TIDY, "--quiet", str(file), "--", *flags], cwd=ROOT,
@@ -115,7 +115,7 @@ def _findings(file: Path) -> str:
 
 
 def unique(files: Sequence[Path]) -> list[Path]:
-    """Of the files with equal contents, which most chapters inherit, the last one."""
+    """Returns the last of each set of files with equal contents, which later chapters inherit."""
     return sorted({file.read_bytes(): file for file in files}.values())
 
 
@@ -138,7 +138,7 @@ def _closure(source: Path) -> set[Path]:
 
 
 def _checkpoint(source: Path) -> Path:
-    """The checkpoint that a source belongs to, which may have it in a folder."""
+    """Returns the checkpoint of a source, which may be in a folder of the checkpoint."""
     return next((folder for folder in source.parents if folder.parent == SOLUTIONS), source.parent)
 
 
@@ -150,7 +150,7 @@ def changed(base: str) -> set[Path]:
 
 
 def _base() -> str:
-    """The commit at which this branch left main, or the last one where there is no main."""
+    """Returns the commit at which this branch left main, or the last commit if there is no main."""
     for branch in BRANCHES:
         if found := git.answer("merge-base", "HEAD", branch, cwd=ROOT):
             return found[:12]
@@ -158,7 +158,7 @@ def _base() -> str:
 
 
 def _listed(*patterns: str) -> list[str]:
-    """The tracked files, and those that soon may be."""
+    """Returns the tracked files, and untracked ones that aren't ignored."""
     names = _git("ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", *patterns)
     return sorted({name for name in names.split("\0") if name and (ROOT / name).is_file()})
 

@@ -13,7 +13,7 @@ from workbook.common.paths import COMMAND
 from workbook.course import progress
 from workbook.course.chapters import all_chapters
 
-WIDE = 100  # columns, from which on whole titles fit
+WIDE = 100  # minimum width in columns for full titles
 
 
 def run(as_json: bool = False) -> None:
@@ -29,7 +29,7 @@ def run(as_json: bool = False) -> None:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    """Print the table of `hotpath list`; on a narrow terminal, of each title only the subject."""
+    """Print the table of `hotpath list`; on a narrow terminal, titles only up to the colon."""
     console = Console()
     colours = {"passed": "green", "to do": "dim"}
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -54,7 +54,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def _dots(row: dict[str, Any]) -> str:
-    """One for each part, filled if the part holds."""
+    """Returns one dot per part, filled if the part holds."""
     count = int(row["parts"])
     held = count if row["status"] in progress.PASSED else (row["part"] or 1) - 1
     return "●" * held + "○" * (count - held)

@@ -1,5 +1,5 @@
-"""The ladder while it is measured, on standard error: a table that fills, or a line for each event
-where there is no terminal, and never more than ten seconds of silence.
+"""Shows the ladder on standard error while it's measured: a table that fills, or without a terminal
+a line for each event, and at least one every ten seconds.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ class LiveLadder:
                f"{report.number(result.cpu_us_per_request)} µs of processor time per request"))
 
     def remark(self, text: str) -> None:
-        """Something that the reader should know while it goes on."""
+        """Show the reader a note while measuring continues."""
         self._remark = text
         self._say(text)
 
     def _say(self, text: str) -> None:
-        """A line, where there is no terminal."""
+        """Print a line if there is no terminal."""
         if self._console.is_terminal:
             return
         with self._lock:

@@ -35,7 +35,7 @@ def run(as_json: bool = False) -> None:
 
 
 def chapter() -> Chapter:
-    """The one to go on with; UserError if all are passed."""
+    """Returns the chapter to continue with; raises UserError if all are passed."""
     if open_one := progress.current():
         return open_one
     raise UserError("every chapter is passed: there is nothing left to do",
@@ -43,13 +43,13 @@ def chapter() -> Chapter:
 
 
 def part_of(open_one: Chapter) -> int | None:
-    """The part that it is in; None if it has none, or all of them hold."""
+    """Returns the current part's number; None if the chapter has no parts, or all hold."""
     reached = progress.reached(open_one)
     return reached if reached <= len(open_one.parts) else None
 
 
 def found(open_one: Chapter) -> dict[str, Any]:
-    """What to do in this chapter, for a machine."""
+    """Returns what to do in this chapter, for `--json` and for the table."""
     number = part_of(open_one)
     part = parts.find(open_one, number) if number else None
     later = {name for after in open_one.parts[number or 0:] for name in after.judged} - set(
@@ -82,7 +82,7 @@ def _rows(step: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _marked(open_one: Chapter, edited: list[str], part: int | None) -> list[str]:
-    """The files of a part that still have a mark, with its line; if there are none, all of them."""
+    """Returns a part's files that still have a mark, with its line; if there are none, all."""
     mark = f"TODO({open_one.tag}.{part})" if part else f"TODO({open_one.tag})"
     marked = []
     for name in edited:

@@ -1,4 +1,4 @@
-"""Build with a profile of the stress test, and print what that saves."""
+"""Build with a profile of the stress test, and print what that improves."""
 
 from __future__ import annotations
 

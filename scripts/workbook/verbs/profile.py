@@ -9,7 +9,7 @@ from workbook.measure import profile
 
 
 def run(chapter: Chapter, *, solution: bool = False, seconds: float = profile.SECONDS) -> None:
-    """Build, load, look, write build/profile/NAME.html; prints where it is."""
+    """Build, load and profile; write build/profile/NAME.html and print its path."""
     directory = chapter.directory(solution)
     found = profile.profile(profile.built(directory), seconds)
     page = BUILD / "profile" / f"{directory.parent.name}-{chapter.name}.html"

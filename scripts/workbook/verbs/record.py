@@ -1,4 +1,4 @@
-"""Measure what the book shows, and keep it in book/results."""
+"""Measure the figures that the book shows, and store them in book/results."""
 
 from __future__ import annotations
 

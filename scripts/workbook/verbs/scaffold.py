@@ -1,4 +1,4 @@
-"""Begin a new chapter, and print what is left for its author to do."""
+"""Create a new chapter, and print what its author still has to do."""
 
 from __future__ import annotations
 

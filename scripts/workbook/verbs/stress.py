@@ -1,4 +1,4 @@
-"""Load one server, and show how it bore it."""
+"""Load one server, and show the results."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ANSWER_S = 5.0
 
 @dataclass(frozen=True)
 class Where:
-    """The server that is loaded: built and started here; or one that runs already, `at` an address;
-    or built here and started by ssh on another machine, `there`.
+    """The server to load: built and started here; or already running, `at` an address; or built
+    here and started by ssh on another machine, `there`.
     """
 
     chapter: Chapter
@@ -43,7 +43,7 @@ class Where:
 
     @contextmanager
     def serving(self) -> Iterator[tuple[Server | Remote, str]]:
-        """The running server, and what it is called in a report."""
+        """Yields the running server, and its name in a report."""
         directory = self.chapter.directory(self.solution)
         name = shown(directory) + ("" if self.preset == "release" else f" ({self.preset})")
         if self.at is not None:
@@ -109,8 +109,8 @@ def _require_preset(preset: str) -> None:
 
 
 def remote(address: str, chapter: Chapter) -> Remote:
-    """The server at HOST, HOST:PORT or http://HOST:PORT, after it has answered a GET. UserError if
-    it doesn't, UsageError if that is no address.
+    """Returns the server at HOST, HOST:PORT or http://HOST:PORT, once it has answered a GET. Raises
+    UserError if it doesn't, and UsageError if that is no address.
     """
     text = address if "://" in address else f"http://{address}"
     try:

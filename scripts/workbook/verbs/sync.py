@@ -1,4 +1,4 @@
-"""Carry changes through the chapters, keep starters and parts, and print the files written."""
+"""Carry changes through the chapters, update starters and parts, and print the files written."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def run(name: str | None, go_on: bool = False, starter: bool = False, patches: b
 
 
 def _take_starter(chapter: Chapter) -> None:
-    """Make the chapter's directory, as it is, its starter; UserError if it breaks the rule."""
+    """Make the chapter's current directory its starter; raises UserError if it breaks the rule."""
     changed = starters.write_patch(chapter)
     print(f"{shown(starters.patch_file(chapter))} is {'written' if changed else 'up to date'}")
     require_rule(chapter)
 
 
 def _take_patches(chapter: Chapter) -> None:
-    """Keep the trees in build/parts as the chapter's parts."""
+    """Store the trees in build/parts as the chapter's parts."""
     written = parts.write_patches(chapter)
     _list(written)
     print(f"{len(written)} of {len(parts.kept(chapter))} patches written")
 
 
 def _lay_out(chapter: Chapter, number: int) -> None:
-    """Put the tree after a part where an author can edit it."""
+    """Write the tree after a part where an author can edit it."""
     directory = parts.workplace(chapter, parts.find(chapter, number))
     if copy := parts.lay_out(chapter, number):
         print(f"What was in {shown(directory)} is in {shown(copy)}.")

@@ -1,9 +1,9 @@
-"""Run the project's own tests: all of them four at a time, and then those that failed once more,
-one after the other.
+"""Run the project's own tests: all of them, four at a time, and then the failed ones again, one at
+a time.
 
-A test that fails next to others and passes alone met a busy machine, or is itself at fault. It
-doesn't fail the run, unless there are many of them. Each is listed at the end with both outcomes.
-A test that fails twice fails the run.
+A test that fails in parallel and passes alone met a busy machine, or is itself at fault. Such tests
+don't fail the run unless there are many, and are listed at the end with both outcomes. A test that
+fails twice fails the run.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from workbook.machine import git
 # Many tests wait most of the time, so four run at once. Each of the four processes takes whole
 # groups of tests: see tests/scheduling.py.
 TOGETHER = ("-n", "4", "--dist", "loadgroup", "--no-loadscope-reorder")
-MAX_RETRIED = 16  # if more fail, it is no accident, and none is run again
-RETRIES_ALLOWED = 5  # more second runs than this fail the run; the goal is 1
+MAX_RETRIED = 16  # more failures are no coincidence, and none is retried
+RETRIES_ALLOWED = 5  # more retries than this fail the run; the goal is 1
 
 ALL_PASSED, SOME_FAILED, NO_TESTS = 0, 1, 5  # pytest's exit codes
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the tests in one run of pytest: ids, with the text of each failure and the
-    reason for each skip. `verdict` is pytest's exit code.
+    """The outcome of one run of pytest: ids, with the text of each failure and the reason for each
+    skip. `verdict` is pytest's exit code.
     """
 
     verdict: int
     passed: Sequence[str] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
-    left_out: Sequence[str] = ()  # for lack of time
+    left_out: Sequence[str] = ()  # because time ran out
 
     def of(self, test: str) -> str:
-        """What became of this test, in words."""
+        """Returns the outcome of this test in words."""
         if test in self.failed:
             return f"failed: {self.failed[test]}"
         if test in self.skipped:
@@ -54,10 +54,10 @@ class Outcome:
 
 
 def run(arguments: Sequence[str], root: Path = ROOT, since: str = "", rest: bool = False) -> int:
-    """The exit code, which is pytest's if no test was run again; pytest gets the arguments.
+    """Run the tests, with these arguments for pytest; returns the exit code.
 
-    `since` a commit: only the tests that the change can affect which began where our commit and
-    that one parted, or with `rest` all others. UserError if there is no such commit.
+    `since` a commit: only the tests that changes since the merge base with it can affect, or with
+    `rest` all others. Raises UserError if there is no such commit.
     """
     chosen = _chosen(since, rest, root) if since else ()
     if any(_is_file(argument.partition("::")[0]) for argument in arguments):
@@ -71,7 +71,7 @@ def run(arguments: Sequence[str], root: Path = ROOT, since: str = "", rest: bool
 
 
 def _is_file(name: str) -> bool:
-    """Whether there is a file or folder called so; an expression may be longer than a name can be."""
+    """Whether there is such a file. An expression may be too long for a file's name."""
     try:
         return Path(name).exists()
     except (OSError, ValueError):
@@ -79,7 +79,7 @@ def _is_file(name: str) -> bool:
 
 
 def _chosen(since: str, rest: bool, root: Path) -> tuple[str, str]:
-    """The options of tests/affected.py."""
+    """Returns the options of tests/affected.py."""
     done = git.git("merge-base", "HEAD", since, cwd=root)
     if done.returncode != 0:
         reason = done.stderr.decode(errors="replace").strip() or "the two have no commit in common"
@@ -90,12 +90,12 @@ def _chosen(since: str, rest: bool, root: Path) -> tuple[str, str]:
 
 
 def _second_run(first: Outcome, root: Path, arguments: Sequence[str]) -> Outcome | None:
-    """Run the failed tests again, while nothing else runs; None if there is nothing to gain."""
+    """Run the failed tests again, one at a time; None if none failed, or too many."""
     if first.verdict != SOME_FAILED or not 0 < len(first.failed) <= MAX_RETRIED:
         return None
     print(f"\nOnce more, alone, what failed ({len(first.failed)}):", *first.failed, "", sep="\n",
           flush=True)
-    # A path would join the slashes that follow one another in the id of a parametrized test.
+    # pytest would otherwise collapse consecutive slashes in a parametrized test's id
     return _pytest(root, *(f"{root}/{test}" for test in first.failed), *arguments)
 
 
@@ -109,7 +109,7 @@ def _verdict(first: Outcome, second: Outcome | None) -> int:
 
 
 def _report(first: Outcome, second: Outcome | None) -> None:
-    """Print the second runs and what was left out, by name; their numbers are in the last line."""
+    """Print the retried and the omitted tests by name, and their numbers in the last line."""
     retried = list(first.failed) if second else []
     if second:
         print(f"\nneeded a second run, alone: {len(retried)}; "
@@ -142,7 +142,7 @@ def _waited_for(child: subprocess.Popen[bytes]) -> int:
     while True:
         try:
             return child.wait()
-        except KeyboardInterrupt:  # pytest and its workers end what they began, and report the rest
+        except KeyboardInterrupt:  # pytest and its workers stop their children, and report the rest
             os.killpg(child.pid, signal.SIGINT)
 
 

@@ -18,7 +18,7 @@ BAR_WIDTH = 30
 
 
 def run(chapter: Chapter, name: str, *, solution: bool = False, as_json: bool = False) -> None:
-    """Build, trace one GET /, print. `name` is what the reader calls the chapter."""
+    """Build, trace one GET /, and print its calls. `name` is the chapter's name in the output."""
     setup.ensure(["strace"])
     trace.require_strace(f"trace {name}")
     directory = chapter.directory(solution)
@@ -30,7 +30,7 @@ def run(chapter: Chapter, name: str, *, solution: bool = False, as_json: bool = 
 
 
 def _show(calls: list[Call], title: str) -> None:
-    """Print the time line."""
+    """Print the timeline."""
     runs = trace.collapse(calls)
     span = max((run.at_us + run.took_us for run in runs), default=1.0)
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)

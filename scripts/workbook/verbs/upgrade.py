@@ -1,4 +1,4 @@
-"""Report what an upgrade of the course changes for a reader's chapters, and carry their work over."""
+"""Report what an upgrade of the course changes in a reader's chapters, and carry the work over."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from workbook.course import editions, history, upgrade
 from workbook.course.chapters import Chapter, all_chapters
 from workbook.course.upgrade import Work
 
-MAX_SHOWN = 6  # files on one line
+MAX_SHOWN = 6  # maximum number of files listed on one line
 
 
 def run(chapters: Sequence[Chapter] = (), *, revision: str | None = None, keep: bool = False,
         report: bool = False) -> int:
-    """Carry over the work in these chapters, by default in all; the exit code, 1 if there is
-    something left to decide.
+    """Carry over the work in these chapters, by default in all; returns the exit code, 1 if
+    something is left to decide.
     """
     history.require(ROOT)
     found = [work for chapter in chapters or all_chapters()
@@ -30,7 +30,7 @@ def run(chapters: Sequence[Chapter] = (), *, revision: str | None = None, keep: 
 
 
 def _is_left(work: Work, keep: bool, report: bool) -> bool:
-    """Report on one chapter and upgrade it; True if the reader has something to decide."""
+    """Report on one chapter and upgrade it; returns whether the reader has something to decide."""
     if work.is_current and (marked := upgrade.unresolved(work.chapter)):
         _show_conflicts(work, marked)
         return True

@@ -1,4 +1,4 @@
-"""What `check` prints of its verdicts: lines for a person, JSON for a machine."""
+"""Prints the verdicts of `check`: lines for a person, JSON for a program."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from workbook.course import chapters
 from workbook.course.chapters import Chapter, Part
 from workbook.servers import heads
 
-MAX_IN_FULL = 6  # cases that failed, each of another check
-MAX_NAMES = 40  # of one check
-LATER: Literal["later"] = "later"  # it fails, and a part that isn't reached yet is about it
+MAX_IN_FULL = 6  # failed cases shown in full, each of another check
+MAX_NAMES = 40  # per check
+LATER: Literal["later"] = "later"  # it fails, but belongs to a part that isn't reached yet
 MARKS: dict[Status | Literal["later"], Text] = {
     "pass": Text("✓", style="green"), "fail": Text("✗", style="bold red"),
     "skip": Text("–", style="yellow"), "info": Text("·", style="cyan"),
@@ -31,9 +31,9 @@ MARKS: dict[Status | Literal["later"], Text] = {
 
 
 class Printer:
-    """Prints verdicts: a check that belongs to no part at once, a part when all its verdicts are
-    known, and checks that don't decide at the end. Groups of cases in `first` are printed at once,
-    and again with their part. Unless a `whole` part is judged, parts have no title.
+    """Prints a check that belongs to no part at once, a part when all its verdicts are known, and
+    checks that don't decide at the end. Groups of cases in `first` are printed at once, and again
+    with their part. Parts have titles only if `whole`.
     """
 
     def __init__(self, console: Console, chapter: Chapter, until: int | None = None,
@@ -56,7 +56,7 @@ class Printer:
             self._report(verdict)
 
     def fails(self, verdict: Verdict) -> bool:
-        """Whether it fails here: a part may have another budget than the end of the chapter."""
+        """Whether the check fails here: a part's budget may differ from the chapter's."""
         judged = stages.stages(self._chapter, [verdict], self._until)
         return bool(stages.unmet(judged))
 
@@ -81,7 +81,7 @@ class Printer:
 
 def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
                    seconds: float, until: int | None = None) -> None:
-    """What helps with those that fail: of parts, with the first not finished; then the outcome."""
+    """Print what helps with the failures, up to the first unfinished part, and then the outcome."""
     here = stages.current(judged)
     stages_here = [stage for stage in judged
                    if not stage.part or not here or stage.part.number <= here.number]
@@ -94,7 +94,7 @@ def show_remainder(console: Console, chapter: Chapter, solution: bool, judged: l
 
 def show_left(console: Console, chapter: Chapter, solution: bool, until: int | None,
               count: int) -> None:
-    """Say that a check stopped early, and how to go on."""
+    """Print that a check stopped early, and how to continue."""
     others = "1 other check" if count == 1 else f"{count} other checks"
     console.print(Text(
         f"Stopped here, without the {others} that must hold at the end of part {until} too. "
@@ -104,7 +104,7 @@ def show_left(console: Console, chapter: Chapter, solution: bool, until: int | N
 
 def show_saved(console: Console, chapter: Chapter, solution: bool, until: int | None,
                files: Sequence[str]) -> None:
-    """Say that files were saved during a check, which may have built either version of them."""
+    """Print that files were saved during a check, which may have used either version of them."""
     names = ", ".join(files)
     part = f" --part {until}" if until is not None else ""
     console.print(Text(
@@ -113,7 +113,7 @@ def show_saved(console: Console, chapter: Chapter, solution: bool, until: int | 
 
 
 def _show_stage(console: Console, chapter: Chapter, stage: Stage, here: Part | None) -> None:
-    """A part's lines stand below its title; what fails in a later one is only not there yet."""
+    """Print a part's title and its verdicts; failures in a later part as not done yet."""
     assert stage.part
     later = here is not None and stage.part.number > here.number
     mark = MARKS[LATER if later else "fail" if stage.failed else "pass"]
@@ -131,7 +131,7 @@ def _show_line(console: Console, status: Status | Literal["later"], verdict: Ver
 
 def _outcome(chapter: Chapter, solution: bool, judged: list[Stage], whole: bool,
              until: int | None) -> Text:
-    """All of them in one line. A check that several parts judge counts once."""
+    """Returns a summary in one line. A check that several parts judge counts once."""
     verdicts = [verdict for stage in judged for verdict in stage.verdicts]
     failing = {verdict.name for verdict in verdicts if verdict.status == "fail"}
     passing = {verdict.name for verdict in verdicts if verdict.status == "pass"} - failing
@@ -169,7 +169,7 @@ def _next_part(chapter: Chapter, until: int) -> str:
 
 
 def _next(chapter: Chapter) -> str:
-    """What a reader who has passed may turn to."""
+    """Returns what a reader who has passed can do next."""
     steps = [f"{COMMAND} solution {chapter.tag}"]
     if chapters.previous(chapter):
         steps[:0] = ["read “What it did” on the chapter's page", f"{COMMAND} diff {chapter.tag}"]
@@ -181,7 +181,7 @@ def _next(chapter: Chapter) -> str:
 
 def _show_failures(console: Console, chapter: Chapter, solution: bool,
                    judged: list[Stage]) -> None:
-    """The first few cases in full, the rest counted; then the pages that help."""
+    """Print the failing cases, some in full, then notes and figures, then the pages that help."""
     failed = [verdict for stage in judged for verdict in stage.failed]
     _show_cases(console, chapter, solution,
                 [failure for verdict in failed for failure in verdict.failures])
@@ -202,7 +202,7 @@ def _show_failures(console: Console, chapter: Chapter, solution: bool,
 
 def _show_cases(console: Console, chapter: Chapter, solution: bool,
                 failures: list[suite.Failure]) -> None:
-    """One case of each check in full, as far as a reader reads on; the others by name."""
+    """Print one case of each check in full, up to `MAX_IN_FULL`, and the names of the others."""
     first = {failure.case.check: failure for failure in reversed(failures)}
     in_full = [failure for failure in failures if first[failure.case.check] is failure]
     in_full = in_full[:MAX_IN_FULL]
@@ -232,7 +232,7 @@ def _show_heading(console: Console, name: str, remainder: str = "") -> None:
 
 
 def _show_rows(console: Console, rows: dict[str, str]) -> None:
-    """Labelled lines, left to the terminal to wrap so that commands can be copied."""
+    """Print labelled lines. The terminal wraps them, so that commands can be copied."""
     for name, text in rows.items():
         first, *more = text.split("\n")
         console.print(Text(f"  {name:<9}", style="dim"), Text(first))
@@ -241,7 +241,7 @@ def _show_rows(console: Console, rows: dict[str, str]) -> None:
 
 
 def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[str, str]:
-    """A failed case in words: what was sent, expected and got, and how to see it again."""
+    """Returns a failed case in words: what was sent, expected and got, and how to repeat it."""
     case, received = failure.case, failure.received
     if reported := case.alone or case.talk:
         return {"done": reported.done, "expected": reported.expected,
@@ -262,14 +262,14 @@ def _explain(chapter: Chapter, solution: bool, failure: suite.Failure) -> dict[s
         rows["got"] = wording.around(data, nearest)
     rows["so"] = failure.problem
     rows["again"] = _repeated(chapter, solution, case)
-    if "@" not in case.name and (line := wording.one_liner(case)):  # `run` is another build
+    if "@" not in case.name and (line := wording.one_liner(case)):  # `run` uses another build
         rows["by hand"] = (f"{COMMAND} run {chapter.tag}{_flag(solution)}, and in another "
                            f"terminal, with bash:\n{line}")
     return rows
 
 
 def _explain_figures(chapter: Chapter, solution: bool, verdict: Verdict) -> dict[str, str]:
-    """A budget that was passed: by what."""
+    """Returns a failed figure's rows, and the command that shows more."""
     if not verdict.see:
         return verdict.rows
     return {**verdict.rows, "see": f"{COMMAND} {verdict.see} {chapter.tag}{_flag(solution)}"}
@@ -284,8 +284,8 @@ def _flag(solution: bool) -> str:
 
 
 def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
-    """The sections that help with a check: of each case that has one of its own, and for the rest
-    where its part is explained, if one turns it green.
+    """Returns the pages that help with a check: of each failed case with a section of its own that
+    one, otherwise where the check's part is explained.
     """
     usual = stage.part.anchor if stage.part else chapter.sections.get(verdict.name, "")
     return [page(chapter, anchor) for anchor in dict.fromkeys(
@@ -294,13 +294,13 @@ def _read(chapter: Chapter, stage: Stage, verdict: Verdict) -> list[str]:
 
 
 def _section(chapter: Chapter, case: Case) -> str:
-    """The anchor of the section about this case in particular; empty if none does."""
+    """Returns the anchor of the section about this case; empty if there is none."""
     return next((anchor for pattern, anchor in chapter.case_sections.items()
                  if fnmatchcase(case.name, pattern)), "")
 
 
 def page(chapter: Chapter, anchor: str) -> str:
-    """The chapter's page: in the built book, or else as a file."""
+    """Returns the chapter's page in the built book, or else its source file."""
     page = SITE / chapter.page.replace(".md", ".html")
     if page.exists():
         return shown(page) + anchor
@@ -308,7 +308,7 @@ def page(chapter: Chapter, anchor: str) -> str:
 
 
 def report(chapter: Chapter, solution: bool, passed: bool, judged: list[Stage]) -> dict[str, Any]:
-    """The same for machines; with parts also which of them is the first not finished."""
+    """Returns the verdicts for JSON; for chapters with parts also the first unfinished one."""
     here = stages.current(judged)
     of_parts = {"part": here.number if here else None, "parts": [
         {"number": stage.part.number, "name": stage.part.name, "title": stage.part.title,

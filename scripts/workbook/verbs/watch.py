@@ -1,4 +1,4 @@
-"""Judges a chapter again whenever one of its files is saved: first what failed last."""
+"""Judges a chapter whenever one of its files is saved, first the check that failed last."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Stamps = dict[str, tuple[int, int]]
 
 
 def run(chapter: Chapter) -> int:
-    """Until Ctrl-C, which is how it ends well."""
+    """Watch until Ctrl-C; returns 0."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"Watching chapters/{chapter.name}; Ctrl-C ends it.")
     with suppress(KeyboardInterrupt):
@@ -35,7 +35,7 @@ def run(chapter: Chapter) -> int:
 def _watch(chapter: Chapter, console: Console) -> None:
     seen: Stamps = {}
     while True:
-        now = stamps(chapter.starter_dir)  # before the check: who saves meanwhile is asked again
+        now = stamps(chapter.starter_dir)  # before the check, so that a later save is noticed
         if now != seen:
             seen = now
             _judge(chapter, console)
@@ -44,8 +44,7 @@ def _watch(chapter: Chapter, console: Console) -> None:
 
 
 def _judge(chapter: Chapter, console: Console) -> None:
-    """What failed last; once it passes, all. A build error is shown by the check, and mended by
-    the next save.
+    """Run the check that failed last; once it passes, run all. Build errors are shown by the check.
     """
     failed = [name for name in progress.unmet(chapter) if name in registry.NAMES]
     while True:
@@ -62,8 +61,8 @@ def _judge(chapter: Chapter, console: Console) -> None:
 
 
 def _check(chapter: Chapter, only: list[str]) -> int | None:
-    """In a process of its own, which leaves nothing behind however it ends. None if a file was saved
-    meanwhile: a build could have one version of some files and another of others.
+    """Run the check in a process of its own, which leaves nothing behind however it ends. Returns
+    None if a file was saved meanwhile, because a build could mix old and new files.
     """
     command = [sys.executable, "-m", "workbook", "check", chapter.name,
                *(word for name in only for word in ("--only", name))]
@@ -78,19 +77,19 @@ def _check(chapter: Chapter, only: list[str]) -> int | None:
             with suppress(subprocess.TimeoutExpired):
                 child.wait(LOOK_S)
         return child.returncode
-    except KeyboardInterrupt:  # the terminal has sent it the signal, too
+    except KeyboardInterrupt:  # the terminal has sent it to the child, too
         child.terminate()
         child.wait(END_S)
         raise
 
 
 def stamps(directory: Path) -> Stamps:
-    """When each of its files was written, and its size; those of sources in folders too."""
+    """Returns modification time and size of the directory's files, and sources in its folders."""
     own = (file.name for file in directory.iterdir()
            if file.is_file() and not is_leftover(file.name))
     found: Stamps = {}
     for name in sorted({*own, *trees.paths(directory)}):
-        with suppress(FileNotFoundError):  # an editor replaces the file that it saves
+        with suppress(FileNotFoundError):  # an editor may be replacing the file
             known = (directory / name).stat()
             found[name] = (known.st_mtime_ns, known.st_size)
     return found
