@@ -1,7 +1,7 @@
 """Which tests a change can affect: `hotpath test --since COMMIT` runs them, and with `--rest` the
 others.
 
-The answer depends on the changed files and on the project's sources alone. A change in a solution
+The answer depends only on the changed files and on the project's sources. A change in a solution
 affects its chapter and the later ones that inherit the file, with their planted mistakes. A change
 in a page affects the tests of the book, and one in a Python module all tests that import it. A file
 that no rule knows affects everything. A pull request runs the rest as well, so that a rule that is
@@ -26,9 +26,9 @@ from workbook.course import trees
 TESTS = "scripts/tests"
 CONFTEST = f"{TESTS}/conftest.py"
 PYTHON = {"scripts/workbook": "workbook", "book/preprocessor": "preprocessor", TESTS: ""}
-ALWAYS = f"{TESTS}/repository/"  # rules for all files; those about a chapter only if it changed
+ALWAYS = f"{TESTS}/repository/"  # tests of all files; those about a chapter run only if it changed
 OF_THE_BOOK = f"{TESTS}/book/"
-SERVERS_ONLY = ("measuring", "servers", "systems")  # if they test a lab, they name it
+SERVERS_ONLY = ("measuring", "servers", "systems")  # their tests of a lab name it
 SERVING = ("gate", "judging", *SERVERS_ONLY)  # they build and start servers
 ALL_SERVERS = re.compile(r"\b(all_chapters|having|CLIMB)\b")
 ALL_LABS = re.compile(r"\b(all_chapters|labs?|LABS?)\b")
@@ -36,18 +36,18 @@ ALL_LABS = re.compile(r"\b(all_chapters|labs?|LABS?)\b")
 
 @dataclass(frozen=True)
 class Effect:
-    """What one changed file can affect, and the same in words."""
+    """The tests that one changed file can affect, and the same in words."""
 
     words: str
     chapters: frozenset[str] = frozenset()
-    files: frozenset[str] = frozenset()  # of tests
+    files: frozenset[str] = frozenset()  # test files
     everything: bool = False
 
 
 @dataclass(frozen=True)
 class Project:
-    """What an effect depends on: the text of each Python file by its path, and for each chapter the
-    names of its solution's files.
+    """What effects are computed from: the text of each Python file by its path, and for each
+    chapter the names of its solution's files.
     """
 
     python: Mapping[str, str]
@@ -60,19 +60,19 @@ class Project:
 
     @cached_property
     def modules(self) -> Mapping[str, str]:
-        """The file of each module by the name that it is imported by."""
+        """Maps names of modules to their files."""
         return {module_name(file): file for file in self.python}
 
     @cached_property
     def needed(self) -> Mapping[str, frozenset[str]]:
-        """The files that each test file imports, directly or through others, and itself."""
+        """Maps each test file to the files that it imports, directly or indirectly, and itself."""
         direct = {file: self.resolve(imported(ast.parse(text), lazily=file != CONFTEST))
                   for file, text in self.python.items()}
         return {test: frozenset(closure({test, *self.fixtures(test)}, direct))
                 for test in self.tests}
 
     def fixtures(self, test: str) -> set[str]:
-        """conftest.py, and what those of its functions import that the test file mentions."""
+        """Returns conftest.py, and what its functions import that the test file mentions."""
         if CONFTEST not in self.python:
             return set()
         found = {CONFTEST}
@@ -82,7 +82,7 @@ class Project:
         return found
 
     def resolve(self, names: Iterable[str]) -> set[str]:
-        """The files of these modules and of the packages that they are in."""
+        """Returns the files of these modules, and of the packages that contain them."""
         found = set()
         for name in names:
             parts = name.split(".")
@@ -95,8 +95,8 @@ class Project:
         return frozenset(test for test in self.tests if mentions(self.python[test], words))
 
     def needing(self, words: str) -> frozenset[str]:
-        """The test files that import a module that mentions these words, but not their definition
-        alone.
+        """Returns the test files that import a module that mentions these words, other than
+        paths.py.
         """
         modules = {file for file, text in self.python.items()
                    if mentions(text, words) and not file.endswith("/paths.py")}
@@ -123,7 +123,7 @@ class Selection:
         return frozenset().union(*(effect.files for effect in self.effects.values()))
 
     def has(self, file: str, chapters: Collection[str]) -> bool:
-        """Whether it selects a test of this file that is about these chapters, or about none in
+        """Whether this selects a test of this file about these chapters, or about none in
         particular.
         """
         if self.everything or file in self.files:
@@ -134,7 +134,7 @@ class Selection:
         return file.startswith(ALWAYS) or any(concerns(file, text, one) for one in self.chapters)
 
     def lines(self) -> Iterator[str]:
-        """What is selected and why, for people."""
+        """Yields what is selected and why, for people."""
         because: dict[str, list[str]] = {}
         for file, effect in self.effects.items():
             because.setdefault(effect.words, []).append(file)
@@ -150,7 +150,7 @@ class Selection:
 
 
 def select(changed: Iterable[str], project: Project) -> Selection:
-    """The tests that these changed files, named from the root of the repository, can affect."""
+    """Returns the tests that these changed files, with paths from the root, can affect."""
     return Selection(project, {file: effect(file, project) for file in sorted(changed)})
 
 
@@ -177,8 +177,8 @@ def effect(file: str, project: Project) -> Effect:
 
 
 def inheriting(chapter: str, file: str, project: Project) -> frozenset[str]:
-    """The chapter, the next one, whose starter begins with its solution, and all later ones whose
-    solutions have a file of that name, in whatever folder. A lab stands alone.
+    """Returns the chapter, the next one, whose starter is based on its solution, and all later ones
+    whose solutions have a file of that name in any folder. A lab affects only itself.
     """
     if not chapter[:1].isdigit():
         return frozenset({chapter})
@@ -189,7 +189,7 @@ def inheriting(chapter: str, file: str, project: Project) -> frozenset[str]:
 
 
 def concerns(file: str, text: str, chapter: str) -> bool:
-    """Whether a test file with this text has tests of the chapter that don't say so."""
+    """Whether a test file with this text may test the chapter without naming it in its ids."""
     folder = PurePosixPath(file).parent.name
     if chapter in text:
         return True
@@ -199,7 +199,7 @@ def concerns(file: str, text: str, chapter: str) -> bool:
 
 
 def module_name(file: str) -> str:
-    """`workbook.checks.watch`, or for the helpers of tests their names alone."""
+    """Returns the module's name, such as `workbook.checks.watch`, or `lengths` for a helper."""
     folder, prefix = next((folder, prefix) for folder, prefix in PYTHON.items()
                           if file.startswith(f"{folder}/"))
     if not prefix:
@@ -209,8 +209,8 @@ def module_name(file: str) -> str:
 
 
 def imported(tree: ast.AST, lazily: bool) -> Iterator[str]:
-    """The names of all modules that are imported in the tree, and some that are no modules, because
-    `from a import b` doesn't tell. `lazily` also those within functions.
+    """Yields the names of all modules imported in the tree, and possibly of other objects, because
+    `from a import b` doesn't show whether b is a module. `lazily` includes imports in functions.
     """
     for node in ast.walk(tree) if lazily else outside_functions(tree):
         if isinstance(node, ast.Import):
@@ -219,7 +219,7 @@ def imported(tree: ast.AST, lazily: bool) -> Iterator[str]:
             yield from (f"{node.module}.{name.name}" for name in node.names)
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytest_plugins":
             yield from ast.literal_eval(node.value)
-        elif isinstance(node, ast.List | ast.Tuple):  # of a command: python -m workbook
+        elif isinstance(node, ast.List | ast.Tuple):  # a command such as python -m workbook
             words = [one.value if isinstance(one, ast.Constant) else "" for one in node.elts]
             yield from (f"{name}.__main__" for option, name in zip(words, words[1:])
                         if option == "-m" and isinstance(name, str))
@@ -276,7 +276,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def subject_of(item: pytest.Item, selection: Selection) -> tuple[str, set[str]]:
-    """The test's file, and the chapters that its id or its group names."""
+    """Returns the test's file, and the chapters that its id or its group names."""
     groups = " ".join(str(mark.args) for mark in item.iter_markers("xdist_group"))
     name = f"{item.nodeid.partition('::')[2]} {groups}"
     chapters = {chapter for chapter in selection.project.solutions
@@ -292,7 +292,7 @@ _selection = pytest.StashKey["Selection | None"]()
 
 
 def ours() -> Project:
-    """This project as it is now."""
+    """Returns this project as it is now."""
     python = {file.relative_to(ROOT).as_posix(): file.read_text(encoding="utf-8")
               for folder in PYTHON for file in sorted((ROOT / folder).rglob("*.py"))}
     return Project(python, {
@@ -301,8 +301,8 @@ def ours() -> Project:
 
 
 def changed_since(commit: str) -> set[str]:
-    """The files that differ from the commit, in later commits or in the working tree. A file that
-    was moved has both names.
+    """Returns the files that differ from the commit, in later commits or in the working tree. A
+    file that was moved is listed with both names.
     """
     names: set[str] = set()
     for command in (("diff", "--name-only", "--no-renames", "-z", commit, "--"),

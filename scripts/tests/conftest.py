@@ -1,4 +1,4 @@
-"""What the tests share: the command as a reader runs it, and a look for what it left behind."""
+"""What the tests share: the command as a reader runs it, and a check for leftover processes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ pytest_plugins = ["affected", "outcomes", "lengths", "scheduling", "timetable"]
 
 MARK = "HOTPATH_TEST"
 
-# Who is started in the background may have been told to ignore Ctrl-C; children inherit that.
+# A background process may have been started with Ctrl-C ignored, which its children inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def compile_faster() -> None:
-    """As the tool itself does, for what calls CMake without it. What links steps back, too, behind
-    what is judged meanwhile; and a solution that lacks an #include fails.
+    """Use the tool's settings for fast builds, for tests that call CMake directly. Linking has a
+    lower priority, so that running checks aren't delayed; and a missing #include is an error.
     """
     for name, value in build.faster().items():
         os.environ.setdefault(name, value)
@@ -39,7 +39,7 @@ def compile_faster() -> None:
     os.environ["STRICT_INCLUDES"] = "1"
 
 
-# As the command does it: git's hooks, for one, name the repository that they are in.
+# As the command does. For example, git's hooks set variables that name their own repository.
 inherited.clean(os.environ)
 os.environ |= git.SETTINGS
 compile_faster()
@@ -76,14 +76,14 @@ def tiny(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def parted(tmp_path: Path) -> Path:
-    """The same with two further checkpoints that have parts."""
+    """A scratch repository like `tiny` with two further checkpoints, which have parts."""
     shutil.copytree(SCRIPTS / "workbook", tmp_path / "scripts" / "workbook")
     return make_parted(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The real book, built once: two at a time would be in each other's way."""
+    """Returns the real book's site, built once, because two builds at a time would interfere."""
     from workbook.verbs import book
 
     return book.build().parent
@@ -91,18 +91,18 @@ def site() -> Path:
 
 @pytest.fixture
 def no_process_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fail a test that leaves a process running; all that it starts inherits a mark."""
-    network.prefix()  # holds a network for as long as we live
+    """Fail a test that leaves a process running. Everything that it starts inherits a mark."""
+    network.prefix()  # starts a process that keeps a network until we exit
     mark = str(uuid.uuid4())
     monkeypatch.setenv(MARK, mark)
     yield
     ours = [process for process in psutil.process_iter() if _environment(process) == mark]
-    _, left = psutil.wait_procs(ours, timeout=20)  # what was killed takes a moment to be gone
+    _, left = psutil.wait_procs(ours, timeout=20)  # killed processes take a moment to disappear
     assert not left, f"still running: {left}"
 
 
 def _environment(process: psutil.Process) -> str | None:
-    """The mark that a process was started with; /proc of our own shows only the first state."""
+    """Returns a process's mark. Skips our own: its /proc shows only the initial environment."""
     try:
         return process.environ().get(MARK) if process.pid != os.getpid() else None
     except psutil.Error:
@@ -110,7 +110,7 @@ def _environment(process: psutil.Process) -> str | None:
 
 
 def assert_refused(result: Result, *words: str) -> None:
-    """A foreseen failure: a message with these words, a next step, no traceback, not 0."""
+    """The command must fail with a message containing these words, a next step, no traceback."""
     assert result.returncode not in (0, 130), result.stdout
     assert "Traceback" not in result.stderr, result.stderr
     assert "error: " in result.stderr and "next:" in result.stderr, result.stderr

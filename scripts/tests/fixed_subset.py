@@ -1,8 +1,8 @@
-"""Parts of long lists of questions that are always the same parts, so that a verdict depends on the
-commit alone. `test --long` asks everything instead.
+"""Fixed subsets of long lists of cases, so that a verdict depends only on the commit. `test --long`
+runs all cases instead.
 
-The gate judges each solution with all cases. Under a sanitizer or on another kernel interface the
-same server is asked fewer of those that differ in nothing but the byte at which a request is cut or
+The gate judges each solution with all cases. Under a sanitizer or on another kernel interface, the
+same server is tested with fewer of those that differ only in the byte at which a request is cut or
 damaged.
 """
 
@@ -17,14 +17,14 @@ from lengths import LONG
 
 from workbook.checks.behaviour.rows import Case
 
-POSITIONS = 24  # that are kept of each text
+POSITIONS = 24  # positions kept for each text
 POSITION = re.compile(r"(.+)-at-\d+(?:-of-\d+)?")
 T = TypeVar("T")
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """At most `count` of these, in their order: the first, the last and evenly spaced ones between
-    them.
+    """Returns at most `count` items in their order: the first, the last, and evenly spaced ones
+    between.
     """
     if count >= len(items):
         return list(items)
@@ -34,14 +34,14 @@ def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
 
 
 def one_in(step: int, items: Sequence[T], offset: int = 0) -> list[T]:
-    """Every `step`-th of these, in their order. The subsets of `step` consecutive offsets have all
-    of them.
+    """Returns every `step`-th item in order. The subsets of `step` consecutive offsets cover them
+    all.
     """
     return list(items[offset % step::step])
 
 
 def fewer_positions(cases: Sequence[Case]) -> list[Case]:
-    """These cases in their order, without most of those that differ in a position only; all of them
+    """Returns the cases in order, without most of those that differ only in a position; all cases
     in a long run.
     """
     if LONG:

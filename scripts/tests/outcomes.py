@@ -1,7 +1,7 @@
-"""Writes what became of each test into the file that HOTPATH_OUTCOMES names, as JSON.
+"""Writes the outcome of each test to the file that HOTPATH_OUTCOMES names, as JSON.
 
-`hotpath test` reads it to run failed tests again and to list what was left out. The process that
-pytest-xdist calls the controller sees the reports of all others, so it alone writes.
+`hotpath test` reads it to retry failed tests and to list what was left out. Only pytest-xdist's
+controller process writes it, because it receives the reports of all others.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pytest
 
-LEFT_OUT = "left_out"  # the property of a test that was skipped for lack of time
-LONGEST_TEXT = 200  # characters of a failure
+LEFT_OUT = "left_out"  # the property of a test that was left out because time ran out
+LONGEST_TEXT = 200  # characters of a failure's text
 
 
 class Recorder:
-    """A plugin that collects the reports of a run. A test has several: setting up, itself, tearing
-    down. It has failed if one of them did.
+    """A plugin that collects the reports of a run. A test has several: for its set-up, itself and
+    its tear-down. It has failed if one of them did.
     """
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.passed: list[str] = []
-        self.failed: dict[str, str] = {}  # with the first line of each failure
-        self.skipped: dict[str, str] = {}  # with the reason
+        self.failed: dict[str, str] = {}  # -> the first line of the failure
+        self.skipped: dict[str, str] = {}  # -> the reason
         self.left_out: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -48,21 +48,21 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # A pytest that one of the tests starts must not write into the same file.
+    # A pytest that one of the tests starts must not write to the same file.
     file = os.environ.pop("HOTPATH_OUTCOMES", "")
     if file and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder(Path(file)), "outcomes-recorder")
 
 
 def without_group(name: str) -> str:
-    """The test's id without the group that pytest-xdist appends: a parameter ends in `]`, so that
-    an `@` inside of it is not mistaken for one.
+    """Returns the test's id without the group that pytest-xdist appends. A parameter ends in `]`,
+    so an `@` inside it is not mistaken for a group.
     """
     return re.sub(r"@[^@\]]*$", "", name)
 
 
 def short_text(report: pytest.TestReport) -> str:
-    """One line: what was raised, or why it was skipped."""
+    """Returns one line: the exception, or why the test was skipped."""
     if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
         return report.longrepr[2].removeprefix("Skipped: ")
     crash = getattr(report.longrepr, "reprcrash", None)

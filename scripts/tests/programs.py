@@ -1,4 +1,4 @@
-"""Programs under test: trees of sources built aside, and which checkpoints are the same program."""
+"""Builds programs under test in separate copies, and finds checkpoints with the same program."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from workbook.servers import build
 
 ASIDE = BUILD / "programs"
 CLIMB = sorted(path.name for path in SOLUTIONS.glob("[0-9]*"))
-ENDS = ("01-naive", "04-threads", "08-allocator-pgo", CLIMB[-1])  # of the parts
+ENDS = ("01-naive", "04-threads", "08-allocator-pgo", CLIMB[-1])  # the last of each book part
 
 
 def location(name: str) -> Path:
-    """Where the sources of a program built aside are."""
+    """Returns where the sources of a separately built program are."""
     return ASIDE / name / "solutions" / "checkpoint"
 
 
 def aside(name: str, tree: Tree, preset: str, program: str = "server",
           like: str = "", lean: bool = False) -> Path:
-    """Build these sources in a copy of their own; returns the program.
+    """Build these sources in a separate copy; returns the program.
 
-    `like` is a preset whose flags are taken instead, so that what both compile is compiled once.
-    `lean` is for what is judged by its bytes alone: this program and no other, and not optimised
-    across its files. What is built by the same name next builds only what differs. All copies are
-    called alike, and have their build directories in the same place below them, so that a cache of
-    the compiler's takes the object of one for that of another.
+    `like` is a preset whose flags are used instead, so that what both compile is compiled once.
+    `lean` is for judging behaviour only: it builds just this program, without link-time
+    optimisation. A later build with the same name is incremental. All copies have the same names
+    and build folders below their root, so that a compiler cache can reuse one copy's objects for
+    another.
     """
     with build.locked(ASIDE / f".{name}.lock"):
         trees.write(tree, location(name))
@@ -52,28 +52,28 @@ def aside(name: str, tree: Tree, preset: str, program: str = "server",
 
 
 def solution(name: str, preset: str) -> Path:
-    """A checkpoint's solution, built aside, so that it shares objects with its starter's like."""
+    """Build a checkpoint's solution in a copy, so that it shares objects with its starter's."""
     return aside(f"solution-{name}", trees.read(SOLUTIONS / name), preset)
 
 
 def served(name: str) -> Path:
-    """A solution's server, to be asked like any: as its reader builds it where a part ends, for
-    there all that came before it is compiled; else, unless there is time, as the judge counts,
-    which compiles in a third of the time.
+    """Returns a solution's server, for any test. In long runs, and where a part of the book ends
+    and so all code up to there is included, it's built like the reader's; otherwise with the preset
+    for counting, which takes a third of the time.
     """
     return build.build_server(SOLUTIONS / name, RELEASE if LONG or name in ENDS else MEASURE)
 
 
 def once(names: list[str], preset: str) -> dict[str, str]:
-    """The solutions to judge when built so, each with an id: of those that are the same program
-    only the last, for the most is asked of it, and its id names them all.
+    """Returns the solutions to judge with this preset, each with an id. Of identical programs it's
+    only the last, because most is required of it; its id names them all.
     """
     keys = programs(preset)
     return alike({name: keys[f"solutions/{name}"] for name in names})
 
 
 def alike(keys: dict[str, str]) -> dict[str, str]:
-    """Of the names whose keys are the same the last, each with an id that tells them all."""
+    """Of the names with the same key, returns the last, with an id that contains them all."""
     same: dict[str, list[str]] = {}
     for name, key in keys.items():
         same.setdefault(key, []).append(name)
@@ -82,7 +82,7 @@ def alike(keys: dict[str, str]) -> dict[str, str]:
 
 @cache
 def programs(preset: str) -> dict[str, str]:
-    """For every checkpoint, as solutions/01-naive, the digest of all that its server is made of."""
+    """Maps every checkpoint, as solutions/01-naive, to a digest of everything in its server."""
     directory = build.configured(preset)
     subprocess.run(["ninja", "-C", str(directory), "build.ninja"], check=True, capture_output=True)
     objects: dict[str, list[str]] = {}
@@ -93,19 +93,19 @@ def programs(preset: str) -> dict[str, str]:
 
 
 def compiled(directory: Path) -> list[dict[str, str]]:
-    """What a configured build directory compiles: `file` and `command` of each object."""
+    """Returns `file` and `command` of each object that a configured build directory compiles."""
     return json.loads((directory / "compile_commands.json").read_text(encoding="utf-8"))
 
 
 def output(entry: dict[str, str]) -> str:
-    """The object, below the build directory."""
+    """Returns the path of the object, relative to the build directory."""
     tokens = shlex.split(entry["command"])
     return tokens[tokens.index("-o") + 1]
 
 
 def key(entry: dict[str, str]) -> str:
-    """What an object is made of: its source, what of ours that includes, and how it is compiled,
-    whatever the checkpoint's name.
+    """Returns a digest of an object's inputs: its source, the headers of ours that it includes, and
+    the command that compiles it, without the checkpoint's name.
     """
     source = Path(entry["file"])
     command = re.sub(rf"\b\w+([/-]){re.escape(checkpoint(source).name)}\b", r"checkpoint",
@@ -114,15 +114,15 @@ def key(entry: dict[str, str]) -> str:
 
 
 def contents(*sources: Path) -> Iterator[str]:
-    """Names and texts of these sources, of the headers beside them that they include, and of those
-    that these do.
+    """Yields names and texts of these sources and of the checkpoint's headers that they include,
+    directly or indirectly.
     """
     for file in sorted(included(*sources), key=lambda file: file.name):
         yield from (file.name, file.read_text(encoding="utf-8"))
 
 
 def checkpoint(source: Path) -> Path:
-    """The folder of the program that a source belongs to, which may have it in a folder."""
+    """Returns the checkpoint's folder, of which a source may be in a subfolder."""
     return next((folder for folder in source.parents
                  if folder.parent.name in (CHAPTERS.name, SOLUTIONS.name)), source.parent)
 
@@ -142,7 +142,7 @@ def included(*sources: Path) -> set[Path]:
 
 @cache
 def folders(checkpoint: Path) -> list[Path]:
-    """`trees.folders`, which is slow, and is asked here for each source of each checkpoint."""
+    """Caches `trees.folders`, which is slow and is called for each source of each checkpoint."""
     return trees.folders(checkpoint)
 
 

@@ -1,10 +1,10 @@
 """Which tests run in the same process, which run while no other does, and how many judge a whole
 server at the same time.
 
-Four processes take groups of tests, those of the slow folders first. By default a group is a file,
+Four processes run groups of tests, those of the slow folders first. By default a group is a file,
 because the tests of a file share what they build. Where chapters share nothing, a group is a
 chapter (`of_chapter`). Tests that a run may leave out are marked `late` and come near the end.
-Tests that judge by the clock are marked `alone`: they come last, and run while the other processes
+Tests that depend on timing are marked `alone`: they come last, and run while the other processes
 wait.
 """
 
@@ -26,8 +26,8 @@ SLOW_FOLDERS = ("systems", "gate", "servers")  # in the order in which they begi
 
 
 def of_chapter(chapter: Chapter, *values: Any, id: str = "", late: bool = False) -> Any:
-    """A test's parameter: this chapter, or `values` that belong to it. Its group is the chapter's.
-    Late tests are a second group, which needs a build folder of its own.
+    """Returns a test's parameter: this chapter, or `values` that belong to it. Its group is the
+    chapter's. Late tests are in a second group, which needs a build folder of its own.
     """
     group = pytest.mark.xdist_group(f"{'late' if late else 'gate'} {chapter.name}")
     return pytest.param(*values or (chapter,), id=id or chapter.name,
@@ -36,9 +36,9 @@ def of_chapter(chapter: Chapter, *values: Any, id: str = "", late: bool = False)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Group the tests whenever several processes run them, also by `pytest -n 4 FILE`: otherwise
-    tests of two processes would build in the same folder. pytest-xdist's processes don't ask the
-    one that starts them, but look at the command line for themselves.
+    """Group the tests whenever several processes run them, also with `pytest -n 4 FILE`; otherwise
+    two processes would build in the same folder. pytest-xdist's workers read the command line
+    themselves instead of asking the controller.
     """
     if hasattr(config, "workerinput"):
         config.option.loadgroup = True
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("alone"))
         elif not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=_rank)  # which is stable
+    items.sort(key=_rank)  # sort() is stable
 
 
 def _rank(item: pytest.Item) -> tuple[bool, bool, int]:

@@ -1,4 +1,4 @@
-"""Scratch repositories of tiny checkpoints, to try what must not be tried on the real ones."""
+"""Scratch repositories of tiny checkpoints, for tests that must not touch the real ones."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ int three() {
 SECOND = FIRST.replace("return 2;", "return 1 + 1;")
 THIRD = SECOND + "\n\nint four() {\n    return 4;\n}\n"
 
-# A fourth checkpoint in three parts, and a fifth in two; each adds a function, the third of the
-# fourth's only changes one.
+# A fourth checkpoint in three parts, and a fifth in two. Each part adds a function, except the
+# third of the fourth checkpoint, which only changes one.
 FOURTH = THIRD.replace("return 4;", "return 2 + 2;")
 PARTS = {
     "04-d": (("five", FOURTH + "\n\nint five() {\n    return 5;\n}\n"),
@@ -87,7 +87,7 @@ def commit(root: Path) -> None:
 
 
 def take_today(root: Path) -> None:
-    """Make the files of a repository those of ours, committed or not."""
+    """Replace a repository's files by those of ours, committed or not."""
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z"],
                             check=True, capture_output=True).stdout.decode()
     git(root, "rm", "-r", "--quiet", ".")
@@ -98,7 +98,7 @@ def take_today(root: Path) -> None:
 
 
 def make_tiny(root: Path) -> Path:
-    """Three checkpoints and a lab of two files each; starters have one stub."""
+    """Make three checkpoints and a lab of two files each; starters have one stub."""
     for name, text in (("01-a", FIRST), ("02-b", SECOND), ("03-c", THIRD), ("lab-x", FIRST)):
         make_checkpoint(root, name, text)
     stubs = {"01-a": FIRST.replace("return 2;", "return 0;  // TODO(1)"),
@@ -114,7 +114,7 @@ def make_tiny(root: Path) -> Path:
 
 
 def make_parted(root: Path) -> Path:
-    """The same with a fourth checkpoint in three parts and a fifth in two."""
+    """The same, with a fourth checkpoint in three parts and a fifth in two."""
     make_tiny(root)
     for name, steps in PARTS.items():
         make_checkpoint(root, name, steps[-1][1])
@@ -130,9 +130,9 @@ def make_parted(root: Path) -> Path:
 
 
 def _make_parts(chapter: Chapter) -> None:
-    """A starter with stubs for the first part and the last, and the patches of all but that.
+    """Make a starter with stubs for the first part and the last, and all patches but the last's.
 
-    The stub of the fourth's last part stands where the parts before it change the file.
+    The stub of the fourth checkpoint's last part is where earlier parts change the file.
     """
     base, last = parts.tree(chapter, 0), chapter.parts[-1].number
     stub, first = f"// TODO({chapter.number}.{last})\n".encode(), f"TODO({chapter.number}.1)"

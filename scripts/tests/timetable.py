@@ -1,4 +1,4 @@
-"""Where the time of a run went: a table by folder and file when it ends."""
+"""Prints how long the tests of a run took, by folder and file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROCESSOR = "processor_s"
 
 @dataclass
 class Row:
-    """What the tests of a file took: how many, seconds by the clock, seconds of processors."""
+    """The tests of a file: their number, elapsed seconds, and processor seconds."""
 
     tests: int = 0
     wall_s: float = 0.0
@@ -29,7 +29,7 @@ class Row:
 
 
 def _spent() -> float:
-    """Processor time so far of this process and of what it started and saw end."""
+    """Returns the processor time so far of this process and of children that it has waited for."""
     return sum(os.times()[:4])
 
 
@@ -42,7 +42,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
     report = yield
-    if call.when == "teardown":  # the last of a test's three
+    if call.when == "teardown":  # the last of a test's three reports
         report.user_properties.append((PROCESSOR, _spent() - item.stash[_began]))
     return report
 
@@ -61,7 +61,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def rows(reports: Iterator[pytest.TestReport]) -> dict[str, Row]:
-    """By file. A test has three reports: setting up, itself, tearing down."""
+    """Returns the rows by file. A test has three reports: set-up, itself, tear-down."""
     files: dict[str, Row] = defaultdict(Row)
     for report in reports:
         processor_s = dict(report.user_properties).get(PROCESSOR, 0.0)
@@ -71,7 +71,7 @@ def rows(reports: Iterator[pytest.TestReport]) -> dict[str, Row]:
 
 
 def table(files: dict[str, Row]) -> list[str]:
-    """The folders, the longest first, each with its files."""
+    """Returns the lines of the table: folders, the longest first, each with its files."""
     folders: dict[str, dict[str, Row]] = defaultdict(dict)
     for file, row in files.items():
         folders[Path(file).parent.name][Path(file).name] = row
