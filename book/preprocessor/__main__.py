@@ -1,4 +1,4 @@
-"""mdBook's side: a context and a book in JSON on stdin, the expanded book on stdout."""
+"""mdBook's interface: reads a context and a book in JSON from stdin, prints the expanded book."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def expand(root: Path, book: dict[str, Any], editor: str | None = None) -> list[Problem]:
-    """Expand every page in place; returns what was wrong. A chapter's heading names its page."""
+    """Expand every page in place; returns the problems. A chapter's heading refers to its page."""
     all_chapters = chapters.all_chapters(root / "chapters")
     site = Site(root, all_chapters)
     titles = {chapter.page: chapter.heading for chapter in all_chapters}
@@ -44,7 +44,7 @@ def expand(root: Path, book: dict[str, Any], editor: str | None = None) -> list[
 
 
 def pages(items: list[Any]) -> Iterator[dict[str, Any]]:
-    """Every chapter of mdBook's tree that has a source; the rest are titles and rules."""
+    """Yields every chapter of mdBook's tree that has a source; the others are titles and rules."""
     for item in items:
         if isinstance(item, dict) and "Chapter" in item:
             entry = item["Chapter"]

@@ -1,7 +1,7 @@
-"""A cause is a claim: what a page says of speed has to name what shows it.
+"""Checks that a page's claims about speed name the figures that support them.
 
-Its words don't show whether a sentence gives a cause. But a sentence that calls something faster
-can be recognised, and so can a number that was typed, and a figure of a run that had errors.
+Whether a sentence gives a cause can't be recognised by its words. But a sentence that calls
+something faster can be, and so can a number that was typed, and a figure of a run that had errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RATE = re.compile(r"\b(\w+):(servers\.[\w-]+\.phases\.[\w-]+)\.requests_per_seco
 
 
 def unproved(text: str, directory: Path) -> Iterator[tuple[int, str]]:
-    """Each claim that names no result, with its line; `directory` has the results."""
+    """Yields each claim that names no result, with its line. `directory` has the results."""
     blocks = [(0, ""), *_blocks(text), (0, "")]
     for (_, before), (line, block), (_, after) in zip(blocks, blocks[1:], blocks[2:]):
         prose = DIRECTIVE.sub("", block)
@@ -38,7 +38,7 @@ def unproved(text: str, directory: Path) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """What stands between blank lines, with the number of its first line; fences are left out."""
+    """Yields the text between blank lines, with the number of its first line; skips fences."""
     text = re.sub(r"^(`{3,}).*?^\1$", lambda fence: "\n" * fence[0].count("\n"), text,
                   flags=re.M | re.S)
     for found in re.finditer(r"(?:^.*\S.*(?:\n|\Z))+", text, re.M):
@@ -46,7 +46,7 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_failed_runs(text: str, directory: Path) -> Iterator[tuple[int, str]]:
-    """The figures of runs with errors, unless their section names the errors too."""
+    """Yields the figures of runs with errors, unless their section also shows the errors."""
     borders = [0, *(heading.start() for heading in re.finditer(r"^#+ ", text, re.M)), len(text)]
     for start, end in pairwise(borders):
         for file, run in dict.fromkeys(RATE.findall(text[start:end])):
@@ -60,4 +60,4 @@ def _failed(directory: Path, file: str, run: str) -> bool:
         recorded = results.load(directory / f"{file}.json")
         return any(results.look_up(recorded, f"{run}.errors").values())
     except DirectiveError:
-        return False  # the figure itself will be refused
+        return False  # the figure directive itself will be rejected

@@ -18,13 +18,13 @@ PARSER = Parser(Language(tree_sitter_cpp.language()))
 TYPES = {"class_specifier", "struct_specifier", "union_specifier", "enum_specifier"}
 NAMED = {"alias_declaration", "concept_definition", "type_definition"}
 DECLARATIONS = {"declaration", "field_declaration"}
-# Around a definition, and cut with it.
+# These enclose a definition, and are included with it.
 WRAPPERS = {"template_declaration", "friend_declaration", *DECLARATIONS}
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """One named piece of a file. `name` is qualified; `parameters` is None unless a function."""
+    """A named piece of a file. `name` is qualified; `parameters` is None unless a function."""
 
     name: str
     parameters: str | None
@@ -34,18 +34,18 @@ class Symbol:
 
 
 def cut(path: Path, name: str) -> str:
-    """The source of `name` in the file, unindented, with the comment directly above it."""
+    """Returns the source of `name` in the file, unindented, with the comment directly above it."""
     symbol = choose(path, name)
     lines = path.read_text(encoding="utf-8").splitlines()
     return textwrap.dedent("\n".join(lines[symbol.first_line:symbol.end_line])) + "\n"
 
 
 def choose(path: Path, name: str) -> Symbol:
-    """The one symbol that fits; a definition is preferred to a declaration."""
+    """Returns the only matching symbol; a definition is preferred to a declaration."""
     name, parameters = _split(name)
     fitting = [symbol for symbol in symbols(path) if _fits(symbol, name, parameters)]
     fitting = [symbol for symbol in fitting if symbol.defined] or fitting
-    # A class is meant, not its constructor.
+    # The name of a class also names its constructor; the class is meant.
     fitting = [s for s in fitting if not any(s.name.startswith(f"{t.name}::") for t in fitting)]
     if not fitting:
         close = sorted({s.name for s in symbols(path) if s.name.endswith(name.split("::")[-1])})
@@ -59,7 +59,7 @@ def choose(path: Path, name: str) -> Symbol:
 
 
 def _split(name: str) -> tuple[str, str | None]:
-    """`f(int)` is the name `f` and the parameters `(int)`."""
+    """Splits `f(int)` into the name `f` and the parameters `(int)`."""
     match = re.fullmatch(r"(.*?operator\(\)|[^(]+)(\(.*\))?", name.strip())
     if match is None:
         raise DirectiveError(f"not a name: {name}")
@@ -78,7 +78,7 @@ def _squeezed(text: str) -> str:
 
 @cache
 def symbols(path: Path) -> tuple[Symbol, ...]:
-    """Every function, type, alias and constant of the file, in order."""
+    """Returns every function, type, alias and constant of the file, in order."""
     return tuple(_walk(PARSER.parse(path.read_bytes()).root_node, ""))
 
 
@@ -117,7 +117,7 @@ def _type(node: Node, scope: str) -> Iterator[Symbol]:
 
 
 def _declared(node: Node, scope: str) -> Iterator[Symbol]:
-    """A declaration holds a type with a body, functions, or variables."""
+    """Yields what a declaration declares: a type with a body, functions, or variables."""
     yield from _walk(node, scope)
     for declarator in node.children_by_field_name("declarator"):
         if _find(declarator, {"function_declarator"}) is not None:
@@ -132,7 +132,7 @@ def _plain(node: Node, name: Node | None, scope: str) -> Iterator[Symbol]:
 
 
 def _find(node: Node | None, kinds: set[str]) -> Node | None:
-    """The outermost node of one of the kinds, along the chain of declarators."""
+    """Returns the outermost node of one of the kinds, along the chain of declarators."""
     while node is not None and node.type not in kinds:
         inner = node.child_by_field_name("declarator")
         node = inner or (node.named_children[-1] if node.type == "reference_declarator" else None)
@@ -140,7 +140,7 @@ def _find(node: Node | None, kinds: set[str]) -> Node | None:
 
 
 def _lines(node: Node) -> tuple[int, int]:
-    """First line and the one after the last, with what wraps it and the comment above."""
+    """Returns the first line and the one after the last, with wrappers and the comment above."""
     while node.parent is not None and node.parent.type in WRAPPERS:
         node = node.parent
     first = node.start_point.row
@@ -148,7 +148,7 @@ def _lines(node: Node) -> tuple[int, int]:
     while above is not None and above.type == "comment" and above.end_point.row == first - 1:
         before = above.prev_named_sibling
         if before is not None and before.end_point.row == above.start_point.row:
-            break  # it ends the line of something else
+            break  # a comment at the end of another line
         first, above = above.start_point.row, before
     return first, node.end_point.row + 1
 

@@ -1,4 +1,4 @@
-"""What changed from one solution to the next."""
+"""The differences between two solutions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from workbook.course import trees
 from workbook.course.trees import Tree
 
 SOURCES = {".cmake", ".cpp", ".h", ".txt"}
-ALL = 1_000_000  # lines around a change, more than any file has
+ALL = 1_000_000  # lines of context, more than any file has
 
 
 @dataclass(frozen=True)
 class Diff:
-    """A unified diff without what stands before its lines, as the verb `diff` shows it too."""
+    """A unified diff without file headers."""
 
     file: str
     text: str
@@ -26,9 +26,9 @@ class Diff:
 
 
 def between(old: Path, new: Path) -> list[Diff]:
-    """One Diff for each file that differs between two directories, in order of path.
+    """Returns a Diff for each file that differs between two directories, in order of path.
 
-    A file that moved to another folder, and keeps its name, is the same file.
+    A file that moved to another folder and kept its name counts as the same file.
     """
     before, after = _sources(old), _sources(new)
     before = trees.renamed(before, trees.moved_by_name(before, after))
@@ -44,7 +44,7 @@ def of_file(old: Path, new: Path, name: str) -> Diff:
 
 
 def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
-    """It may be missing on one side: then all of it was added, or removed."""
+    """Returns the diff of one function. If one side lacks it, all of it was added or removed."""
     before, after = (_cut_or_none(file, function) for file in located(old, new, name))
     if before is None and after is None:
         raise DirectiveError(f"neither {old.name} nor {new.name} has {function} in {name}")
@@ -53,7 +53,7 @@ def of_function(old: Path, new: Path, name: str, function: str) -> Diff:
 
 
 def located(old: Path, new: Path, name: str) -> tuple[Path, Path]:
-    """Where either side has the file, which is named as the new side has it, if that does."""
+    """Returns the file's path on each side. `name` is the path on the new side."""
     back = {there: here for here, there in
             trees.moved_by_name(trees.paths(old), trees.paths(new)).items()}
     return old / back.get(name, name), new / name
@@ -73,7 +73,7 @@ def _nonempty(diffs: list[Diff], what: str) -> list[Diff]:
 
 
 def _cut_or_none(path: Path, function: str) -> str | None:
-    """None where the file or the name is missing; an ambiguous name is still an error."""
+    """Returns None if the file or the name is missing; an ambiguous name is still an error."""
     if not path.is_file():
         return None
     try:
@@ -83,7 +83,7 @@ def _cut_or_none(path: Path, function: str) -> str | None:
 
 
 def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
-    """Three lines around every change, or all that there is."""
+    """Returns the diffs with three lines of context, or with the whole file."""
     output = trees.diff(old, new, f"-U{ALL if whole else 3}").decode()
     files = re.findall(r"^diff --git [ab]/(.+) [ab]/\1\n(.*?)(?=^diff --git |\Z)", output,
                        re.M | re.S)
@@ -91,8 +91,8 @@ def _diffs(old: Tree, new: Tree, whole: bool = False) -> list[Diff]:
 
 
 def _diff(name: str, output: str, whole: bool) -> Diff:
-    """What git says of a file, without its names, the functions beside line numbers, and that no
-    line feed ends it; of a whole without the line numbers.
+    """Makes a Diff from git's output, without file headers, function names in hunk headers and "no
+    newline" notes; for a `whole` file also without the hunk header.
     """
     lines = output[output.index("\n@@ ") + 1:].rstrip("\n").split("\n")
     lines = [re.sub(r"^(@@ .+? @@).*", r"\1", line) for line in lines]

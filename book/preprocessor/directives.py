@@ -27,12 +27,12 @@ LANGUAGES = {".cpp": "cpp", ".h": "cpp", ".toml": "toml", ".json": "json", ".lua
              ".py": "python", ".sh": "bash", ".txt": "text"}
 LABELS = {*LANGUAGES.values(), "console", "diff", "http", "text"}
 
-INDEXING = "HOTPATH_INDEXING" in os.environ  # for the search, which diffs and drawings would crowd
+INDEXING = "HOTPATH_INDEXING" in os.environ  # without diffs and drawings
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong on which line of which page."""
+    """What is wrong, with its page and line."""
 
     page: str
     line: int
@@ -43,7 +43,7 @@ class Problem:
 
 
 class Site:
-    """What all pages draw on: the sources, chapters, results and diagrams under `root`."""
+    """What all pages share: the sources, chapters, results and diagrams under `root`."""
 
     def __init__(self, root: Path, chapters: Sequence[Chapter]) -> None:
         self.root = root
@@ -51,18 +51,18 @@ class Site:
         self.results = root / "book" / "results"
         self.diagrams = root / "book" / "src" / "diagrams"
         self.tables = Tables(self.results, chapters)
-        self._trees = TemporaryDirectory()  # those after parts, as long as the pages need them
+        self._trees = TemporaryDirectory()  # temporary checkouts, kept as long as the Site
 
     def starter(self, chapter: Chapter) -> Path:
-        """A directory with the starter's sources, whatever its reader has made of them."""
+        """Returns a directory with the published starter's sources, whatever the reader changed."""
         directory = Path(self._trees.name, chapter.name, "starter")
         trees.write(starters.starter(chapter), directory)
         return directory
 
     def tree_after(self, chapter: Chapter, part: int) -> Path:
-        """A directory with the sources as they are after a part; 0 for where the chapter begins.
+        """Returns a directory with the sources after a part; 0 is the chapter's beginning.
 
-        UserError if there is no such part.
+        Raises UserError if there is no such part.
         """
         if part == 0 and chapters.previous(chapter):
             return chapters.base_dir(chapter)
@@ -75,7 +75,7 @@ class Site:
 
 
 class Page:
-    """One page being expanded; problems are collected, so that a build reports all of them."""
+    """One page being expanded. Problems are collected, so that a build reports all of them."""
 
     def __init__(self, site: Site, path: str) -> None:
         self.problems: list[Problem] = []
@@ -85,9 +85,9 @@ class Page:
         self._fence = ""
         self._fence_line = 0
         self._open: list[tuple[str, int]] = []
-        self._frames: list[str] = []  # of the film that is open, still to be shown
-        self._tables: set[str] = set()  # whose figures the page shows
-        self._machines: set[str] = set()  # that it has named
+        self._frames: list[str] = []  # remaining frames of the open film
+        self._tables: set[str] = set()  # names of tables already on the page
+        self._machines: set[str] = set()  # machines already described
 
     def expand(self, text: str) -> str:
         lines = []
@@ -105,7 +105,7 @@ class Page:
         return "\n".join(lines) + "\n"
 
     def origin(self, editor: str | None) -> str:
-        """Which file to edit; a link to where that is done, if `editor` is an address with {path}."""
+        """Returns the page's source file; a link if `editor` is an address with {path}."""
         file = f"src/{self._path}"
         name = f"<code>book/{file}</code>"
         link = f'<a href="{editor.format(path=file)}">{name}</a>' if editor else name
@@ -128,13 +128,13 @@ class Page:
         return self._block(*match.groups())
 
     def _figure(self, match: re.Match[str]) -> str:
-        """A figure's value; other directives stay for later."""
+        """Returns a figure's value; other directives are left unchanged."""
         if match[1] + match[2] != "#figure":
             return match[0]
         return results.evaluate(self._site.results, match[3])
 
     def _in_fence(self, line: str) -> bool:
-        """Follow fences; every one that opens needs a label that we highlight."""
+        """Returns whether the line is in a fence or delimits one. An opening one needs a label."""
         match = FENCE.match(line)
         if match is None:
             return bool(self._fence)
@@ -200,7 +200,7 @@ class Page:
             raise DirectiveError(f"{error.message}; {error.fix}") from None
 
     def _after_part(self, name: str) -> Path:
-        """The directory of `05-event-loop/1-echo`."""
+        """Returns the directory of a checkpoint such as `05-event-loop/1-echo`."""
         chapter = self._find_chapter(name.partition("/")[0])
         slugs = [part.slug for part in chapter.parts]
         slug = name.partition("/")[2]
@@ -245,7 +245,7 @@ class Page:
 
     def _folded(self, title: str, all_diffs: Sequence[diffs.Diff],
                 given: Collection[str] = ()) -> str:
-        """All of them in one fold; where there are several, what they are comes first."""
+        """Returns all diffs in one fold, after a list of the files if there are several."""
         files = f"{len(all_diffs)} file{'s' if len(all_diffs) > 1 else ''}"
         if begun := sum(diff.file in given for diff in all_diffs):
             files += f", {begun} of them given"
@@ -271,8 +271,8 @@ class Page:
         return self._site.tables.make(kind, names, self._machines)
 
     def _chart(self, arguments: str) -> str:
-        """A chart with its title below it, or the one that stands behind a “ | ”. One of an
-        experiment has the table folded away, unless the page shows that already.
+        """Returns a chart with its own title below it, or the one after “ | ”. An experiment's
+        chart has its table folded below, unless the page shows that already.
         """
         from workbook.figures import charts, plots  # slow to load, and few pages have one
 
@@ -303,7 +303,7 @@ class Page:
                              f"{', '.join(of_experiment)}; and times of a phase and its steps")
 
     def _curve(self, arguments: str) -> str:
-        """A cost over a size, with the table folded away, unless the page shows that already."""
+        """Returns curves over a size, with their table folded unless the page shows it already."""
         from workbook.figures import curve, series  # slow to load, and few pages have one
 
         what, *texts = [text.strip() for text in arguments.split(" | ")]
@@ -321,7 +321,7 @@ class Page:
         return _drawn(drawn) + self._beneath(name)
 
     def _latency(self, arguments: str) -> str:
-        """How the latencies of some rows of an experiment are distributed, with its table folded."""
+        """Returns the distribution of latencies of some rows of an experiment; folds its table."""
         from workbook.figures import latency  # slow to load, and few pages have one
 
         what, _, title = arguments.partition(" | ")
@@ -345,7 +345,7 @@ class Page:
         return f'<figure class="diagram">\n{_inline(self._diagram_source(name))}\n</figure>'
 
     def _play(self, name: str) -> str:
-        """A drawing, whose place a simulation takes where a script runs."""
+        """Returns a drawing, which a simulation replaces if scripts run."""
         svg = self._diagram_source(name)
         if not (self._site.root / "book" / "theme" / f"{name}.js").is_file():
             raise DirectiveError(f"there is no book/theme/{name}.js")
@@ -398,8 +398,8 @@ class Page:
         return "\n</details>"
 
     def _ours(self, arguments: str) -> str:
-        """Our version of a part, or of a chapter without parts. It is open once that is finished, or
-        the chapter was passed, perhaps before it had parts.
+        """Begins our version of a part, or of a chapter without parts. It's open if that part is
+        finished, or if the chapter was passed, perhaps before it had parts.
         """
         name, _, number = arguments.partition(" ")
         chapter = self._find_chapter(name)
@@ -423,7 +423,7 @@ class Page:
         return '<div class="predict">\n<p class="title">Predict before you measure</p>\n'
 
     def _guess(self, arguments: str) -> str:
-        """A number to be typed in. Where no script runs, the prose has asked for it already."""
+        """Returns an input field for a number, hidden without scripts; the prose asks, too."""
         if not self._open or self._open[-1][0] != "predict":
             raise DirectiveError("{{#guess}} belongs in a {{#predict}}, before its {{#reveal}}")
         question, equals, expression = arguments.partition(" = ")
@@ -462,8 +462,8 @@ def _parts(chapter: Chapter) -> list[str]:
 
 
 def _goal(chapter: Chapter) -> str:
-    """The budgets that are new here, each with its check where there are several; of a lab with
-    several benchmarks, each with its own.
+    """Returns the new budgets, each with its check if there are several; for a lab with several
+    benchmarks, each benchmark with its own.
     """
     if len(chapter.counted) > 1:
         return "for each iteration " + "; ".join(
@@ -495,8 +495,8 @@ def _maximum(check: Check, budget: float) -> str:
 
 
 def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
-    """The medals; nothing where nothing comes before. What our solution reached is on the page, after
-    the reader has guessed it.
+    """Returns the medals; empty if no chapter comes before. The page reveals what our solution
+    reached after the reader has guessed it.
     """
     if not chapter.speed and speed.recorded(chapter, results_directory / "ladder.json") is None:
         return []
@@ -507,7 +507,7 @@ def _clock(chapter: Chapter, results_directory: Path) -> list[str]:
 
 
 def _fence(label: str, text: str) -> str:
-    """A fence that is longer than any inside it."""
+    """Returns the text in a fence that is longer than any inside it."""
     longest = max((len(marks) for marks in re.findall(r"`{3,}", text)), default=2)
     marks = "`" * (longest + 1)
     return f"{marks}{label}\n{text.rstrip()}\n{marks}"
@@ -536,7 +536,7 @@ def _counts(all_diffs: Sequence[diffs.Diff]) -> str:
 
 
 def _inline(svg: str) -> str:
-    """An SVG without prologue, comments and blank lines, which would end the HTML block."""
+    """Returns an SVG without prologue, comments and blank lines, which would end the HTML block."""
     if INDEXING:
         return ""
     svg = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->", "", svg, flags=re.S)

@@ -1,9 +1,9 @@
-"""What a page can get wrong."""
+"""The errors of the preprocessor."""
 
 
 class DirectiveError(Exception):
-    """A directive that names something missing or means nothing; the text is for the author."""
+    """A directive that names something missing, or is malformed; the message is for the author."""
 
 
 class NotFound(DirectiveError):
-    """A file that lacks the name asked for."""
+    """A file lacks the requested name."""

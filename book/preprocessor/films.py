@@ -1,4 +1,4 @@
-"""A drawing in steps: one file, in which `data-steps="2-4 6"` says where a part of it is shown."""
+"""A drawing in steps: one file whose parts have `data-steps="2-4 6"`, the steps that show them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = "data-steps"
 
 
 def frames(svg: str, name: str) -> list[str]:
-    """The drawing at each step, as SVG whose ids are its own; its title says which step that is."""
+    """Returns the drawing at each step, as SVG with unique ids and the step in its title."""
     ElementTree.register_namespace("", SVG)
     drawing = ElementTree.fromstring(svg)
     count = max((max(_steps(part)) for part in drawing.iter() if STEPS in part.keys()), default=0)

@@ -19,7 +19,7 @@ class Figure:
 
     number: float | None
     reason: str = ""
-    key: str = ""  # what it is called where it was recorded
+    key: str = ""  # its key where it was recorded
 
     def over(self, other: Figure) -> Figure:
         if self.number is None or other.number is None:
@@ -29,7 +29,7 @@ class Figure:
         return Figure(self.number / other.number)
 
     def text(self, spec: str = "") -> str:
-        """`spec` is a Python format; without one, whole numbers or about three digits."""
+        """Returns the number in the Python format `spec`; by default whole, or three digits."""
         if self.number is None:
             return f"no figure ({self.reason})"
         try:
@@ -40,7 +40,7 @@ class Figure:
 
 
 def _default_format(number: float) -> str:
-    """About three digits, and no more behind the point than were recorded."""
+    """About three digits, and no more decimals than were recorded."""
     if float(number).is_integer() or abs(number) >= 100:
         return ",.0f"
     after = len(repr(number).partition(".")[2])
@@ -64,7 +64,7 @@ def load(file: Path) -> dict[str, Any]:
 
 
 def look_up(data: dict[str, Any], path: str) -> Any:
-    """The value at `a.b.c`; says which key is missing."""
+    """Returns the value at `a.b.c`; raises DirectiveError naming the key that is missing."""
     value: Any = data
     for key in path.split("."):
         if not isinstance(value, dict) or key not in value:
@@ -75,7 +75,7 @@ def look_up(data: dict[str, Any], path: str) -> Any:
 
 
 def figure(data: dict[str, Any], path: str) -> Figure:
-    """The number at `path`; a null carries the reason that stands beside it."""
+    """Returns the number at `path`; a null comes with its recorded reason."""
     value = look_up(data, path)
     if value is None:
         where, _, key = path.rpartition(".")
@@ -84,12 +84,12 @@ def figure(data: dict[str, Any], path: str) -> Figure:
         return Figure(None, reason or "not recorded")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DirectiveError(f"{path} is not a number")
-    ours = "source" not in data  # what others published is quoted as it is
+    ours = "source" not in data  # published figures are quoted unchanged
     return Figure(value, key=path.rpartition(".")[2] if ours else "")
 
 
 def evaluate(directory: Path, expression: str) -> str:
-    """`file:path`, or a ratio of two, then `|format` if wanted; a text value stands as it is."""
+    """Evaluates `file:path`, or a ratio of two, with an optional `|format`; keeps text values."""
     operands, _, spec = expression.partition("|")
     names = [operand.strip() for operand in operands.split(" / ")]
     values = [_reference(directory, name) for name in names]

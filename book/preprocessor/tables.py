@@ -35,7 +35,7 @@ NO_FIGURE = '<span class="none">no figure</span>'
 
 
 class Tables:
-    """The recorded ladder and the published one, in the forms that pages ask for."""
+    """The recorded ladder and the published one, as the tables that pages use."""
 
     def __init__(self, results: Path, chapters: Sequence[Chapter]) -> None:
         self._results = results
@@ -44,8 +44,8 @@ class Tables:
         self._output: set[str] = set()
 
     def make(self, kind: str, names: Sequence[str], output: set[str]) -> str:
-        """The table called `kind`; `names` is empty or one checkpoint. A machine that was `said` is
-        not described again.
+        """Returns the table called `kind`; `names` is empty or one checkpoint. Machines in `output`
+        have been described on the page, and are not described again.
         """
         whole: dict[str, Callable[[], str]] = {
             "ladder": self._ladder, "published": self._published, "older": self._older,
@@ -122,7 +122,7 @@ class Tables:
                            "does before its clock starts counts too, so it can be above 100 %.")
 
     def _range(self, server: str, phase: str) -> str:
-        """The slowest and the fastest round, in a second line of the cell."""
+        """Returns the rates of the slowest and the fastest round, as a second line of the cell."""
         measured = look_up(self._recorded, f"servers.{server}.phases.{phase}")
         rounds = (measured or {}).get("rounds") or []
         if len(rounds) < 2:
@@ -131,7 +131,7 @@ class Tables:
         return f'<small class="range">{least}–{most}</small>'
 
     def _busy(self, name: str, phase: str, time: str, side: str) -> str:
-        """How much of its processors' time the server or wrk used, from its µs a request."""
+        """Returns how busy the processors of the server or of wrk were, from its µs a request."""
         measured = look_up(self._recorded, f"servers.{name}.phases.{phase}")
         rate, cpu_us = self._rate(name, phase), Figure(measured.get(f"{time}_us_per_request"))
         if rate.number is None or cpu_us.number is None:
@@ -161,7 +161,7 @@ class Tables:
         return self._table(head, rows, self._published_source())
 
     def _older(self) -> str:
-        """The older test: requests per second as published, of four steps, and ours."""
+        """Returns the older test's table: requests per second of four steps, published and ours."""
         published = look_up(load(self._results / "published.json"), "older")
         found = load(self._results / "older.json")
         columns, rows = look_up(found, "columns"), []
@@ -179,7 +179,7 @@ class Tables:
                            machine=look_up(found, "machine"))
 
     def _experiment(self, name: str) -> str:
-        """The table of `record`'s small experiments; its texts are HTML already."""
+        """Returns the table of an experiment of `record`; its texts are HTML already."""
         found = load(self._results / f"{name}.json")
         columns = look_up(found, "columns")
         rows = [[row["label"], *(_value(row, column) for column in columns)]
@@ -193,7 +193,7 @@ class Tables:
                 "figures marked †. Ours: without any.")
 
     def _ratio(self, data: dict[str, Any], name: str, other: str, phase: str) -> str:
-        """How many times faster; marked where the runs compared had errors."""
+        """Returns how many times as fast; marked if one of the runs had errors."""
         rates, mark = [], ""
         for server in (name, other):
             path = f"servers.{server}.phases.{phase}"
@@ -216,7 +216,7 @@ class Tables:
                            "From <code>book/results/ladder.json</code>.", numbers=False)
 
     def _provenance(self, machine: dict[str, Any]) -> str:
-        """Machine and compiler once a page; then only what may be another."""
+        """Returns machine, compiler, commit and date; machine and compiler only once per page."""
         where = "{cpu}, {cores} cores; {compiler}; ".format_map(machine)
         when = "commit {commit}, {date:.10}.".format_map(machine)
         text = when.capitalize() if where in self._output else where + when
@@ -224,7 +224,7 @@ class Tables:
         return escape(text)
 
     def _before(self, name: str) -> str:
-        """The server recorded before this one; the floor is before the first."""
+        """Returns the server recorded before this one; the floor is before the first."""
         servers = list(look_up(self._recorded, "servers"))
         if name not in servers or servers.index(name) == 0:
             raise DirectiveError(f"nothing was recorded before “{name}”: {', '.join(servers)}")
@@ -236,11 +236,11 @@ class Tables:
         return f"{int(server[:2])}&nbsp;·&nbsp;{escape(self._titles[server])}"
 
     def _short_title(self, server: str) -> str:
-        """Without what stands after the colon, for a table of many columns."""
+        """Returns the title up to its colon, for a table with many columns."""
         return self._title(server).partition(":")[0]
 
     def _short(self, server: str) -> str:
-        """Its chapter's number, which leaves a column room for its own numbers."""
+        """Returns the chapter's number, a short heading for a narrow column."""
         return server[:2] if server in self._titles else escape(server.capitalize())
 
     def _cost(self, server: str, cost: str) -> Figure:
@@ -253,7 +253,7 @@ class Tables:
         return self._phase(server, phase, RATE)
 
     def _noted(self, value: Figure, what: str) -> str:
-        """The cell; a missing figure leaves its reason below the table."""
+        """Returns the cell; the reason for a missing figure is noted below the table."""
         if value.number is None:
             self._note(f"No figure for {what}: {value.reason}.")
         return _cell(value)
@@ -281,7 +281,7 @@ class Tables:
 
 
 def _value(row: dict[str, Any], column: str) -> str:
-    """An experiment's number, or its text."""
+    """Returns an experiment's number, or its text."""
     value = row.get(column)
     return value if isinstance(value, str) else _cell(figure(row, column))
 
