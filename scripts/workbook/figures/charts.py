@@ -19,6 +19,7 @@ WIDTH = 440  # units of the view box; on a phone's 340 pixels the text is still 
 TEXT, SMALL_TEXT = 17, 16
 ROW, TOP, BOTTOM, SIDE = 48, 34, 44, 6
 BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: text, middle of the mark, its extent
+BELOW_TEXT, ABOVE_TEXT = 0.54, 1.12  # of a row: where grid lines begin, and end in the next row
 
 # Placeholders in which matplotlib draws; `_themed` replaces them with the page's colours.
 COLOURS = {
@@ -42,21 +43,24 @@ MEASURED_AS = {"15-tls": "15-tls, without TLS"}  # the ladder measures all over 
 def ladder(results: dict[str, Any], phase: str = "baseline") -> str:
     """Draw requests per second of every server in one phase, on a logarithmic scale; returns SVG.
 
-    The floor is a line. The description gives the reason for a server without a figure.
+    The floor is a line, on a band that its rounds cover. The description gives the reason for a
+    server without a figure.
     """
     servers = {name: server["phases"][phase] for name, server in results["servers"].items()
                if phase in server["phases"]}
-    floor = servers.pop("floor", {}).get("requests_per_second")
+    lowest = servers.pop("floor", {})
+    floor, rounds = lowest.get("requests_per_second"), [one for one in lowest.get("rounds", []) if one]
     with drawing(len(servers), f"ladder-{phase}") as (axes, svg):
         rates = [rate for server in servers.values()
                  for rate in (server["requests_per_second"], *server["rounds"])]
-        _scale(axes, [rate for rate in (*rates, floor) if rate], len(servers),
+        _scale(axes, [rate for rate in (*rates, floor, *rounds) if rate], len(servers),
                "requests per second, logarithmic")
+        _floor_band(axes, rounds, len(servers))
         for row, (name, server) in enumerate(servers.items()):
             _rung(axes, row, name, server, servers.get("01-naive"))
         if floor:
             _floor_line(axes, floor, len(servers))
-    return svg(f"Requests per second, {WHAT[phase]}", _in_words(servers, floor))
+    return svg(f"Requests per second, {WHAT[phase]}", _in_words(servers, floor, rounds))
 
 
 def machines(shared: Sequence[Mapping[str, Any]], load: str = "baseline") -> str:
@@ -116,8 +120,9 @@ def _scale(axes: Axes, rates: list[float], rows: int, label: str) -> None:
     if high - math.log10(ticks[-1]) < margin:
         axes.get_xticklabels()[-1].set_horizontalalignment("right")
     axes.tick_params(length=0, labelsize=SMALL_TEXT, labelcolor=MUTED, pad=4)
-    axes.grid(axis="x", color=LINE, linewidth=1)
-    axes.set_axisbelow(True)
+    for row in range(rows):  # not through the text
+        axes.vlines([math.log10(tick) for tick in ticks], row + BELOW_TEXT, row + ABOVE_TEXT,
+                    color=LINE, linewidth=1, zorder=0.5)
     axes.set_xlabel(label, color=MUTED, fontsize=SMALL_TEXT,
                     labelpad=1)
 
@@ -163,6 +168,14 @@ def _label(rate: float | None, naive: dict[str, Any] | None) -> str:
     return f"{_rounded(rate)}" + (f"  ({_times(rate / first)})" if first else "")
 
 
+def _floor_band(axes: Axes, rounds: list[float], rows: int) -> None:
+    """From the floor's slowest round to its fastest, behind the marks."""
+    if len(rounds) > 1:
+        left, right = math.log10(min(rounds)), math.log10(max(rounds))
+        axes.barh([row + MIDDLE for row in range(rows)], right - left, 2 * REACH, left=left,
+                  color=LINE)
+
+
 def _floor_line(axes: Axes, floor: float, rows: int) -> None:
     """Draw the floor as a line through the marks, with gaps where it would cross the figures."""
     at = math.log10(floor)
@@ -183,11 +196,12 @@ def _times(ratio: float) -> str:
     return f"{ratio:.0f}×" if ratio >= 10 else f"{ratio:.1f}×"
 
 
-def _in_words(servers: dict[str, Any], floor: float | None) -> str:
+def _in_words(servers: dict[str, Any], floor: float | None, rounds: list[float]) -> str:
     rungs = [f"{name} {_rounded(server['requests_per_second'])}"
              if server["requests_per_second"] else f"{name} has no figure ({server['reason']})"
              for name, server in servers.items()]
-    return "; ".join(rungs) + (f"; the floor {_rounded(floor)}." if floor else ".")
+    spread = f", its rounds {_rounded(min(rounds))} to {_rounded(max(rounds))}" if rounds else ""
+    return "; ".join(rungs) + (f"; the floor {_rounded(floor)}{spread}." if floor else ".")
 
 
 def _themed(svg: str, name: str, title: str, description: str, height: int) -> str:
