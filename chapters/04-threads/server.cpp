@@ -11,7 +11,7 @@ Server::Server(const ServerOptions& options, HandlerFactory make_handler,
       stopping_(stopping) {}
 
 void Server::run() {
-    // TODO(4.1): run this loop on several threads, and join them. What happens to the threads already
+    // TODO(4.1): run this loop on several threads, and join them. What happens to those already
     // started if the next one cannot be started? TODO(4.2): a thread for each listener.
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (auto client = accept_client(listener_)) {

@@ -14,7 +14,7 @@ namespace web {
 struct ServerOptions {
     std::string host = "127.0.0.1";
     std::uint16_t port = 8080;
-    // TODO(4.3): one for each hardware thread (std::thread::hardware_concurrency(), which may be 0).
+    // TODO(4.3): one for each hardware thread (std::thread::hardware_concurrency(), maybe 0).
     unsigned threads = 1;
 };
 
