@@ -1,7 +1,6 @@
 #include "connection.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "connection.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -78,7 +77,6 @@ Connection::Reading Connection::read_body() {
     const std::unique_ptr<char, decltype(&std::free)> body(static_cast<char*>(std::malloc(size)),
                                                            &std::free);
     if (!body) throw std::bad_alloc();
-    std::memset(body.get(), 0, size);
     for (std::size_t received_before = 0; received_before < size;) {
         const auto got = until_idle_limit([&] {
             return receive(socket_, {body.get() + received_before, size - received_before});
