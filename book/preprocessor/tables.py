@@ -216,10 +216,12 @@ class Tables:
                            "From <code>book/results/ladder.json</code>.", numbers=False)
 
     def _provenance(self, machine: dict[str, Any]) -> str:
-        """Returns machine, compiler, commit and date; machine and compiler only once per page."""
-        where = "{cpu}, {cores} cores; {compiler}; ".format_map(machine)
+        """Returns processor, compiler, commit and date; after its first use on a page, a machine is
+        named by its processor alone.
+        """
+        where = "{cpu}, {cores} cores; {compiler}".format_map(machine)
         when = "commit {commit}, {date:.10}.".format_map(machine)
-        text = when.capitalize() if where in self._output else where + when
+        text = f"{machine['cpu'] if where in self._output else where}; {when}"
         self._output.add(where)
         return escape(text)
 

@@ -66,6 +66,12 @@ def test_no_paragraph_has_too_many_figures(name: str) -> None:
     assert len(crowded) == CROWDED.get(name, 0), crowded
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_no_section_appears_twice(name: str) -> None:
+    headings = re.findall(r"^## .+", FENCE.sub("", page(name)), re.MULTILINE)
+    assert not {heading for heading in headings if headings.count(heading) > 1}
+
+
 def test_hedges_are_rare() -> None:
     found = [hedge[0] for name in PAGES for hedge in HEDGE.finditer(prose(page(name)))]
     assert len(found) <= MAX_HEDGES, found
