@@ -535,10 +535,10 @@ def test_old_addresses_and_anchors_lead_to_the_new_ones(
     assert editions.redirects()["/old/page.html"] == "../new/page.html"
 
 
-def test_machine_is_named_once_per_page(build: Build) -> None:
+def test_compiler_is_named_once_per_page_and_the_processor_every_time(build: Build) -> None:
     html = build("{{#table experiment beads}}\n\n{{#table costs 02-fewer-syscalls}}")
-    assert html.count("Abacus") == 1
-    assert "Commit 0123456789ab, 2025-01-02." in html
+    assert html.count("Abacus, 2 cores; clang 19; commit 0123456789ab, 2025-01-02.") == 1
+    assert html.count("Abacus; commit 0123456789ab, 2025-01-02.") == 1
 
 
 def test_a_chapter_takes_its_title_and_header_from_its_description(
