@@ -43,12 +43,7 @@ def bars(found: Found, name: str, arguments: Sequence[str]) -> str:
     """Draw one or two columns of an experiment as bars from 0, with their figures. An argument with
     a minus in front names a row to leave out, because it is of another kind.
     """
-    rows, columns = dict(found["rows"]), []
-    for argument in arguments:
-        if argument.startswith("-"):
-            del rows[argument[1:]]
-        else:
-            columns.append(argument)
+    rows, columns = _asked(found, arguments)
     titles = [_plain(found["columns"][column]) for column in columns]
     title = _capital(" and ".join(titles))
     largest = max(_number(row, column) for row in rows.values() for column in columns)
@@ -93,12 +88,20 @@ def next_to(found: Found, name: str, loads: Sequence[str]) -> str:
                   f"{LOADS[load]}", "times the floor’s, median and range")
 
 
-def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
+def _asked(found: Found, arguments: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the rows without those that an argument such as `-05` removes, and the columns."""
+    removed = {argument[1:] for argument in arguments if argument.startswith("-")}
+    rows = {key: row for key, row in found["rows"].items() if key not in removed}
+    return rows, [argument for argument in arguments if not argument.startswith("-")]
+
+
+def ratios(found: Found, name: str, arguments: Sequence[str], title: str = "",
            label: str = "") -> str:
     """Draw ratios with their ranges, from three columns (low, middle, high), and a line at 1."""
-    minimum, middle, maximum = columns
-    rows, heading = found["rows"], _plain(found["columns"].get(middle, ""))
-    every = [1.0, *(_number(row, column) for row in rows.values() for column in columns)]
+    rows, (minimum, middle, maximum) = _asked(found, arguments)
+    heading = _plain(found["columns"].get(middle, ""))
+    bounds = (minimum, middle, maximum)
+    every = [1.0, *(_number(row, column) for row in rows.values() for column in bounds)]
     logarithmic = max(every) > 5 * min(every)
     location = math.log10 if logarithmic else float
     low, high = location(min(every)), location(max(every))
@@ -125,25 +128,34 @@ def ratios(found: Found, name: str, columns: Sequence[str], title: str = "",
 
 
 def use(ladder: Found, phase: str = "baseline") -> str:
-    """Draw how busy the floor, each server of part I and wrk kept their processors, in percent."""
+    """Draw how busy the floor, each server of part I and wrk kept their processors, in percent.
+
+    A record without wrk's processor time gives the servers' bars alone.
+    """
     cores, wrk_cores = (len(ladder["method"][f"{side}_cores"]) for side in ("server", "client"))
     rows = {name: {"label": name, **server["phases"][phase]}
             for name, server in ladder["servers"].items()
             if (name == "floor" or name[:2] in ANEW) and server["phases"][phase]["requests_per_second"]}
-    busy = {name: row["requests_per_second"] * row["cpu_us_per_request"] / 1e4 / cores
+
+    def percent(row: Mapping[str, Any], time: str, of: int) -> float:
+        return float(row["requests_per_second"] * row[f"{time}_us_per_request"] / 1e4 / of)
+
+    with_wrk = all("wrk_us_per_request" in row for row in rows.values())
+    busy = {name: [percent(row, "cpu", cores), *([percent(row, "wrk", wrk_cores)] * with_wrk)]
             for name, row in rows.items()}
-    wrk = {name: f"wrk {row['requests_per_second'] * us / 1e4 / wrk_cores:.0f} %"
-           for name, row in rows.items() if (us := row.get("wrk_us_per_request"))}
-    with drawing(len(rows), f"use-{phase}", top=EDGE) as (axes, svg):
-        _bare(axes, len(rows), 0, max(100.0, *busy.values()), [0, 25, 50, 75, 100],
-              "% of its processors used by the server’s process")
+    shown = {name: " · ".join(f"{each:.0f} %" for each in bars) for name, bars in busy.items()}
+    with drawing(len(rows), f"use-{phase}", top=TOP if with_wrk else EDGE) as (axes, svg):
+        _bare(axes, len(rows), 0, max(104.0, *(each for bars in busy.values() for each in bars)),
+              [0, 25, 50, 75, 100], "% of its processors’ time")
+        _legend(axes, ("the server", "wrk")[:1 + with_wrk])
         for number, (name, row) in enumerate(rows.items()):
-            figures = [f"{busy[name]:.0f} % at {_shown(row, 'requests_per_second')}/s",
-                       *filter(None, [wrk.get(name)])]
-            _label(axes, number, row, ", ".join(figures))
-            axes.barh(number + MIDDLE, busy[name], REACH, color=ACCENT)
-    return svg(f"How busy the server was in the {phase}, and how many requests a second it answered",
-               "; ".join(f"{name} {busy[name]:.0f} % at {_shown(row, 'requests_per_second')} "
+            _label(axes, number, row, f"{shown[name]} at {_shown(row, 'requests_per_second')}/s")
+            for each, colour, y in zip(busy[name], (ACCENT, COOL), _within(len(busy[name])),
+                                       strict=False):
+                axes.barh(number + y, each, REACH, color=colour)
+    return svg(f"How busy {'both programs were' if with_wrk else 'the server was'} in the {phase}, "
+               "and how many requests a second the server answered",
+               "; ".join(f"{name} {shown[name]} at {_shown(row, 'requests_per_second')} "
                          "requests a second" for name, row in rows.items()) + ".")
 
 
