@@ -3,9 +3,9 @@
 All is built in copies below build/programs, so that what a reader has edited is neither judged nor
 touched. A chapter's copy turns from its starter into its parts, its solution and one mutant after
 the other, which builds only what that changes. Every solution must pass all checks. Every mutant is
-tried, most of them at the end of the run and only while there is time. Trees and other builds are
-asked a fixed part of the checks, unless the run is long. A chapter is a group of its own (see
-scheduling.py).
+tried, most of them at the end of the run and only while there is time, and so are two thirds of the
+trees between a starter and its solution (see lengths.py). Trees and other builds are asked a fixed
+part of the checks, unless the run is long. A chapter is a group of its own (see scheduling.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import programs
 import pytest
 from fixed_subset import fewer_positions, one_in
-from lengths import LONG
+from lengths import LONG, comes_first
 from scheduling import judging, of_chapter
 
 from workbook.checks import check, poller, registry, stages
@@ -37,7 +37,7 @@ OTHER_BUILDS = [name for name in JUDGED if name not in AT_HOME]  # each in a bui
 SERVERS = [chapter for chapter in all_chapters() if chapter.kind == SERVER]
 # A blocking server passes it if its slow clients happen to leave one thread free.
 SOMETIMES_PASSED = "behaviour.slow-clients"
-EARLY_STEP = 8  # one in this many mutants of a check is tried in any run
+EARLY_STEP = 8  # one in this many mutants of a check is tried within three commits
 GREEN_STEP = 8  # a tree is asked one in this many of the checks that it passes
 THREADED = [chapter for chapter in SERVERS if any(
     b"std::thread" in text for text in read(chapter.solution_dir).values())]
@@ -58,7 +58,9 @@ def divided(these: Sequence[mutants.Mutant]) -> tuple[list[mutants.Mutant], list
     return early, late
 
 
-EARLY, LATE = divided(MUTANTS)  # the rest is tried last
+EARLY, OTHERS = divided(MUTANTS)
+FIRST = [mutant for number, mutant in enumerate(EARLY) if comes_first(number)]
+LATE = [*(mutant for mutant in EARLY if mutant not in FIRST), *OTHERS]  # tried last
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,18 @@ def failing(subject: Subject, wanted: list[str]) -> dict[str, Verdict]:
             if verdict.status == "fail"}
 
 
+def is_late(tree: Tree) -> bool:
+    """Every starter is tried in any run, and a third of the trees after parts."""
+    return tree.name != "starter" and not comes_first(TREES.index(tree))
+
+
 @pytest.mark.parametrize("tree", [
-    of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}") for tree in TREES])
+    of_chapter(tree.chapter, tree, id=f"{tree.chapter.name} {tree.name}", late=is_late(tree))
+    for tree in TREES])
 def test_tree_fails_exactly_the_open_checks(tree: Tree) -> None:
     """It does not wait for others to finish, because a failing check mostly sleeps in a timeout."""
-    asked = some_of(tree)
-    subject = replace(built(tree.chapter, tree.sources(), asked), brief=brief(tree))
+    asked, location = some_of(tree), f"{tree.chapter.name}-late" if is_late(tree) else ""
+    subject = replace(built(tree.chapter, tree.sources(), asked, location), brief=brief(tree))
     found = stages.stages(tree.chapter, check.judge(subject, asked))
     either = {name for name in tree.fails if name.partition(" ")[2] == SOMETIMES_PASSED}
     assert [name for name in stages.unmet(found) if name not in either] == sorted(
@@ -199,7 +207,7 @@ def planted(these: list[mutants.Mutant], late: bool = False) -> pytest.MarkDecor
                    id=f"{mutant.chapter.tag}-{mutant.check}.{mutant.what}") for mutant in these])
 
 
-@planted(EARLY)
+@planted(FIRST)
 def test_mutant_is_caught_by_its_check(mutant: mutants.Mutant) -> None:
     catches(mutant)
 
@@ -234,9 +242,9 @@ def suggest(mutant: mutants.Mutant, verdict: Verdict) -> None:
 
 
 def test_early_mutants_include_one_of_every_check() -> None:
-    """A run that has no time for the others has still tried each check."""
+    """Three commits whose runs have no time for the others have still tried each check."""
     assert {mutant.check for mutant in EARLY} == {mutant.check for mutant in MUTANTS}
-    assert sorted(mutant.name for mutant in EARLY + LATE) == sorted(
+    assert sorted(mutant.name for mutant in FIRST + LATE) == sorted(
         mutant.name for mutant in MUTANTS)
     assert LATE
 
