@@ -125,7 +125,7 @@ class Tables:
         """Returns the rates of the slowest and the fastest round, as a second line of the cell."""
         measured = look_up(self._recorded, f"servers.{server}.phases.{phase}")
         rounds = (measured or {}).get("rounds") or []
-        if len(rounds) < 2:
+        if len(rounds) < 2 or None in rounds:
             return ""
         least, most = (_cell(Figure(bound)) for bound in (min(rounds), max(rounds)))
         return f'<small class="range">{least}–{most}</small>'

@@ -85,7 +85,8 @@ SECOND = FIRST.replace("return byte;", "return byte + 1;").replace(
 
 def server(rate: float | None, reason: str | None = None) -> dict[str, object]:
     phase = {"requests_per_second": rate, "p50_ms": 1.25, "p99_ms": 9.5, "reason": reason,
-             "cpu_us_per_request": 40.0, "peak_rss_mib": 4.0, "rounds": [],
+             "cpu_us_per_request": 40.0, "wrk_us_per_request": 500.0, "peak_rss_mib": 4.0,
+             "rounds": [rate and rate * 0.9, rate],
              "errors": {"connect": 0, "read": 0, "write": 0, "timeout": 0, "status": 0}}
     costs = {"syscalls": 306.0, "allocations": 36.0, "alloc_bytes": 4000.0,
              "instructions": 150000.0, "by_call": {"read": 1.0}}
@@ -98,7 +99,7 @@ LADDER = {
     "machine": {"cpu": "Abacus", "cores": 2, "memory_gib": 4, "os": "Debian", "kernel": "Linux 6",
                 "compiler": "clang 19", "flags": "-O2", "commit": "0123456789ab",
                 "date": "2025-01-02T03:04:05+00:00"},
-    "method": {"others_percent": 0.5, "server_cores": [0]},
+    "method": {"others_percent": 0.5, "server_cores": [0], "client_cores": [1]},
     "servers": {"floor": server(9000.0), "01-naive": server(1000.0),
                 "02-fewer-syscalls": server(None, "7 connections timed out")},
 }
@@ -442,7 +443,13 @@ def test_table_has_the_ratio_in_its_first_column(build: Build) -> None:
 
 def test_phases_have_the_share_of_the_time_for_which_the_server_ran(build: Build) -> None:
     html = build("{{#table phases 01-naive}}")
-    assert "<td>40</td><td>4\u00a0%</td><td>4</td>" in html  # 1,000 requests of 40 µs
+    # 1,000 requests, of 40 µs for the server and 500 for wrk
+    assert "<td>40</td><td>4\u00a0%</td><td>50\u00a0%</td><td>4</td>" in html
+
+
+def test_phases_have_the_range_of_the_rounds_below_each_rate(build: Build) -> None:
+    html = build("{{#table phases 01-naive}}")
+    assert '<td>1,000<small class="range">900–1,000</small></td>' in html
 
 
 def test_experiment_is_rendered_as_a_table(build: Build) -> None:

@@ -90,9 +90,13 @@ def next_to(found: Found, name: str, loads: Sequence[str]) -> str:
 
 def _asked(found: Found, arguments: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return the rows without those that an argument such as `-05` removes, and the columns."""
-    removed = {argument[1:] for argument in arguments if argument.startswith("-")}
-    rows = {key: row for key, row in found["rows"].items() if key not in removed}
-    return rows, [argument for argument in arguments if not argument.startswith("-")]
+    rows, columns = dict(found["rows"]), []
+    for argument in arguments:
+        if argument.startswith("-"):
+            del rows[argument[1:]]  # KeyError if there is none
+        else:
+            columns.append(argument)
+    return rows, columns
 
 
 def ratios(found: Found, name: str, arguments: Sequence[str], title: str = "",
