@@ -438,7 +438,7 @@ def test_table_has_the_ratio_in_its_first_column(build: Build) -> None:
     assert '<th scope="row">System calls</th><td>the same</td><td>306</td>' in html
     html = build("{{#table phases 01-naive}}")
     assert "<th>Phase</th><th>Ratio</th><th>Floor, requests/s</th>" in html
-    assert '<th scope="row">Baseline</th><td>0.11×</td><td>9,000</td><td>1,000</td>' in html
+    assert '<th scope="row">Baseline</th><td>0.11×</td><td>9,000<small' in html
 
 
 def test_phases_have_the_share_of_the_time_for_which_the_server_ran(build: Build) -> None:
