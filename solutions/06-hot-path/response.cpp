@@ -7,6 +7,7 @@ namespace web {
 
 void Response::body(std::string text) {
     kept_ = std::move(text);
+    field_size_ = 0;
     body_ = kept_;
 }
 

@@ -23,6 +23,7 @@ std::string page_of(Status status) {
 
 void Response::body(std::string text) {
     kept_ = std::move(text);
+    field_size_ = 0;
     body_ = kept_;
 }
 
