@@ -342,7 +342,7 @@ def port_thief() -> Finding:
     """Which of two programs gets the clients if the other one shares our port?"""
     rows: Rows = {}
     for threads in (1, 2, 4):
-        stolen = [CLIENTS - _answered_beside_a_thief(threads) for _ in range(ROUNDS)]
+        stolen = [CLIENTS - _answered_next_to_a_thief(threads) for _ in range(ROUNDS)]
         rows[str(threads)] = {"label": f"{threads} thread{'s' * (threads > 1)} of ours",
                               "stolen": round(median(stolen)), "fewest": min(stolen),
                               "most": max(stolen)}
@@ -352,7 +352,7 @@ def port_thief() -> Finding:
         {"stolen": "Waiting at the other", "fewest": "Fewest", "most": "Most"}, rows)
 
 
-def _answered_beside_a_thief(threads: int) -> int:
+def _answered_next_to_a_thief(threads: int) -> int:
     """How many clients 04 answers while another socket listens on its port with SO_REUSEPORT."""
     with running(solution(THREADS), "--threads", str(threads)) as server, \
             socket.socket() as thief:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbook.authors.tools import output_of
+from workbook.common.heartbeat import heartbeat
 from workbook.common.paths import BUILD, SCRIPTS
 from workbook.machine.probes import first_line
 
@@ -66,9 +67,11 @@ def _built() -> Mapping[str, Path]:
         (COPY / "Cargo.lock").unlink(missing_ok=True)
         output_of(["cargo", "generate-lockfile", *manifest])
         _lock((COPY / "Cargo.lock").read_text(encoding="utf-8"))
-    _report(f"building {', '.join(LABELS)}")
-    target = COPY / "target"
-    output_of(["cargo", "build", "--release", "--locked", *manifest, "--target-dir", str(target)])
+    doing, target = f"building {', '.join(LABELS)}", COPY / "target"
+    _report(doing)
+    with heartbeat(lambda: doing):
+        output_of(["cargo", "build", "--release", "--locked", *manifest,
+                   "--target-dir", str(target)])
     return {name: target / "release" / name for name in LABELS}
 
 
