@@ -44,8 +44,7 @@ Connection::Reading Connection::read_fields() {
 
 Connection::Reading Connection::read_body() {
     // TODO(1.5): receive content_length bytes into request_.body. If the client expects it, send
-    // "HTTP/1.1 100 Continue" first, unless its body has already arrived (has_unread). If
-    // std::malloc fails, throw std::bad_alloc: serve() sends the answer for that.
+    // "HTTP/1.1 100 Continue" first, unless its body has already arrived (has_unread).
     return Reading::complete;
 }
 

@@ -2,7 +2,108 @@
 // are valid, and RFC 9110 and RFC 9112 explain why. A refused request is reported as a status.
 #include "http_parser.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <vector>
+
 namespace web {
+namespace {
+
+// Given: small helpers, and the parts of the grammar that teach little beyond the others. The
+// attribute [[maybe_unused]] keeps the compiler from objecting until you call the function.
+
+constexpr std::size_t npos = std::string::npos;
+
+std::unexpected<Status> reject(Status status) {
+    return std::unexpected(status);
+}
+
+std::string lower_case(std::string text) {
+    for (char& c : text)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+}
+
+std::string trim(const std::string& text) {
+    const std::string rest = text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+    return rest.substr(0, rest.find_last_not_of(" \t") + 1);
+}
+
+bool is_alphanumeric(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+bool is_digits(const std::string& text) {
+    for (const char c : text) {
+        if (!std::isdigit(static_cast<unsigned char>(c))) return false;
+    }
+    return !text.empty();
+}
+
+// RFC 3986 §3.2.2: a name or an IPv4 address. That grammar allows a comma, but we refuse it,
+// because a proxy may have joined two Host fields with one (RFC 9110 §5.3).
+bool is_name(const std::string& text) {
+    for (const char c : text) {
+        if (!is_alphanumeric(c) && std::strchr("-._~%!$&'()*+;=", c) == nullptr) return false;
+    }
+    return !text.empty();
+}
+
+// RFC 3986 §3.2.2: an IPv6 address in brackets.
+bool is_address(const std::string& text) {
+    const std::size_t end = text.find_first_not_of("0123456789abcdefABCDEF:.", 1);
+    return text.size() > 2 && text[0] == '[' && end == text.size() - 1 && text[end] == ']';
+}
+
+// RFC 3986 §3.2.3: any number of digits, even none. TCP has no port above 65535.
+bool is_port(const std::string& text) {
+    const std::size_t first = text.find_first_not_of('0');
+    if (first == npos) return true;
+    return is_digits(text) && text.size() - first <= 5 && std::atoi(text.c_str()) <= 65535;
+}
+
+// RFC 9110 §7.2: a host, then optionally a colon and a port.
+bool is_authority(const std::string& text) {
+    const std::size_t colon = text.find(':', text.find(']') + 1);
+    const std::string host = text.substr(0, colon);
+    if (!is_name(host) && !is_address(host)) return false;
+    return colon == npos || is_port(text.substr(colon + 1));
+}
+
+// RFC 9110 §9.3.6: CONNECT has a host and a port, which isn't empty.
+[[maybe_unused]] bool is_authority_form(const std::string& target) {
+    return is_authority(target) && target.contains(':') && !target.ends_with(']') &&
+           !target.ends_with(':');
+}
+
+// Empty elements of a list are ignored (RFC 9110 §5.6.1.2).
+std::vector<std::string> split_list(const std::string& list) {
+    std::vector<std::string> elements;
+    std::istringstream rest(lower_case(list));
+    for (std::string element; std::getline(rest, element, ',');) {
+        element = trim(element);
+        if (!element.empty()) elements.push_back(element);
+    }
+    return elements;
+}
+
+// RFC 9110 §10.1.1; HTTP/1.0 does not define Expect.
+[[maybe_unused]] ParseResult parse_expect(Request& request) {
+    const std::size_t lines = request.headers.count("expect");
+    if (lines == 0 || request.version == Version::http_1_0) return {};
+    const auto expectations = split_list(request.headers.find("expect")->second);
+    if (lines == 1 && expectations.empty()) return {};
+    if (lines > 1 || expectations.size() > 1 || expectations[0] != "100-continue") {
+        return reject(Status::expectation_failed);
+    }
+    request.expects_continue = true;
+    return {};
+}
+
+}  // namespace
 
 // Method, one space, target, one space, version. What applies first wins:
 // - 400: any other shape; a method that is no token (RFC 9110 §5.6.2); a target that is empty, has

@@ -42,6 +42,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     "nagle": blocking_servers.nagle,
     "layout": blocking_servers.layout,
     "many-fields": blocking_servers.many_fields,
+    "one-name": blocking_servers.one_name,
     "header-nodes": blocking_servers.header_nodes,
     "layout-parts": blocking_servers.layout_parts,
     "another-thread": blocking_servers.another_thread,

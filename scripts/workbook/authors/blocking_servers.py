@@ -41,13 +41,16 @@ from workbook.common.errors import UserError
 from workbook.common.paths import SOLUTIONS, shown
 from workbook.course import chapters
 from workbook.machine import setup
-from workbook.measure import costs, load, trace
+from workbook.measure import costs, load, profile, trace
 from workbook.measure.load import Phase
 from workbook.measure.sequence import Way
 from workbook.servers.client import Pause, connect, exchange, exchange_many
 from workbook.servers.process import running
 
 CLIENTS, ROUNDS = 400, 7
+# libc's functions that a request calls, by what they do
+SYSTEM_CALLS = {"accept4", "recv", "writev", "close"}
+HEAP = {"malloc", "free"}
 SPREAD = {"answered": f"Answered, of {CLIENTS}", "fewest": "Fewest", "most": "Most"}
 
 
@@ -243,7 +246,7 @@ def layout_parts() -> Finding:
 
 
 def another_thread() -> Finding:
-    """Does a process with a second thread need more instructions for the same request?"""
+    """Does a process with a second thread need more instructions for the same request, and where?"""
     rows: Rows = {}
     asleep = edited("another-thread", LAYOUT, ASLEEP)
     for key, label, binary in (("alone", "03", solution(LAYOUT, "measure")),
@@ -251,11 +254,40 @@ def another_thread() -> Finding:
                                ("threads", "04, one thread serves", solution(THREADS, "measure"))):
         counted = costs.count(binary, level=int(THREADS[:2]) if key == "threads" else 3,
                               measures=(costs.ALLOCATIONS, costs.INSTRUCTIONS))
+        found = profile.counted(binary)
         rows[key] = {"label": label, "instructions": counted[costs.INSTRUCTIONS],
+                     "calls": _within(found, SYSTEM_CALLS), "heap": _within(found, HEAP),
                      "allocations": counted[costs.ALLOCATIONS]}
     return Finding(
         "Per browser-like <code>GET /</code> on a connection that closes. Counted, not timed.",
-        {"instructions": "Instructions", "allocations": "Heap allocations"}, rows)
+        {"instructions": "Instructions", "calls": "in libc’s functions for system calls",
+         "heap": "in malloc and free", "allocations": "Heap allocations"}, rows)
+
+
+def _within(found: profile.Profile, functions: set[str]) -> int:
+    """Return the instructions a request takes in these functions and in what they call."""
+    return round(sum(count for stack, count in found.stacks.items()
+                     if functions.intersection(stack)) / found.requests)
+
+
+def one_name() -> Finding:
+    """How long does one request occupy the server if all its fields have the same name?"""
+    chapter = chapters.find(LAYOUT)
+    servers = {"naive": solution(NAIVE), "map": after_part(chapter, 1, "release"),
+               "vector": after_part(chapter, 2, "release")}
+    rows: Rows = {}
+    for count in (250, 1000, 4000, 16_000):
+        request = GET.replace(b"\r\n\r\n", b"\r\n" + b"a:\r\n" * count + b"\r\n")
+        rows[str(count)] = {"label": f"{count:,} fields"}
+        for key, binary in servers.items():
+            with running(binary) as server:
+                seconds = [exchange(address_of(server), (request,), 60.0).seconds
+                           for _ in range(ROUNDS)]
+            rows[str(count)][f"{key}_ms"] = round(median(seconds) * 1000, 2)
+    return Finding(
+        "Time of one <code>GET /</code> with fields of four bytes, <code>a:</code> and a CRLF; "
+        f"median of {ROUNDS}.",
+        {"naive_ms": "01, ms", "map_ms": "Map, ms", "vector_ms": "Vector, ms"}, rows)
 
 
 def header_nodes() -> Finding:

@@ -51,7 +51,7 @@ def profile(binary: Path, seconds: float = SECONDS) -> Profile:
     if _perf_works():
         return _with_perf(binary, seconds)
     if shutil.which("valgrind"):
-        return _with_callgrind(binary)
+        return counted(binary)
     raise UserError("neither perf nor valgrind can look into a process here",
                     f"{COMMAND} setup installs valgrind where there is one")
 
@@ -85,7 +85,7 @@ def _with_perf(binary: Path, seconds: float) -> Profile:
                    result.requests)
 
 
-def _with_callgrind(binary: Path) -> Profile:
+def counted(binary: Path) -> Profile:
     """Count one request after another; the result does not depend on the rate."""
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "callgrind")
