@@ -155,7 +155,7 @@ struct Found {
     std::string_view value;  // the value of the last match
 };
 
-// For two dozen entries, a linear search takes fewer instructions than filling a hash map.
+// For a few look-ups, a linear search takes fewer instructions than filling a hash map.
 Found find_header(const Request& request, std::string_view name) {
     Found found;
     for (const Header& header : request.headers) {

@@ -27,7 +27,7 @@ struct Header {
 
 /// One request, as passed to the application. Its views point into the connection's buffers.
 struct Request {
-    /// Browsers send about fifteen headers. Up to this many need no second allocation.
+    /// Browsers send about fifteen headers. Up to 25 need no second allocation.
     static constexpr std::size_t usual_headers = 25;
 
     std::string_view path;

@@ -29,6 +29,7 @@ BOTTOM = 50  # units below it
 LETTER, DIGIT = 0.56, 0.65  # average width of a letter and of a digit, times the font size
 LINE = 1.2 * SMALL_TEXT  # the height of a line of text
 GAP, PAD = 10, 9  # units from the end of a curve to its name, and from a scale to its numbers
+FEW_SIZES, SHIFT = 8, 7  # see _shifts; units from one curve's range to the next one's
 TOGETHER = 5  # ends that are at most this many units apart share one name
 NAME_WIDTH = 13  # letters in a line of a name
 STYLES = ((ACCENT, "-", "o"), (COOL, "-", "s"), (INK, "--", "^"), (MUTED, ":", "D"))
@@ -101,12 +102,16 @@ def draw(drawn: Plot, name: str, title: str = "") -> str:
         _place(axes, drawn, frame, more)
         for flag in flags:
             _draw_flag(axes, flag, frame)
-        for series, (colour, line, mark) in zip(drawn.series, _styles(drawn), strict=True):
-            across = [drawn.x(size) for size, _ in series.points]
+        shifts = _shifts(drawn, frame)
+        for series, (colour, line, mark), shift in zip(drawn.series, _styles(drawn), shifts,
+                                                       strict=True):
+            across = [drawn.x(size) + shift for size, _ in series.points]
             if series.spread:
-                low, high = zip(*series.spread, strict=True)
-                axes.fill_between(across, list(map(drawn.y, low)), list(map(drawn.y, high)),
-                                  color=colour, alpha=0.2, linewidth=0)
+                low, high = (list(map(drawn.y, ends)) for ends in zip(*series.spread, strict=True))
+                if any(shifts):
+                    axes.vlines(across, low, high, color=colour, linewidth=3, alpha=0.5)
+                else:
+                    axes.fill_between(across, low, high, color=colour, alpha=0.2, linewidth=0)
             axes.plot(across, [drawn.y(cost) for _, cost in series.points], color=colour,
                       linestyle=line, marker=mark, linewidth=2, markersize=6, clip_on=False)
         for size, cost in drawn.crossings:
@@ -114,6 +119,18 @@ def draw(drawn: Plot, name: str, title: str = "") -> str:
                       markerfacecolor="none", markeredgewidth=2, clip_on=False)
         _name_ends(axes, drawn, frame)
     return svg(". ".join(filter(None, (title or drawn.title(), drawn.scales()))), in_words(drawn))
+
+
+def _shifts(drawn: Plot, frame: Frame) -> list[float]:
+    """Return by how much each curve is moved to the right, in coordinates as drawn: not at all,
+    unless several have ranges at a few sizes. Their bands would cover each other, so the ranges are
+    bars, next to each other.
+    """
+    ranged = [bool(each.spread) for each in drawn.series]
+    if sum(ranged) < 2 or max(len(each.points) for each in drawn.series) > FEW_SIZES:
+        return [0.0] * len(ranged)
+    step = SHIFT * (frame.end - frame.start) / frame.width
+    return [(number - (len(ranged) - 1) / 2) * step for number in range(len(ranged))]
 
 
 def _frame(drawn: Plot) -> Frame:

@@ -119,16 +119,22 @@ def ratios(found: Found, name: str, arguments: Sequence[str], title: str = "",
             axes.set_xticks(decades, [f"{10.0 ** decade:g}" for decade in decades])
         for number, row in enumerate(rows.values()):
             y = number + MIDDLE
-            _label(axes, number, row, f"{_shown(row, middle)}×",
-                   f"{_shown(row, minimum)} to {_shown(row, maximum)}")
+            _label(axes, number, row, f"{_rounded(row, middle)}×",
+                   f"{_rounded(row, minimum)} to {_rounded(row, maximum)}")
             axes.plot([location(1), location(1)], [y - REACH, y + REACH], color=INK, linewidth=4)
             axes.plot([location(_number(row, minimum)), location(_number(row, maximum))], [y, y], color=COOL,
                       linewidth=3)
             axes.plot([location(_number(row, middle))], [y], "o", color=ACCENT, markersize=12,
                       clip_on=False)
     return svg(title or f"{heading} (the upright lines are 1)",
-               _in_words(rows, lambda row: (f"{_shown(row, middle)} times, from "
-                                            f"{_shown(row, minimum)} to {_shown(row, maximum)}")))
+               _in_words(rows, lambda row: (f"{_rounded(row, middle)} times, from "
+                                            f"{_rounded(row, minimum)} to {_rounded(row, maximum)}")))
+
+
+def _rounded(row: Mapping[str, Any], column: str) -> str:
+    """Return a ratio with two decimals if it is near 1, because the rounds differ by more."""
+    value = _number(row, column)
+    return f"{value:.2f}" if 0.2 < value < 10 else _shown(row, column)
 
 
 def use(ladder: Found, phase: str = "baseline") -> str:

@@ -57,7 +57,7 @@ def cases() -> Iterator[Case]:
                 level=4, until=4)
     yield alone("listener-for-each-thread", "socket(7), SO_REUSEPORT",
                 f"the server is started with --threads {MORE_THREADS}",
-                f"{MORE_THREADS} sockets listen on its port", a_listener_each, level=4, until=4)
+                f"{MORE_THREADS} sockets listen on its port", a_listener_each, level=7)
     for last, level in (("", 4), ("-with-workers", 7)):
         yield alone(f"thread-creation-fails{last}", "pthread_create(3), EAGAIN",
                     f"the server is started with --threads {TOO_MANY_THREADS}, and memory for a "
