@@ -59,6 +59,7 @@ class System:
     cmake: str
     processor: str
     builds: tuple[str, ...] = ()
+    build_type: str = "Debug"
 
     @property
     def directory(self) -> Path:
@@ -135,12 +136,12 @@ def configure(system: System, zig: list[str]) -> None:
                        f'case " $* " in *" -c "* | *" c++-header "*) exec {clang} "$@"; esac\n'
                        f'exec {clang} {without} "$@"')
     archiver = _script(system.directory / "ar", f'exec {" ".join(zig)} ar "$@"')
-    done = _run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(system.directory),
+    done = run_zig(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(system.directory),
                  f"-DCMAKE_SYSTEM_NAME={system.cmake}",
                  f"-DCMAKE_SYSTEM_PROCESSOR={system.processor}",
                  f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_AR={archiver}",
                  f"-DCMAKE_CXX_COMPILER_LAUNCHER={build.PRECOMPILED};{system.directory / 'precompiled'}",
-                 "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
+                 f"-DCMAKE_BUILD_TYPE={system.build_type}", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
                  "-DHOTPATH_ALLOCATOR=system"])
     assert done.returncode == 0, _last_lines(done)
 
@@ -158,14 +159,14 @@ def programs_of(directory: Path) -> list[Program]:
 
 
 def compile_all(system: System, objects: set[str]) -> None:
-    done = _run(["ninja", "-C", str(system.directory), "-k", "0",
+    done = run_zig(["ninja", "-C", str(system.directory), "-k", "0",
                  "-j", str(min(available_cpus(), 8)), *sorted(objects)])
     assert done.returncode == 0, _last_lines(done)
 
 
 def linked(system: System, program: Program) -> subprocess.CompletedProcess[str]:
     """The program of its objects; without the C++ library unless there is time for that."""
-    return _run([str(system.compiler), *program.objects, "-o", f"{program.name}.linked"],
+    return run_zig([str(system.compiler), *program.objects, "-o", f"{program.name}.linked"],
                 system.directory)
 
 
@@ -188,7 +189,7 @@ def _script(path: Path, text: str) -> Path:
     return path
 
 
-def _run(command: list[str], directory: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def run_zig(command: list[str], directory: Path = ROOT) -> subprocess.CompletedProcess[str]:
     caches = {name: str(PORTABLE / "zig") for name in
               ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
     caches["CCACHE_DISABLE"] = "1"  # Zig has a cache of its own

@@ -524,6 +524,9 @@ def release() -> Iterator[Case]:
                 f"{MANY} files of {EACH:,} bytes are kept; from then on the server may take as good as "
                 f"no memory; {BODIES} clients post {BODY // 1024} KiB each, at the same time",
                 "an answer for all of them, for what is kept gives way", memory_is_released, arguments=ALONE, site=make_many)
+    yield alone("missing-file-evicts-nothing", "open(2), ENOENT (ours)",
+                "a large file is asked for, then one that doesn't exist", "the first is still open",
+                still_kept, arguments=ALONE, site=make)
     yield alone("unused-file-is-closed", "unlink(2)",
                 f"{SPREAD} clients ask four workers for a large file, which is removed; no client "
                 "asks for it again, but one of them asks for another file all the time",
@@ -567,6 +570,16 @@ def descriptors_are_released(server: Server) -> None:
             time.sleep(BETWEEN_S)
     if served < wanted:
         raise Unmet(f"{served} clients were answered, and {wanted} would have had room")
+
+
+def still_kept(server: Server) -> None:
+    settle(server)
+    must_be(_ask(server, "/large.bin"), 200)
+    if not open_files(server):
+        raise Unmet("it is not kept open")
+    must_be(_ask(server, "/missing.bin"), 404)
+    if not open_files(server):
+        raise Unmet("the server has closed it")
 
 
 def files_are_released(server: Server) -> None:
