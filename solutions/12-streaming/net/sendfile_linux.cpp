@@ -14,7 +14,7 @@ namespace {
 ssize_t send_head(const Fd& socket, std::span<const iovec> parts) {
     msghdr message{};
     message.msg_iov = const_cast<iovec*>(parts.data());
-    message.msg_iovlen = parts.size();
+    message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(parts.size());
     return ::sendmsg(socket.number(), &message, MSG_MORE);
 }
 
