@@ -64,6 +64,7 @@ REFUSED, SAME = "refused", "same"  # discarded
 KILLED, SURVIVED = "killed", "survived"
 BEHAVES = "behaves"  # passed behaviour; the other checks have not run
 AT_LAST = ("behaviour.sanitizers", "behaviour.races")  # run last: they rebuild and repeat all
+FAILS_HERE = ("build.lto",)  # for every mutant: they are built without
 ON_KQUEUE = ("behaviour.kqueue", "seam.poller", "cost.kevents")  # all checks of the kqueue files
 
 
@@ -257,7 +258,7 @@ class Bench:
         self._caught: Counter[str] = Counter()
         names = target.checks or tuple(
             one.name for one in registry.of(self.chapter) if one.decides
-            and one.name not in ON_KQUEUE)
+            and one.name not in (*ON_KQUEUE, *FAILS_HERE))
         self._cases = [] if self.chapter.kind == LAB else [
             case for case in cases.select(self.chapter.level, names, pattern)
             if not self._in_other_builds(case.check)]

@@ -48,6 +48,13 @@ def cases() -> Iterator[Case]:
                 "a server answers a client and closes first, is stopped, and is started on the "
                 "same port", "it listens there, though that connection's TIME_WAIT is not over",
                 immediately_repeated)
+    yield alone("help", "getopt_long(3) (ours)", "the server is started with --help",
+                "it lists --host, --port, --threads and --help on stdout, and ends with 0",
+                help_lists_options)
+    yield alone("nothing-printed-at-the-end", "signal(7), SIGTERM",
+                "a server is started, and ended with SIGTERM",
+                "all that it has printed on stdout is where it listens, and it ends with 0",
+                only_announced)
     yield alone("threads-by-default", "sched_getaffinity(2)",
                 "the server is started without --threads, and with --threads 1",
                 "the first has a thread for each processor", threads_by_default, level=4, until=4)
@@ -64,6 +71,31 @@ def cases() -> Iterator[Case]:
                     "few of them",
                     "it prints the error on stderr, and ends with 1", out_of_threads,
                     level=level, until=4 if level == 4 else None)
+
+
+def help_lists_options(server: Server) -> None:
+    code, out, err = started_in_vain(server, "--help")
+    missing = [option for option in ("--host ", "--port ", "--threads ", "--help ")
+               if option not in out]
+    if code != 0 or err or missing:
+        raise Unmet(f"the help lacks {missing[0]}" if code == 0 and missing else
+                    "it did not end" if code is None else reported(code, out, err))
+
+
+def only_announced(server: Server) -> None:
+    process = children.start([*server.command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.terminate()
+    try:
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise Unmet(f"it did not end within {TIMEOUT_S:g} s") from None
+    if not first.startswith("listening on ") or out or process.returncode != 0:
+        raise Unmet(reported(process.returncode, first + out, err))
 
 
 def port_taken(server: Server) -> None:
