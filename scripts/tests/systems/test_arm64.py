@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -21,12 +22,20 @@ from test_portable import PORTABLE, System, configure, run_zig, zig
 from workbook.checks import labs
 from workbook.checks.behaviour import cases, suite
 from workbook.common.paths import CHAPTERS, SCRIPTS, SOLUTIONS
+from workbook.machine import needs
 
 __all__ = ["zig"]  # a fixture
 
 QEMU = "qemu-aarch64"
 ARM64 = System("arm64", "aarch64-linux-musl", "Linux", "aarch64", build_type="Release")
 GOOGLETEST = Path("/usr/src/googletest/googletest")
+# Cases that qemu 7.2 decides, and not the server.
+DIFFERENT = {
+    "file-cache/directory-link-changed": "it has no openat2(2), so links between folders are missing",
+    "log/long-heads-are-not-kept": "its own memory counts as the server's",
+    "memory/successive-bodies": "its own page faults count as the server's",
+    "pipelining/endless-pipeline": "its own memory counts as the server's",
+}
 LABS = sorted(path.name for path in SOLUTIONS.glob("lab-*"))
 
 pytestmark = [
@@ -43,8 +52,9 @@ pytestmark = [
 def test_server_behaves_on_arm64(name: str, zig: list[str]) -> None:
     server = emulated(built(name, tuple(zig)))
     level = int(name[:2])
-    result = suite.run(server, [case for case in cases.select(level) if not case.check.endswith("tls")],
-                       level)
+    asked = [case for case in cases.select(level)
+             if case.name not in DIFFERENT and not case.check.startswith("behaviour.tls")]
+    result = suite.run(server, asked, level)
     assert not {failure.case.name: failure.problem for failure in result.failures}
     assert not [group.check for group in result.groups.values() if group.failed]
 
@@ -73,7 +83,8 @@ def validation(lab: str, zig_command: tuple[str, ...]) -> Path:
     processor.
     """
     configured(zig_command)
-    flags = ["-std=c++23", "-O1", "-I", str(GOOGLETEST / "include"), "-I", str(GOOGLETEST)]
+    flags = ["-std=c++23", "-O1", "-w", "-I", str(GOOGLETEST / "include"), "-I", str(GOOGLETEST),
+             "-idirafter", f"{resources()}/include"]  # for sanitizer/asan_interface.h
     objects = []
     for source in (GOOGLETEST / "src/gtest-all.cc", GOOGLETEST / "src/gtest_main.cc"):
         objects.append(PORTABLE / f"arm64-{source.stem}.o")
@@ -86,6 +97,12 @@ def validation(lab: str, zig_command: tuple[str, ...]) -> Path:
                     "-o", str(program)])
     assert done.returncode == 0, done.stdout[-3000:]
     return program
+
+
+def resources() -> str:
+    """Return the folder of the headers that belong to the workbook's own clang."""
+    return subprocess.run([str(needs.compiler()), "-print-resource-dir"], capture_output=True,
+                          text=True).stdout.strip()
 
 
 def emulated(program: Path) -> Path:
