@@ -278,14 +278,14 @@ def one_name() -> Finding:
     servers = {"naive": solution(NAIVE), "map": after_part(chapter, 1, "release"),
                "vector": after_part(chapter, 2, "release")}
     rows: Rows = {}
-    for count in (250, 1000, 4000, 16_000):
-        request = GET.replace(b"\r\n\r\n", b"\r\n" + b"a:\r\n" * count + b"\r\n")
-        rows[str(count)] = {"label": f"{count:,} fields"}
+    for number in (250, 1000, 4000, 16_000):
+        request = GET.replace(b"\r\n\r\n", b"\r\n" + b"a:\r\n" * number + b"\r\n")
+        rows[str(number)] = {"label": f"{number:,} fields"}
         for key, binary in servers.items():
             with running(binary) as server:
                 seconds = [exchange(address_of(server), (request,), 60.0).seconds
                            for _ in range(ROUNDS)]
-            rows[str(count)][f"{key}_ms"] = round(median(seconds) * 1000, 2)
+            rows[str(number)][f"{key}_ms"] = round(median(seconds) * 1000, 2)
     return Finding(
         "Time of one <code>GET /</code> with fields of four bytes, <code>a:</code> and a CRLF; "
         f"median of {ROUNDS}.",
