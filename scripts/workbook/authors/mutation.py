@@ -56,6 +56,7 @@ EXPLAINED = RESULTS / "mutation-survivors.toml"
 RULES = ["universal.rules", "c_like.rules", "cpp.rules"]
 SEED = 8
 LINES = 200  # added or changed lines of a chapter per mutant
+ATTEMPTS = 4  # to find a failure that is seen twice
 AT_LEAST = 2  # mutants of a chapter, however short it is
 STARTED = time.monotonic()
 SECONDS = float(os.environ.get("HOTPATH_MUTATION_S", "inf"))
@@ -327,7 +328,7 @@ class Bench:
         if not self._cases:
             failed = self._first_check()
             return Verdict(KILLED if failed else SURVIVED, failed, judge())
-        failed = _twice(self._first_case, lambda name: self._fails(name) and self._holds(name))
+        failed = _confirmed(self._first_case, self._is_sure)
         return Verdict(KILLED if failed else BEHAVES, failed, judge())
 
     def _built(self, tree: trees.Tree) -> list[bytes]:
@@ -361,14 +362,22 @@ class Bench:
         mine = [case for case in self._cases if name in (case.name, case.check)]
         return bool(self._first_case(mine) if mine else self._failing([name]))
 
-    def _holds(self, name: str) -> bool:
-        """Whether the solution passes where the mutant failed."""
+    def _is_sure(self, name: str) -> bool:
+        """Whether the mutant fails again and the solution does not. A case that the solution fails
+        as well, as it's run here, is left out from now on, or it would hide those that follow.
+        """
+        if not self._fails(name):
+            return False
         mine = [case for case in self._cases if name in (case.name, case.check)]
-        return not suite.first_failure(self._limited(self._solution), mine, self.chapter.level)
+        if suite.first_failure(self._limited(self._solution), mine, self.chapter.level):
+            self._cases = [case for case in self._cases if case not in mine]
+            return False
+        return True
 
     def _first_case(self, asked: Sequence[Case] = ()) -> str:
         ordered = sorted(asked or self._cases, key=lambda case: -self._caught[case.name])
-        return suite.first_failure(self._limited(self._program), ordered, self.chapter.level)
+        return suite.first_failure(self._limited(self._program), ordered,
+                                   self.chapter.level) if ordered else ""
 
     @property
     def _program(self) -> Path:
@@ -403,9 +412,10 @@ class Bench:
                 if verdict.status == "fail"] if names else []
 
 
-def _twice(look: Callable[[], str], sure: Callable[[str], bool]) -> str:
-    """Return a failure that `look` finds and `sure` confirms, in at most two attempts, or ""."""
-    return next((found for found in (look() for _ in range(2)) if not found or sure(found)), "")
+def _confirmed(look: Callable[[], str], sure: Callable[[str], bool]) -> str:
+    """Return a failure that `look` finds and `sure` confirms, in a few attempts, or ""."""
+    return next((found for found in (look() for _ in range(ATTEMPTS)) if not found or sure(found)),
+                "")
 
 
 @cache
