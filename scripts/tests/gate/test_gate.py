@@ -207,6 +207,7 @@ def planted(these: list[mutants.Mutant], late: bool = False) -> pytest.MarkDecor
                    id=f"{mutant.chapter.tag}-{mutant.check}.{mutant.what}") for mutant in these])
 
 
+@pytest.mark.share
 @planted(FIRST)
 def test_mutant_is_caught_by_its_check(mutant: mutants.Mutant) -> None:
     catches(mutant)
