@@ -7,6 +7,8 @@ A block directive is alone on its line:
     {{#snippet solutions/02-fewer-syscalls/connection.cpp Connection::receive}}
         A function, method, class, enum, alias or constant, with the comment above it.
         For an overload add its parameters: `send(Fd&, std::string_view)`. Without a name: the file.
+        `Connection::receive without chunk` leaves out the lines that contain `chunk`, and the
+        blocks that they open, for a reader who comes to them only in a later task.
     {{#diff 01-naive 02-fewer-syscalls}}
         The whole diff of two solutions, folded.
     {{#diff 01-naive 02-fewer-syscalls connection.cpp Connection::receive}}

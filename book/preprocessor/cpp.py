@@ -40,6 +40,30 @@ def cut(path: Path, name: str) -> str:
     return textwrap.dedent("\n".join(lines[symbol.first_line:symbol.end_line])) + "\n"
 
 
+def without(code: str, text: str) -> str:
+    """Returns the code without each line that contains `text`, and without the block that such a
+    line opens. A comment marks every gap, except one before the first line.
+
+    Raises NotFound if no line contains it.
+    """
+    kept: list[str] = []
+    end = ""  # the line that ends the block being left out
+    for line in code.splitlines():
+        indent = line[:len(line) - len(line.lstrip())]
+        if end:
+            end = "" if line == end else end
+        elif text not in line:
+            kept.append(line)
+        else:
+            end = f"{indent}}}" if line.endswith("{") else ""
+            gap = f"{indent}// …"
+            if kept and kept[-1] != gap:
+                kept.append(gap)
+    if text not in code:
+        raise NotFound(f"no line contains {text}")
+    return "\n".join(kept) + "\n"
+
+
 def choose(path: Path, name: str) -> Symbol:
     """Returns the only matching symbol; a definition is preferred to a declaration."""
     name, parameters = _split(name)

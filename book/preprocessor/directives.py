@@ -217,6 +217,7 @@ class Page:
 
     def _snippet(self, arguments: str) -> str:
         file, _, name = arguments.partition(" ")
+        name, _, omitted = name.partition(" without ")
         path = self._site.root / file
         if file.startswith("parts/"):
             chapter, part, *inside = Path(file).parts[1:]
@@ -224,6 +225,8 @@ class Page:
         if not file or not path.is_file():
             raise DirectiveError(f"there is no file “{file}”")
         text = cpp.cut(path, name) if name else path.read_text(encoding="utf-8")
+        if omitted:
+            text = cpp.without(text, omitted)
         code = _fence(LANGUAGES.get(path.suffix, "text"), text)
         return (f'<figure class="code">\n<figcaption>{escape(file)}</figcaption>\n\n{code}\n\n'
                 "</figure>")

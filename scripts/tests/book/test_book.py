@@ -16,7 +16,7 @@ from typing import cast
 import pytest
 from fontTools.ttLib import TTFont
 
-from preprocessor import diffs, directives, errors
+from preprocessor import cpp, diffs, directives, errors
 from workbook.common.errors import UserError
 from workbook.common.paths import BOOK, ROOT
 from workbook.course import chapters, editions, parts, progress, starters, trees
@@ -265,6 +265,25 @@ def test_a_snippet_is_cut_by_name_with_its_comment_and_file(build: Build) -> Non
 def test_snippet_of_each_kind_is_rendered(build: Build, name: str, text: str) -> None:
     html = build(f"{{{{#snippet solutions/01-naive/worker.cpp {name}}}}}")
     assert f'<pre><code class="language-cpp">{text}' in html
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("later", "// Early.\nvoid f() {\n    a();\n    // …\n    b();\n}\n"),
+    ("//", "void f() {\n    a();\n    later(1);\n    later(2);\n    if (later) {\n"
+           "        if (c) {\n        }\n    }\n    b();\n}\n"),
+    ("b()", "// Early.\nvoid f() {\n    a();\n    later(1);\n    later(2);\n    if (later) {\n"
+            "        if (c) {\n        }\n    }\n    // …\n}\n"),
+])
+def test_code_of_a_later_task_is_left_out_and_marked(text: str, left: str) -> None:
+    code = ("// Early.\nvoid f() {\n    a();\n    later(1);\n    later(2);\n    if (later) {\n"
+            "        if (c) {\n        }\n    }\n    b();\n}\n")
+    assert cpp.without(code, text) == left
+
+
+def test_snippet_can_leave_out_a_line(scratch: Path) -> None:
+    page = directives.Page(directives.Site(scratch, []), "page1.md")
+    html = page.expand("{{#snippet solutions/01-naive/worker.cpp Worker::send without return}}")
+    assert "\nint Worker::send(int byte) {\n    // …\n}\n" in html and not page.problems
 
 
 def test_complete_diff_is_folded_and_counted(build: Build) -> None:
@@ -617,6 +636,7 @@ FAULTS = [
     ("{{#snippet solutions/01-naive/worker.cpp gone}}", "worker.cpp has no gone"),
     ("{{#snippet solutions/01-naive/worker.cpp Other::send}}", "it has web::Worker::send"),
     ("{{#snippet solutions/01-naive/worker.cpp twice}}", "twice is ambiguous in worker.cpp"),
+    ("{{#snippet solutions/01-naive/worker.cpp Worker::send without sum}}", "no line contains sum"),
     ("{{#ours 02-fewer-syscalls}}", "is written {{#ours chapter number}}"),
     ("{{#ours 01-naive 1}}", "is written {{#ours chapter}}"),
     ("{{#ours 02-fewer-syscalls 3}}", "02-fewer-syscalls has no part 3"),
