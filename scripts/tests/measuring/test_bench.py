@@ -194,6 +194,20 @@ def test_the_chart_takes_the_pages_colours(results: dict[str, Any]) -> None:
     assert charts.ladder(results) == svg
 
 
+def test_the_floor_is_a_line_below_its_label(results: dict[str, Any]) -> None:
+    for rate, anchor in ((40_000.0, "end"), (6_000.0, "middle"), (1_000.0, "start")):
+        floor = results["servers"]["floor"]["phases"]["baseline"]
+        floor.update(requests_per_second=rate, rounds=[rate])
+        svg = charts.ladder(results)
+        label = re.search(rf'anchor: (\w+)[^>]* x="([\d.]+)"[^>]*>the floor: {rate:,.0f}<', svg)
+        assert label and label[1] == anchor
+        pieces = re.findall(r'd="M ([\d.]+) [\d.]+ \nL ([\d.]+) [\d.]+ \n" '
+                            r'style="fill: none; stroke: var\(--fg', svg)
+        assert len(pieces) == len(results["servers"])  # one per row, and one below the label
+        assert len({at for piece in pieces for at in piece}) == 1
+        assert anchor != "middle" or float(pieces[0][0]) == pytest.approx(float(label[2]), abs=0.1)
+
+
 def test_chart_without_figures_is_drawn(results: dict[str, Any]) -> None:
     for one in results["servers"].values():
         one["phases"]["baseline"] = phase(None, "12 read errors")

@@ -20,6 +20,9 @@ TEXT, SMALL_TEXT = 17, 16
 ROW, TOP, BOTTOM, SIDE = 48, 34, 44, 6
 BASELINE, MIDDLE, REACH = 0.42, 0.72, 0.18  # of a row: text, middle of the mark, its extent
 BELOW_TEXT, ABOVE_TEXT = 0.54, 1.12  # of a row: where grid lines begin, and end in the next row
+FLOOR_END = 1.04  # of a row: the floor's line is darker than those, so it ends earlier
+LABEL_GAP = 0.1  # of a row: where that line begins, below its label and above the first row
+LABEL_REACH = 0.18  # of the width: nearer to an edge than this, the floor's label isn't centred
 
 # Placeholders in which matplotlib draws; `_themed` replaces them with the page's colours.
 COLOURS = {
@@ -177,13 +180,20 @@ def _floor_band(axes: Axes, rounds: list[float], rows: int) -> None:
 
 
 def _floor_line(axes: Axes, floor: float, rows: int) -> None:
-    """Draw the floor as a line through the marks, with gaps where it would cross the figures."""
+    """Draw the floor as a line from its label down through the marks, with gaps where it would
+    cross the figures.
+    """
     at = math.log10(floor)
-    _, right = axes.get_xlim()
-    for row in range(rows):
-        axes.plot([at, at], [row + MIDDLE - REACH, row + MIDDLE + REACH], color=INK, linewidth=2)
-    axes.annotate(f"the floor: {_rounded(floor)}", (right, 0), xytext=(0, 10), color=INK,
-                  textcoords="offset points", ha="right", va="baseline", annotation_clip=False)
+    for row in range(-1, rows):  # from -1, the piece below the label
+        top = row + BELOW_TEXT if row >= 0 else -LABEL_GAP
+        axes.plot([at, at], [top, min(row + FLOOR_END, rows)], color=INK, linewidth=2,
+                  solid_capstyle="butt", clip_on=False)
+    left, right = axes.get_xlim()
+    share = (at - left) / (right - left)
+    edge = "left" if share < LABEL_REACH else "right" if share > 1 - LABEL_REACH else "center"
+    beside = {"left": left, "right": right}.get(edge, at)
+    axes.annotate(f"the floor: {_rounded(floor)}", (beside, 0), xytext=(0, 10), color=INK,
+                  textcoords="offset points", ha=edge, va="baseline", annotation_clip=False)
 
 
 def _rounded(rate: float) -> str:
