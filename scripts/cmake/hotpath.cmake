@@ -143,6 +143,11 @@ function(hotpath_server)
         else()
             file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/log-format)
         endif()
+        if("${ARGN}" MATCHES "(^|[;/])send_ring_linux\\.cpp")
+            hotpath_ring()
+        else()
+            file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/ring)
+        endif()
     endif()
     if(LINUX AND "${ARGN}" MATCHES "poller_kqueue\\.cpp")
         hotpath_poller()
@@ -203,6 +208,17 @@ function(hotpath_log_format)
     hotpath_quoted(${log_format})
     target_link_options(${log_format} PRIVATE $<TARGET_PROPERTY:${server},LINK_OPTIONS>)
     target_link_libraries(${log_format} PRIVATE $<TARGET_PROPERTY:${server},LINK_LIBRARIES>)
+endfunction()
+
+# The checkpoint's ring of sends alone: see scripts/ring/ring_test.cpp.
+function(hotpath_ring)
+    hotpath_target(ring ring)
+    hotpath_find(send_ring_linux.cpp source)
+    hotpath_program(ring
+        ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../ring/ring_test.cpp
+        ${source}
+    )
+    hotpath_quoted(${ring})
 endfunction()
 
 # The checkpoint's kqueue backend alone: see scripts/poller/poller_test.cpp.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbook.authors import (
+    batching,
     blocking_servers,
     box,
     branches,
@@ -106,6 +107,7 @@ EXPERIMENTS: dict[str, Callable[[], Finding]] = {
     **labs_in_server.EXPERIMENTS,
     **thread_pool.EXPERIMENTS,
     **tls.EXPERIMENTS,
+    **batching.EXPERIMENTS,
 }
 
 

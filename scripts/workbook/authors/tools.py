@@ -34,7 +34,7 @@ NAIVE, CHUNKS, LAYOUT, THREADS = (
     "01-naive", "02-fewer-syscalls", "03-data-layout", "04-threads")
 LOOP, HOT, WORKERS, OPTIMISED = (
     "05-event-loop", "06-hot-path", "07-workers", "08-allocator-pgo")
-FILES, TLS = "09-files", "15-tls"
+FILES, TLS, BATCHING = "09-files", "15-tls", "16-batching"
 CLIMB = (NAIVE, CHUNKS, LAYOUT, THREADS, LOOP, HOT, WORKERS, OPTIMISED)
 USUAL = b"Host: localhost\r\nConnection: close\r\n"
 GET = b"GET / HTTP/1.1\r\n" + USUAL + b"\r\n"

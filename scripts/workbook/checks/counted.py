@@ -154,4 +154,6 @@ LATER_CHECKS = (  # for a log and for TLS; they follow the checks of `sending`
     check(costs.TLS_ALLOCATIONS, level=15, when=" over TLS"),
     check(costs.TLS_INSTRUCTIONS, level=15, when=" over TLS"),
     check(costs.TLS_FILE_SYSCALLS, level=15, when=" over TLS", per="large file"),
+    check(costs.BATCHED_SYSCALLS, level=16,
+          when=f" when {costs.BATCH} clients have sent one each"),
 )

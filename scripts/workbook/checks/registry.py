@@ -41,10 +41,12 @@ from workbook.checks import (
     poller,
     resident,
     seam,
+    send_ring,
     sending,
     tls_session,
 )
 from workbook.checks.behaviour import (
+    batching,
     bodies,
     buffered,
     changing_files,
@@ -100,13 +102,14 @@ BEHAVIOUR = (
     descriptors, memory, exhaustion, start, stop, threads, keep_alive, pipelining, slow_clients, many_clients, workers,
     deadlines, date, files, traversal, paths, redirects, changing_files, root, validators, ranges,
     codings, file_cache, streaming, chunked, chunked_answers, refused_bodies, overload, buffered,
-    rates, log, tls,
+    rates, log, tls, batching,
 )
 GROUPS: tuple[Check, ...] = tuple(check for module in BEHAVIOUR for check in module.CHECKS)
 CHECKS: tuple[Check, ...] = (
     *GROUPS, *reported_fields.CHECKS, *echo.CHECKS,
     *other_builds.checks(GROUPS), *over_tls.checks(GROUPS),
     *seam.CHECKS, *poller.CHECKS, *log_format.CHECKS, *tls_session.CHECKS,
+    *send_ring.CHECKS,
     *counted.CHECKS, *sending.CHECKS, *counted.LATER_CHECKS,
     *layout.CHECKS, *resident.CHECKS, *kevents.CHECKS, *futexes.CHECKS,
     *allocator.CHECKS, *linking.CHECKS, *clock.CHECKS, *labs.CHECKS,

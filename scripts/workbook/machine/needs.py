@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -194,6 +195,22 @@ def path_command(*places: Path) -> str:
 def emulates_kqueue() -> bool:
     """Whether this is the system of docker/bsd.Dockerfile, where everything is built for kqueue."""
     return sys.platform == "linux" and os.environ.get("HOTPATH_POLLER") == "kqueue"
+
+
+IO_URING_SETUP, IO_URING_PARAMS = 425, 120  # the number of the call, on all systems; bytes
+
+
+@cache
+def without_io_uring() -> str:
+    """Returns why a server has no io_uring(7) here, or an empty string if it has."""
+    if sys.platform != "linux" or emulates_kqueue():
+        return "only Linux with epoll has io_uring"
+    libc = ctypes.CDLL(None, use_errno=True)
+    ring = libc.syscall(IO_URING_SETUP, 1, ctypes.create_string_buffer(IO_URING_PARAMS))
+    if ring < 0:
+        return f"this system refuses io_uring_setup(2): {os.strerror(ctypes.get_errno())}"
+    os.close(ring)
+    return ""
 
 
 def lacking(program: str) -> str:

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -84,7 +84,8 @@ class Measure:
     server serves a folder with FILE_NAME, a `logged` one logs to a file, a `secured` one uses TLS.
     `silent` further clients connect and send nothing. `rounds` multiplies the number of requests,
     to reduce the weight of work that the server does once per second. `rejected` measures clients
-    that are turned away by a server with a single slot.
+    that are turned away by a server with a single slot. A `held` server is suspended while the
+    clients send, so that it finds all requests at once.
     """
 
     name: str  # of the check (cost.NAME) and of its budget
@@ -101,6 +102,7 @@ class Measure:
     logged: bool = False
     rejected: bool = False
     secured: bool = False
+    held: bool = False
 
     @property
     def figure(self) -> str:
@@ -146,7 +148,9 @@ def count_started(start: Callable[..., AbstractContextManager[Server]], *, level
     """Like `count`, for a server started by `start`, which takes the `wrapper` to put before it."""
     if any(measure.silent for measure in measures):
         raise_descriptor_limit()
-    lacking = {measure.name: needs.lacking(measure.tool.program) for measure in measures}
+    lacking = {measure.name: needs.lacking(measure.tool.program)
+               or (needs.without_io_uring() if measure.held else "")
+               for measure in measures}
     costs = Costs(skipped={name: reason for name, reason in lacking.items() if reason})
     able = [measure for measure in measures if not lacking[measure.name]]
     with ThreadPoolExecutor(available_cpus()) as pool, tempfile.TemporaryDirectory() as scratch:
@@ -264,7 +268,8 @@ def _ask(server: Server, request: bytes, times: int, measure: Measure, keep_aliv
                    for _ in range(measure.clients)]
         server.sleeps(TIMEOUT_S)
         for _ in range(times):
-            _send(server, clients, request * measure.depth, measure.piece)
+            with server.held() if measure.held else nullcontext():
+                _send(server, clients, request * measure.depth, measure.piece)
             for client in clients:
                 for answer in answers(client, measure.depth):
                     _judge(server, answer, kept=True)
@@ -433,6 +438,9 @@ TLS_INSTRUCTIONS = Measure("tls-instructions", CALLGRIND, {"instructions_tls": "
 TLS_FILE_SYSCALLS = Measure("tls-large-file-syscalls", STRACE_FILES,
                             {"syscalls_tls_large_file": "system calls"}, request=LARGE_FILE,
                             rooted=True, secured=True)
+BATCH = 64  # clients
+BATCHED_SYSCALLS = Measure("batched-syscalls", STRACE, {"syscalls_batched": "system calls"},
+                           clients=BATCH, held=True)
 ALONE = (SYSCALLS, ALLOCATIONS, INSTRUCTIONS)  # of a single request, as in the ladder
 MEASURES = (*ALONE, PIPELINED_SYSCALLS, PIPELINED_INSTRUCTIONS, CLOSING_ALLOCATIONS, BODY_BYTES,
             BODY_INSTRUCTIONS, COOKIE_INSTRUCTIONS, PIECES_INSTRUCTIONS)

@@ -166,6 +166,15 @@ class Server:
         with suppress(ProcessLookupError):
             os.kill(getattr(self, "pid", self._process.pid), signal.SIGTERM)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The server is suspended within the block. What clients send waits in its sockets."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
+
     def ends(self, timeout_s: float) -> bool:
         """Wait until it has ended; False if it has not after `timeout_s`."""
         with suppress(subprocess.TimeoutExpired):

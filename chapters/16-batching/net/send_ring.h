@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace web {
+
+/// Bytes to send to one socket.
+struct Send {
+    int fd;
+    std::span<const char> bytes;
+    std::size_t sent = 0;  // bytes that the socket took; if it is 0, send(2) tells why
+};
+
+/// Whether this system has io_uring(7) at all, even if it is forbidden here.
+extern const bool has_send_ring;
+
+/// Sends to many sockets with one system call, io_uring_enter(2). Belongs to one thread.
+class SendRing {
+public:
+    /// The maximum number of sends in one call.
+    static constexpr unsigned capacity = 64;
+
+    /// Throws std::system_error: ENOSYS if the kernel has no io_uring(7) or is older than 5.6.
+    SendRing();
+    ~SendRing();
+
+    /// Sends what the sockets take without blocking, and sets each entry's `sent`. Afterwards the
+    /// kernel no longer uses the bytes. Returns false if the kernel accepts no more sends from now
+    /// on, and true if it only lacks memory at the moment.
+    bool send(std::span<Send> sends);
+
+private:
+    struct Rings;
+
+    std::unique_ptr<Rings> rings_;
+};
+
+}  // namespace web

@@ -1,0 +1,22 @@
+#include <cerrno>
+#include <system_error>
+
+#include "send_ring.h"
+
+namespace web {
+
+const bool has_send_ring = false;
+
+struct SendRing::Rings {};
+
+SendRing::SendRing() {
+    throw std::system_error(ENOSYS, std::generic_category(), "io_uring");
+}
+
+SendRing::~SendRing() = default;
+
+bool SendRing::send(std::span<Send>) {
+    return false;
+}
+
+}  // namespace web
