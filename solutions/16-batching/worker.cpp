@@ -152,6 +152,8 @@ void Worker::on_ready(int fd) {
     } else if (fd == reload_.fd()) {
         if (reload_.clear()) reload();
     }
+    // Answers in the batch hold buffers, and a buffer may not be released while its bytes wait there.
+    if (pool_.is_nearly_exhausted()) send_batch();
     if (pool_.is_nearly_exhausted()) evict_stalled();
     if (access_log_ && access_log_->is_due(now_)) [[unlikely]]
         access_log_->write(now_);
@@ -374,10 +376,8 @@ void Worker::drop_client(Client& client) {
     --client_count_;
 }
 
-// Drops stalled clients that hold buffers, before the pool is empty. The kernel may not send from
-// buffers that have been released, so the batch is sent first.
+// Drops stalled clients that hold buffers, before the pool is empty.
 void Worker::evict_stalled() {
-    send_batch();
     eviction_policy_.clear();
     for (const auto& client : clients_) {
         if (!client) continue;

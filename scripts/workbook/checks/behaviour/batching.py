@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from workbook.checks.behaviour import start
 from workbook.checks.behaviour.alone import alone, connected
+from workbook.checks.behaviour.buffered import BUFFER, MORE_BUDGET, limited
 from workbook.checks.behaviour.judge import group
 from workbook.checks.behaviour.rows import Case, Unable, Unmet, noise
 from workbook.checks.behaviour.unchanged import GET, Exchange, chain, echo
@@ -37,6 +38,10 @@ def cases() -> Iterator[Case]:
                 f"{FEW} clients send {PIECES * PIECE // 1024} KiB to be echoed, and don't read; "
                 f"{FEW} others send a request each time; then all read",
                 "each gets all of its answers, in order", next_to_full_sockets)
+    yield alone("in-small-buffers", "RFC 9110 §15.6.4 (ours)",
+                f"the server may lend {MORE_BUDGET // BUFFER} buffers; it's suspended while {CROWD} clients send "
+                "it different bytes, and resumed, three times", "each gets its own bytes back",
+                each_its_own, arguments=limited(MORE_BUDGET))
 
 
 def each_its_own(server: Server) -> None:
