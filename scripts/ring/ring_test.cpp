@@ -114,7 +114,7 @@ void short_send() {
     must(pair.received().size() == sends.front().sent, "other bytes came than were reported");
 }
 
-// send(2): without MSG_NOSIGNAL, SIGPIPE ends the process.
+// send(2), EPIPE: the kernel sends no SIGPIPE for a ring.
 void closed_peer() {
     Pair closed;
     const Pair open;

@@ -39,8 +39,9 @@ private:
 std::string_view remedy(int error) {
     switch (error) {
         case EPERM:
-        case EACCES: return "allow it in the container's seccomp profile and in "
-                            "/proc/sys/kernel/io_uring_disabled";
+        case EACCES:
+            return "allow it in the container's seccomp profile and in "
+                   "/proc/sys/kernel/io_uring_disabled";
         case ENOSYS: return "Linux has it from 5.6 on, unless a sandbox hides it";
         case ENOMEM: return "raise the limit of locked memory, ulimit -l";
         default: return "see io_uring_setup(2)";
@@ -55,8 +56,8 @@ std::vector<std::unique_ptr<SendRing>> make_rings(std::size_t count, Log& log) {
         std::ranges::generate(rings, std::make_unique<SendRing>);
     } catch (const std::system_error& error) {
         log.write(LogLevel::warn, "answers are not sent together, because io_uring is refused (" +
-                                      std::string(error.what()) + "): " +
-                                      std::string(remedy(error.code().value())));
+                                      std::string(error.what()) +
+                                      "): " + std::string(remedy(error.code().value())));
     }
     return rings;
 }

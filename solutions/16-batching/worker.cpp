@@ -152,7 +152,8 @@ void Worker::on_ready(int fd) {
     } else if (fd == reload_.fd()) {
         if (reload_.clear()) reload();
     }
-    // Answers in the batch hold buffers, and a buffer may not be released while its bytes wait there.
+    // Answers in the batch hold buffers, and a buffer may not be released while its bytes wait
+    // there.
     if (pool_.is_nearly_exhausted()) send_batch();
     if (pool_.is_nearly_exhausted()) evict_stalled();
     if (access_log_ && access_log_->is_due(now_)) [[unlikely]]

@@ -51,8 +51,8 @@ struct Timeouts {
 class alignas(cache_line) Worker {
 public:
     /// Throws std::system_error. `limiter`, `tls`, `log`, `reload` and `stop` must outlive the
-    /// worker. Its clients' buffers take at most `buffers` bytes. Without a ring each answer is sent
-    /// by a system call of its own.
+    /// worker. Its clients' buffers take at most `buffers` bytes. Without a ring each answer is
+    /// sent by a system call of its own.
     Worker(Fd listener, std::unique_ptr<Handler> handler, std::unique_ptr<SendRing> ring,
            const Timeouts& timeouts, std::size_t buffers, ConnectionLimiter& limiter, Tls& tls,
            Log& log, const WakeEvent& reload, const WakeEvent& stop);
@@ -115,8 +115,8 @@ private:
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
-    std::unique_ptr<SendRing> ring_;  // null: the kernel has none for us
-    std::vector<Send> batch_;         // answers of this iteration that wait to be sent together
+    std::unique_ptr<SendRing> ring_;                // null: the kernel has none for us
+    std::vector<Send> batch_;  // answers of this iteration that wait to be sent together
     EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
     Clock::time_point now_;

@@ -28,7 +28,8 @@ namespace {
 bool can_send(const Fd& ring) {
     constexpr std::size_t operations = IORING_OP_SEND + 1;
     alignas(io_uring_probe)
-        std::array<char, sizeof(io_uring_probe) + operations * sizeof(io_uring_probe_op)> probe{};
+        std::array<char, sizeof(io_uring_probe) + operations * sizeof(io_uring_probe_op)>
+            probe{};
     const auto result = ::syscall(SYS_io_uring_register, ring.number(), IORING_REGISTER_PROBE,
                                   probe.data(), operations);
     io_uring_probe_op send{};
@@ -74,10 +75,6 @@ std::size_t size_of_rings(const io_uring_params& params) {
                     params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe));
 }
 
-bool is_temporary(int error) {
-    return error == EAGAIN || error == EBUSY || error == ENOMEM;
-}
-
 }  // namespace
 
 const bool has_send_ring = true;
@@ -119,9 +116,9 @@ private:
     }
 };
 
-// TODO(16.1): fill in an entry for each send: IORING_OP_SEND with the flags MSG_DONTWAIT and
-// MSG_NOSIGNAL, and its index as user_data. The entries begin at the end of the submissions. Then
-// store the new end, with release, so that the kernel sees the entries when it sees the end.
+// TODO(16.1): fill in an entry for each send: IORING_OP_SEND with the flag MSG_DONTWAIT, and
+// its index as user_data. The entries begin at the end of the submissions. Then store the new end,
+// with release, so that the kernel sees the entries when it sees the end.
 void SendRing::Rings::submit(std::span<const Send>) {}
 
 // Submits that many sends, and waits for that many completions. Returns the number submitted.

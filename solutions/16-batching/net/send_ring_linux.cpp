@@ -28,7 +28,8 @@ namespace {
 bool can_send(const Fd& ring) {
     constexpr std::size_t operations = IORING_OP_SEND + 1;
     alignas(io_uring_probe)
-        std::array<char, sizeof(io_uring_probe) + operations * sizeof(io_uring_probe_op)> probe{};
+        std::array<char, sizeof(io_uring_probe) + operations * sizeof(io_uring_probe_op)>
+            probe{};
     const auto result = ::syscall(SYS_io_uring_register, ring.number(), IORING_REGISTER_PROBE,
                                   probe.data(), operations);
     io_uring_probe_op send{};
@@ -119,19 +120,19 @@ private:
     }
 };
 
-// The kernel sees the entries when it sees the new end, so that is stored last, with release.
+// The kernel sees the entries when it sees the new end, so that is stored last, with release. All
+// other members of an entry stay 0, as the kernel has made them.
 void SendRing::Rings::submit(std::span<const Send> sends) {
     constexpr std::size_t max_size = std::numeric_limits<std::int32_t>::max();
     const auto all = entries.at<io_uring_sqe>(0);
     std::uint32_t end = submissions_end.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < sends.size(); ++i, ++end) {
         io_uring_sqe& entry = all[end & (params.sq_entries - 1)];
-        entry = {};
         entry.opcode = IORING_OP_SEND;
         entry.fd = sends[i].fd;
         entry.addr = reinterpret_cast<std::uintptr_t>(sends[i].bytes.data());
         entry.len = static_cast<std::uint32_t>(std::min(sends[i].bytes.size(), max_size));
-        entry.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+        entry.msg_flags = MSG_DONTWAIT;
         entry.user_data = i;
     }
     submissions_end.store(end, std::memory_order_release);
@@ -151,8 +152,7 @@ std::size_t SendRing::Rings::collect(std::span<Send> sends) {
     const std::uint32_t count = end - begin;
     for (; begin != end; ++begin) {
         const io_uring_cqe& completion = all[begin & (params.cq_entries - 1)];
-        sends[completion.user_data].sent =
-            static_cast<std::size_t>(std::max(completion.res, 0));
+        sends[completion.user_data].sent = static_cast<std::size_t>(std::max(completion.res, 0));
     }
     completions_begin.store(begin, std::memory_order_release);
     return count;

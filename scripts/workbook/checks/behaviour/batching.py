@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from workbook.checks.behaviour import start
 from workbook.checks.behaviour.alone import alone, connected
@@ -24,20 +25,21 @@ PIECES = 40  # of an echo: more than the sockets of a client that doesn't read h
 
 
 def cases() -> Iterator[Case]:
+    one_worker: dict[str, Any] = {"arguments": ("--threads", "1")}
     yield alone("each-its-own-answer", "send(2), io_uring_enter(2)",
                 f"the server is suspended while {CROWD} clients send it different bytes, and "
-                "resumed, three times", "each gets its own bytes back", each_its_own)
+                "resumed, three times", "each gets its own bytes back", each_its_own, **one_worker)
     yield alone("several-answers-each", "io_uring_enter(2); RFC 9112 §9.3.2 (MUST)",
                 f"the server is suspended while {CROWD} clients pipeline different requests, and "
-                "resumed", "each gets its own answers, in order", several_each)
+                "resumed", "each gets its own answers, in order", several_each, **one_worker)
     yield alone("after-clients-that-reset", "send(2), EPIPE, ECONNRESET",
                 f"the server is suspended while {CROWD} clients send requests, and every second "
                 "one then resets its connection", "the others get their answers, and so do new "
-                "clients", after_resets)
+                "clients", after_resets, **one_worker)
     yield alone("next-to-full-sockets", "send(2), EAGAIN",
                 f"{FEW} clients send {PIECES * PIECE // 1024} KiB to be echoed, and don't read; "
                 f"{FEW} others send a request each time; then all read",
-                "each gets all of its answers, in order", next_to_full_sockets)
+                "each gets all of its answers, in order", next_to_full_sockets, **one_worker)
     yield alone("in-small-buffers", "RFC 9110 §15.6.4 (ours)",
                 f"the server may lend {MORE_BUDGET // BUFFER} buffers; it's suspended while {CROWD} clients send "
                 "it different bytes, and resumed, three times", "each gets its own bytes back",
@@ -159,10 +161,13 @@ def _must_have_io_uring() -> None:
 
 def _serves(server: Server, turns: int = 1) -> None:
     with connected(server, FEW) as clients:
-        _together(server, clients, [[GET] for _ in clients])
-        for turn in range(turns):
-            received = [GET[1] * (1 + turn) for _ in clients]
-            _together(server, clients, [[GET] for _ in clients], received)
+        received = [b"" for _ in clients]
+        for turn in range(1 + turns):
+            asked = [[echo(b"%d, %d, " % (turn, number) * (1 + turn + number))]
+                     for number in range(FEW)]
+            _together(server, clients, asked, received)
+            received = [before + chain(*exchanges)[1]
+                        for before, exchanges in zip(received, asked, strict=True)]
 
 
 def _together(server: Server, clients: Sequence[Client], asked: Sequence[Sequence[Exchange]],
