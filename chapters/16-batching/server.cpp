@@ -32,8 +32,8 @@ private:
 
 }  // namespace
 
-// TODO(16.2): make a SendRing for each worker, if has_send_ring, and hand it to the worker. When the
-// kernel refuses one, that worker and the following ones get none.
+// TODO(16.2): make a SendRing for each worker, if has_send_ring, and hand it to the worker. When
+// the kernel refuses one, that worker and the following ones get none.
 // TODO(16.3): then log one line, which names the cause and what the user can do about it.
 Server::Server(const ServerOptions& options, const HandlerFactory& make_handler, Tls& tls, Log& log,
                const WakeEvent& reload, const WakeEvent& stop)

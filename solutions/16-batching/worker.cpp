@@ -299,7 +299,7 @@ bool Worker::add_to_batch(Client& client) {
     return true;
 }
 
-// One answer is cheaper to send with a call of its own.
+// The ring saves nothing for a single answer, so that has a call of its own.
 void Worker::send_batch() {
     const bool together = batch_.size() > 1;
     if (together && !ring_->send(batch_)) {

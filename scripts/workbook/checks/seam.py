@@ -14,7 +14,7 @@ from pathlib import Path
 from workbook.checks.model import RELEASE, Check, Status, Subject, Verdict
 
 SOURCE = "connection.cpp"
-SYSTEM = ("socket*.cpp", "sendfile*.cpp", "poller*.cpp")  # the sources that call the kernel instead
+SYSTEM = ("socket*.cpp", "send*.cpp", "poller*.cpp")  # the sources that call the kernel instead
 PROGRAMS = ("llvm-nm", *(f"llvm-nm-{version}" for version in range(22, 17, -1)), "nm")
 CALLS = frozenset("""
     accept accept4 bind clock clock_gettime clock_nanosleep close connect dup dup2 epoll_create1
