@@ -160,10 +160,11 @@ def _must_have_io_uring() -> None:
 
 
 def _serves(server: Server, turns: int = 1) -> None:
+    """The answers become shorter from turn to turn, so that one of an earlier turn would show."""
     with connected(server, FEW) as clients:
         received = [b"" for _ in clients]
         for turn in range(1 + turns):
-            asked = [[echo(b"%d, %d, " % (turn, number) * (1 + turn + number))]
+            asked = [[echo(b"%d, %d, " % (turn, number) * (1 + turns - turn + number))]
                      for number in range(FEW)]
             _together(server, clients, asked, received)
             received = [before + chain(*exchanges)[1]
