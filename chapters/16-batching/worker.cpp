@@ -230,7 +230,7 @@ void Worker::add_client(Accepted accepted) {
 // After the events of an iteration, and whenever the batch is full, send all of it with ring_. Then
 // each client goes on with the number of bytes that were sent, as below. Send the batch before any
 // client's buffers are released.
-// TODO(16.3): when the ring accepts no more sends, log that, and go on without it.
+// TODO(16.3): when SendRing::send() returns an error, log it, and go on without the ring.
 // Over TLS, close_notify may arrive together with the last bytes, so it is checked after these were
 // processed. And encrypted records may be unsent even if the connection has no output.
 void Worker::serve(Client& client) {

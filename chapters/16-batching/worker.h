@@ -108,6 +108,8 @@ private:
     CommonHeaders common_headers_;
     std::vector<std::unique_ptr<Client>> clients_;  // indexed by descriptor
     std::vector<std::unique_ptr<Client>> dropped_;  // to be closed after the batch
+    // TODO(16.2): ring_, a std::unique_ptr<SendRing> that the constructor takes and that is null if
+    // there is none, and batch_, a std::vector<Send> with space for SendRing::capacity of them.
     EvictionPolicy eviction_policy_;
     std::size_t client_count_ = 0;
     Clock::time_point now_;

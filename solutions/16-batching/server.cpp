@@ -35,23 +35,22 @@ private:
     const WakeEvent& stop_;
 };
 
-// io_uring_setup(2) has these errors.
 std::string_view remedy(int error) {
     switch (error) {
         case EPERM:
-        case EACCES:
-            return "allow it in the container's seccomp profile and in "
-                   "/proc/sys/kernel/io_uring_disabled";
-        case ENOSYS: return "Linux has it from 5.6 on, unless a sandbox hides it";
-        case ENOMEM: return "raise the limit of locked memory, ulimit -l";
+            return "allow it in the container's seccomp profile, or set the sysctl "
+                   "kernel.io_uring_disabled to 0";
+        case ENOSYS: return "it takes Linux 5.6, and no sandbox that hides it";
+        case ENOMEM: return "give the server more memory; before Linux 5.12, raise ulimit -l";
+        case EMFILE: return "raise ulimit -n";
         default: return "see io_uring_setup(2)";
     }
 }
 
-// A ring for each worker; null from the first one that the kernel refuses.
-std::vector<std::unique_ptr<SendRing>> make_rings(std::size_t count, Log& log) {
+// A ring for each worker, null from the first one that the kernel refuses. TLS uses none.
+std::vector<std::unique_ptr<SendRing>> make_rings(std::size_t count, const Tls& tls, Log& log) {
     std::vector<std::unique_ptr<SendRing>> rings(count);
-    if (!has_send_ring) return rings;
+    if (!has_send_ring || tls.is_on()) return rings;
     try {
         std::ranges::generate(rings, std::make_unique<SendRing>);
     } catch (const std::system_error& error) {
@@ -69,7 +68,7 @@ Server::Server(const ServerOptions& options, const HandlerFactory& make_handler,
     : limiter_(options.limiter), stop_(stop) {
     std::vector<std::unique_ptr<Handler>> handlers(options.threads);
     std::ranges::generate(handlers, make_handler);  // may throw, so it runs before a port is open
-    auto rings = make_rings(options.threads, log);
+    auto rings = make_rings(options.threads, tls, log);
     for (Fd& listener : listen_on(options.host, options.port, options.threads)) {
         port_ = local_port(listener);
         workers_.push_back(std::make_unique<Worker>(

@@ -232,13 +232,15 @@ void Worker::add_client(Accepted accepted) {
     poller_.add(fd, Interest::receive);
 }
 
+// What can't join the batch may take long to send, a file for example, so the batch goes first.
 void Worker::serve(Client& client) {
     const auto received = receive(client);
     if (received && add_to_batch(client)) {
         if (batch_.size() == SendRing::capacity) send_batch();
-    } else {
-        after_exchange(client, received ? send(client) : received);
+        return;
     }
+    if (client.connection.has_output()) send_batch();
+    after_exchange(client, received ? send(client) : received);
 }
 
 // Receives once, if that is wanted. Running out of memory affects this client only: it gets the 503
@@ -302,8 +304,9 @@ bool Worker::add_to_batch(Client& client) {
 // The ring saves nothing for a single answer, so that has a call of its own.
 void Worker::send_batch() {
     const bool together = batch_.size() > 1;
-    if (together && !ring_->send(batch_)) {
-        log_.write(LogLevel::warn, "io_uring accepts no more sends: each answer takes a call");
+    if (const int error = together ? ring_->send(batch_) : 0; error != 0) {
+        log_.write(LogLevel::warn, "answers are no longer sent together: io_uring_enter: " +
+                                       std::generic_category().message(error));
         ring_.reset();
     }
     for (const Send& answer : batch_) {

@@ -24,7 +24,8 @@ namespace {
 }
 
 // Whether the kernel knows IORING_OP_SEND: io_uring_register(2), IORING_REGISTER_PROBE. The answer
-// is an io_uring_probe with an entry for each operation.
+// is an io_uring_probe with an entry for each operation. Kernels without the probe lack the
+// operation, too, and say EINVAL.
 bool can_send(const Fd& ring) {
     constexpr std::size_t operations = IORING_OP_SEND + 1;
     alignas(io_uring_probe)
@@ -32,6 +33,7 @@ bool can_send(const Fd& ring) {
             probe{};
     const auto result = ::syscall(SYS_io_uring_register, ring.number(), IORING_REGISTER_PROBE,
                                   probe.data(), operations);
+    if (result < 0 && errno != EINVAL) fail(errno, "io_uring_register");
     io_uring_probe_op send{};
     std::memcpy(&send, probe.data() + probe.size() - sizeof send, sizeof send);
     return result == 0 && (send.flags & IO_URING_OP_SUPPORTED) != 0;
@@ -116,9 +118,9 @@ private:
     }
 };
 
-// TODO(16.1): fill in an entry for each send: IORING_OP_SEND with the flag MSG_DONTWAIT, and
-// its index as user_data. The entries begin at the end of the submissions. Then store the new end,
-// with release, so that the kernel sees the entries when it sees the end.
+// TODO(16.1): fill in an entry for each send: IORING_OP_SEND with the flags MSG_DONTWAIT and
+// MSG_NOSIGNAL, and its index as user_data. The entries begin at the end of the submissions. Then
+// store the new end, with release, so that the kernel sees the entries when it sees the end.
 void SendRing::Rings::submit(std::span<const Send>) {}
 
 // Submits that many sends, and waits for that many completions. Returns the number submitted.
@@ -143,11 +145,14 @@ SendRing::SendRing() : rings_(std::make_unique<Rings>()) {}
 
 SendRing::~SendRing() = default;
 
-// TODO(16.1): submit the sends, and call enter() until all are completed. If the kernel takes only
-// some of them, submit the rest again. If it takes none, take those back that it has not taken, but
-// first wait for the completions of the others, because the kernel uses their bytes until then.
-bool SendRing::send(std::span<Send>) {
-    return false;
+// TODO(16.1): set each `sent` to 0, call submit() once, and enter() until all sends are completed.
+// Tell enter() how many are still to be accepted and how many to be completed. It returns how many
+// it has accepted, or -1 with errno; what it hasn't accepted is still in the queue. EINTR is no
+// refusal. When the kernel refuses, take_back() what it hasn't accepted, but not before what it
+// has accepted is completed, because it uses the bytes until then. Return 0 if all are completed or
+// the error is temporary (EAGAIN, EBUSY, ENOMEM), and the error otherwise.
+int SendRing::send(std::span<Send>) {
+    return ENOSYS;
 }
 
 }  // namespace web

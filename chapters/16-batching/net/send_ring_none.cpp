@@ -15,8 +15,8 @@ SendRing::SendRing() {
 
 SendRing::~SendRing() = default;
 
-bool SendRing::send(std::span<Send>) {
-    return false;
+int SendRing::send(std::span<Send>) {
+    return ENOSYS;
 }
 
 }  // namespace web

@@ -14,7 +14,7 @@ from workbook.machine import needs
 PROGRAM = "ring"
 WORDS = {  # what each of the program's checks tests
     "one": "one socket gets its bytes",
-    "each-its-own": "64 sockets get their own bytes, in more calls than the ring has entries",
+    "each-its-own": "64 sockets get their own bytes, more often than the ring has entries for",
     "full-socket": "a full socket takes nothing, and the next one is served",
     "short-send": "a socket that takes a part of the bytes",
     "closed-peer": "a socket whose peer has closed",

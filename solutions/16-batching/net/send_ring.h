@@ -26,10 +26,10 @@ public:
     SendRing();
     ~SendRing();
 
-    /// Sends what the sockets take without blocking, and sets each entry's `sent`. Afterwards the
-    /// kernel no longer uses the bytes. Returns false if the kernel accepts no more sends from now
-    /// on, and true if it only lacks memory at the moment.
-    bool send(std::span<Send> sends);
+    /// Sends what the sockets take without blocking, and sets each entry's `sent`, which is 0 for
+    /// those that the kernel lacked memory for. Afterwards the kernel no longer uses the bytes.
+    /// Returns 0, or the error of io_uring_enter(2) if the kernel refuses all sends from now on.
+    int send(std::span<Send> sends);
 
 private:
     struct Rings;

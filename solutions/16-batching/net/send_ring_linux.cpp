@@ -24,7 +24,8 @@ namespace {
 }
 
 // Whether the kernel knows IORING_OP_SEND: io_uring_register(2), IORING_REGISTER_PROBE. The answer
-// is an io_uring_probe with an entry for each operation.
+// is an io_uring_probe with an entry for each operation. Kernels without the probe lack the
+// operation, too, and say EINVAL.
 bool can_send(const Fd& ring) {
     constexpr std::size_t operations = IORING_OP_SEND + 1;
     alignas(io_uring_probe)
@@ -32,6 +33,7 @@ bool can_send(const Fd& ring) {
             probe{};
     const auto result = ::syscall(SYS_io_uring_register, ring.number(), IORING_REGISTER_PROBE,
                                   probe.data(), operations);
+    if (result < 0 && errno != EINVAL) fail(errno, "io_uring_register");
     io_uring_probe_op send{};
     std::memcpy(&send, probe.data() + probe.size() - sizeof send, sizeof send);
     return result == 0 && (send.flags & IO_URING_OP_SUPPORTED) != 0;
@@ -132,7 +134,7 @@ void SendRing::Rings::submit(std::span<const Send> sends) {
         entry.fd = sends[i].fd;
         entry.addr = reinterpret_cast<std::uintptr_t>(sends[i].bytes.data());
         entry.len = static_cast<std::uint32_t>(std::min(sends[i].bytes.size(), max_size));
-        entry.msg_flags = MSG_DONTWAIT;
+        entry.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL;
         entry.user_data = i;
     }
     submissions_end.store(end, std::memory_order_release);
@@ -170,7 +172,9 @@ SendRing::~SendRing() = default;
 
 // A submission that the kernel has accepted uses the bytes until its completion is there, so that
 // is waited for even if the call fails.
-bool SendRing::send(std::span<Send> sends) {
+int SendRing::send(std::span<Send> sends) {
+    for (Send& each : sends)
+        each.sent = 0;
     rings_->submit(sends);
     std::size_t accepted = 0;
     std::size_t completed = 0;
@@ -179,12 +183,13 @@ bool SendRing::send(std::span<Send> sends) {
         const int error = result < 0 ? errno : 0;
         if (result > 0) accepted += static_cast<std::size_t>(result);
         completed += rings_->collect(sends);
-        if (result <= 0 && error != EINTR && completed == accepted) {
+        const bool refused = result <= 0 && error != EINTR && completed < sends.size();
+        if (refused && completed == accepted) {
             rings_->take_back();
-            return is_temporary(error);
+            return is_temporary(error) ? 0 : error;
         }
     }
-    return true;
+    return 0;
 }
 
 }  // namespace web

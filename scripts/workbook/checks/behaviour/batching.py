@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -109,31 +112,38 @@ def refused() -> Iterator[Case]:
     for error in ("ENOSYS", "EPERM", "ENOMEM", "EMFILE"):
         yield alone(f"setup-fails-with-{error.lower()}", f"io_uring_setup(2), {error}",
                     f"every io_uring_setup fails with {error}", everyone,
-                    partial(without_ring, inject=f"io_uring_setup:error={error}"))
+                    partial(without_ring, inject=f"io_uring_setup:error={error}", error=error))
     yield alone("setup-fails-for-the-second-worker", "io_uring_setup(2), ENOMEM",
                 "the second io_uring_setup fails with ENOMEM", everyone,
-                partial(without_ring, inject="io_uring_setup:error=ENOMEM:when=2"))
+                partial(without_ring, inject="io_uring_setup:error=ENOMEM:when=2",
+                        error="ENOMEM"))
     yield alone("probe-fails", "io_uring_register(2), IORING_REGISTER_PROBE",
                 "every io_uring_register fails with EINVAL, as before Linux 5.6", everyone,
-                partial(without_ring, inject="io_uring_register:error=EINVAL"))
+                partial(without_ring, inject="io_uring_register:error=EINVAL", error="ENOSYS"))
+    yield alone("probe-forbidden", "io_uring_register(2), EPERM",
+                "every io_uring_register fails with EPERM", everyone,
+                partial(without_ring, inject="io_uring_register:error=EPERM", error="EPERM"))
     yield alone("refused-later", "io_uring_enter(2), EPERM (ours)",
                 "every io_uring_enter after the first two fails with EPERM",
-                f"{FEW} clients are answered at once, ten times, and there is at most one line for "
-                "each worker on stderr", partial(refused_later, error="EPERM", when="3+"))
+                f"{FEW} clients are answered at once, ten times; it is called once more, and one "
+                "line on stderr names the cause", partial(refused_later, error="EPERM", when="3+"))
     yield alone("out-of-memory-for-a-while", "io_uring_enter(2), EAGAIN",
                 "the first two io_uring_enter fail with EAGAIN",
                 f"{FEW} clients are answered at once, ten times; io_uring_enter is called again",
                 partial(refused_later, error="EAGAIN", when="1..2"))
+    yield alone("interrupted", "io_uring_enter(2), EINTR; signal(7)",
+                "the first two io_uring_enter fail with EINTR",
+                f"{FEW} clients are answered at once, ten times; io_uring_enter is called again",
+                partial(refused_later, error="EINTR", when="1..2"))
 
 
-def without_ring(server: Server, inject: str) -> None:
+def without_ring(server: Server, inject: str, error: str) -> None:
     _must_have_io_uring()
     with start.traced(server, inject.partition(":")[0], "--threads", "2", log="/dev/null",
                       options=("-e", f"inject={inject}")) as other:
         _serves(other)
         lines = [line for line in other.stderr.splitlines() if "io_uring" in line]
-    if len(lines) != 1:
-        raise Unmet(f"{len(lines)} lines on stderr name io_uring: {' | '.join(lines)}")
+    _must_name(lines, error)
 
 
 def refused_later(server: Server, error: str, when: str) -> None:
@@ -146,12 +156,24 @@ def refused_later(server: Server, error: str, when: str) -> None:
             _serves(other, turns=10)
             lines = [line for line in other.stderr.splitlines() if "io_uring" in line]
         calls = log.read_text()
-    if error == "EAGAIN" and (lines or " = -1 EAGAIN" not in calls
-                              or " = -1 EAGAIN" in calls.splitlines()[-1]):
-        raise Unmet("io_uring_enter is not called again after EAGAIN" if not lines else lines[0])
-    if error != "EAGAIN" and (len(lines) != 1 or calls.count(f" = -1 {error}") != 1):
-        raise Unmet(f"{len(lines)} lines on stderr name io_uring, and io_uring_enter was refused "
-                    f"{calls.count(f' = -1 {error}')} times")
+    refusals = calls.count(f" = -1 {error}")
+    if error == "EPERM":
+        _must_name(lines, error)
+        if refusals != 1:
+            raise Unmet(f"io_uring_enter was refused {refusals} times")
+        return
+    if lines:
+        raise Unmet(f"stderr has: {lines[0]}")
+    if not re.search(r"io_uring_enter\(.* = [1-9]", calls.rpartition(f" = -1 {error}")[2]):
+        raise Unmet(f"io_uring_enter is not called again after {error}")
+
+
+def _must_name(lines: Sequence[str], error: str) -> None:
+    """One line has to name the error."""
+    cause = os.strerror(getattr(errno, error))
+    if len(lines) != 1 or cause not in lines[0]:
+        raise Unmet(f"instead of one line with “{cause}”, stderr has {len(lines)}: "
+                    f"{' | '.join(lines)}")
 
 
 def _must_have_io_uring() -> None:
