@@ -109,7 +109,8 @@ def draw(drawn: Plot, name: str, title: str = "") -> str:
             if series.spread:
                 low, high = (list(map(drawn.y, ends)) for ends in zip(*series.spread, strict=True))
                 if any(shifts):
-                    axes.vlines(across, low, high, color=colour, linewidth=3, alpha=0.5)
+                    axes.vlines(across, low, high, color=colour, linewidth=3, alpha=0.5,
+                                clip_on=False)
                 else:
                     axes.fill_between(across, low, high, color=colour, alpha=0.2, linewidth=0)
             axes.plot(across, [drawn.y(cost) for _, cost in series.points], color=colour,
