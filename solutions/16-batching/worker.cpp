@@ -277,8 +277,8 @@ std::expected<void, IoError> Worker::send(Client& client) try {
     return std::unexpected(IoError::needs_send);
 }
 
-// Takes note that the batch has sent so many bytes. Answers to requests that waited for this are
-// sent at once.
+// Tells the connection how much of its output the batch has sent. Answers to requests that waited
+// for this are sent at once.
 std::expected<void, IoError> Worker::sent(Client& client, std::size_t count) try {
     if (!client.connection.sent(count)) return {};
     return send(client);
