@@ -1,10 +1,10 @@
 """How long tests run that could go on for ever: a moment, or minutes with `test --long`.
 
-A run that is not long stops starting tests marked `late` after 32 minutes: it leaves them out, and
+A run that is not long stops starting tests marked `late` after 34 minutes: it leaves them out, and
 lists them at the end. The slowest tests of the gate would fill that time alone, so each commit runs
 another third of them before the late ones, which its hash chooses, and leaves the rest to those.
-On a machine that is so slow that even this third is not through after 24 minutes, the planted
-mistakes that remain of it are left out, too. And after an hour, no test of any kind is started.
+On a machine that is so slow that even this third is not through after 30 minutes, the planted
+mistakes that remain of it are left out, too. And after 58 minutes, no test of any kind is started.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from workbook.machine import git
 
 LONG = os.environ.get("HOTPATH_LONG") == "1"
 BEGAN = float(os.environ.get("HOTPATH_BEGAN") or time.time())  # seconds since 1970
-ENOUGH_S = 32 * 60.0  # only the tests that run alone, and retries, follow these
-SHARE_S = 24 * 60.0  # then no more of the commit's share of planted mistakes
-LAST_S = 60 * 60.0  # then no more of any kind
+ENOUGH_S = 34 * 60.0  # only the tests that run alone, and retries, follow these
+SHARE_S = 30 * 60.0  # then no more of the commit's share of planted mistakes
+LAST_S = 58 * 60.0  # then no more of any kind
 SHARES = 3  # of the gate's slowest tests: a commit runs one of them first
 SHARE = int((git.answer("rev-parse", "HEAD") or "0")[:8], 16) % SHARES
 

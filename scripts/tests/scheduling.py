@@ -1,7 +1,7 @@
 """Which tests run in the same process, which run while no other does, and how many judge a whole
 server at the same time.
 
-Four processes run groups of tests, those of the slow folders first. By default a group is a file,
+Four processes run groups of tests, those of the slow folders last, because they may be left out. By default a group is a file,
 because the tests of a file share what they build. Where chapters share nothing, a group is a
 chapter (`of_chapter`). Tests that a run may leave out are marked `late` and come near the end.
 Tests that depend on timing are marked `alone`: they come last, and run while the other processes
@@ -22,7 +22,7 @@ from workbook.common.paths import BUILD
 from workbook.course.chapters import Chapter
 from workbook.machine.cores import available_cpus
 
-SLOW_FOLDERS = ("systems", "gate", "servers")  # in the order in which they begin
+SLOW_FOLDERS = ("systems", "gate", "servers")  # in this order, after all others
 
 
 def of_chapter(chapter: Chapter, *values: Any, id: str = "", late: bool = False) -> Any:
@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _rank(item: pytest.Item) -> tuple[bool, bool, int]:
     folder = item.path.parent.name
-    location = SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
+    location = SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else -1
     return _is_alone(item), item.get_closest_marker("late") is not None, location
 
 

@@ -109,8 +109,8 @@ def test_what_a_run_leaves_out_is_listed(scratch: Path, capfd: pytest.CaptureFix
                                          monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = scratch / "scripts" / "tests" / "lengths.py"
     text = lengths.read_text()
-    assert text.count("32 * 60.0") == 1
-    lengths.write_text(text.replace("32 * 60.0", "-1.0"))
+    assert text.count("34 * 60.0") == 1
+    lengths.write_text(text.replace("34 * 60.0", "-1.0"))
     source = ("@pytest.mark.late\n@pytest.mark.parametrize('n', [1, 2])\n"
               "def test_late(n): pass\n"
               "def test_other(): pytest.skip('not on this system')\n"
@@ -132,8 +132,8 @@ def test_after_the_last_limit_every_test_is_left_out(
         monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = scratch / "scripts" / "tests" / "lengths.py"
     text = lengths.read_text()
-    assert text.count("60 * 60.0") == 1
-    lengths.write_text(text.replace("60 * 60.0", "-1.0"))
+    assert text.count("58 * 60.0") == 1
+    lengths.write_text(text.replace("58 * 60.0", "-1.0"))
     monkeypatch.delenv("HOTPATH_LONG", raising=False)
     assert run(scratch, "def test_first(): assert False\ndef test_second(): assert False\n") == 0
     assert last_line(capfd.readouterr().out).endswith(", 2 left out for lack of time")
@@ -142,7 +142,7 @@ def test_after_the_last_limit_every_test_is_left_out(
 def test_a_late_test_is_not_left_out_of_the_second_run(scratch: Path) -> None:
     """The time begins anew: the first run alone may have taken all of it."""
     lengths = scratch / "scripts" / "tests" / "lengths.py"
-    lengths.write_text(lengths.read_text().replace("32 * 60.0", "5.0"))
+    lengths.write_text(lengths.read_text().replace("34 * 60.0", "5.0"))
     assert run(scratch, "import time\n@pytest.mark.late\n"
                         "def test_late():\n"
                         "    if beside: time.sleep(6)\n"

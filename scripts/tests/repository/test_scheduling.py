@@ -81,7 +81,7 @@ class Item:
 
 
 def test_late_tests_run_before_exclusive_ones() -> None:
-    order = [Item(Path("gate/test_a.py")), Item(Path("book/test_b.py")),
+    order = [Item(Path("book/test_b.py")), Item(Path("gate/test_a.py")),
              Item(Path("gate/test_a.py"), "late"), Item(Path("servers/test_c.py"), "alone")]
     assert sorted(reversed(order), key=scheduling._rank) == order
 
