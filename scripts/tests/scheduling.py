@@ -1,11 +1,11 @@
 """Which tests run in the same process, which run while no other does, and how many judge a whole
 server at the same time.
 
-Four processes run groups of tests, those of the slow folders last, because they may be left out. By default a group is a file,
-because the tests of a file share what they build. Where chapters share nothing, a group is a
-chapter (`of_chapter`). Tests that a run may leave out are marked `late` and come near the end.
-Tests that depend on timing are marked `alone`: they come last, and run while the other processes
-wait.
+Four processes run groups of tests, those of the slow folders last, because they may be left out.
+By default a group is a file, because the tests of a file share what they build. Where chapters
+share nothing, a group is a chapter (`of_chapter`). Tests that a run may leave out are marked `late`
+and come near the end. Tests that depend on timing are marked `alone`: they come last, and run while
+the other processes wait.
 """
 
 from __future__ import annotations
