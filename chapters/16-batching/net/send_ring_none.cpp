@@ -1,3 +1,4 @@
+// GIVEN(16.1), for you to use: nothing to write here. Read it first.
 #include <cerrno>
 #include <system_error>
 
