@@ -23,6 +23,7 @@ from workbook.servers.process import Server
 
 CROWD = 150  # clients: more than one call of io_uring_enter(2) serves
 FEW = 20
+ENOUGH_S = 40.0  # for a whole case, also on a busy machine
 PIECE = 32 * 1024  # bytes
 PIECES = 40  # of an echo: more than the sockets of a client that doesn't read hold
 
@@ -50,7 +51,7 @@ def cases() -> Iterator[Case]:
 
 
 def each_its_own(server: Server) -> None:
-    with connected(server, CROWD) as clients:
+    with connected(server, CROWD, timeout_s=ENOUGH_S) as clients:
         _together(server, clients, [[GET] for _ in clients])
         received = [GET[1] for _ in clients]
         for turn in range(3):
@@ -62,14 +63,14 @@ def each_its_own(server: Server) -> None:
 
 
 def several_each(server: Server) -> None:
-    with connected(server, CROWD) as clients:
+    with connected(server, CROWD, timeout_s=ENOUGH_S) as clients:
         _together(server, clients, [
             [GET, *(echo(b"%d" % number * count) for count in range(1, 40)), GET]
             for number in range(CROWD)])
 
 
 def after_resets(server: Server) -> None:
-    with connected(server, CROWD) as clients:
+    with connected(server, CROWD, timeout_s=ENOUGH_S) as clients:
         _together(server, clients, [[GET] for _ in clients])
         with server.held():
             for client in clients:
@@ -78,7 +79,7 @@ def after_resets(server: Server) -> None:
                 client.perform((Vanish(),))
         for client in clients[1::2]:
             _must_have(client, 2 * GET[1])
-    with connected(server, FEW) as clients:
+    with connected(server, FEW, timeout_s=ENOUGH_S) as clients:
         _together(server, clients, [[GET] for _ in clients])
 
 
@@ -87,7 +88,8 @@ def next_to_full_sockets(server: Server) -> None:
     sockets hold.
     """
     bodies = [noise(PIECES * PIECE + number) for number in range(FEW)]
-    with connected(server, FEW, narrow=True) as slow, connected(server, FEW) as others:
+    with connected(server, FEW, narrow=True, timeout_s=ENOUGH_S) as slow, \
+            connected(server, FEW, timeout_s=ENOUGH_S) as others:
         slow_asked = [echo(body) for body in bodies]
         left = [memoryview(sent) for sent, _ in slow_asked]
         expected = b""
@@ -183,7 +185,7 @@ def _must_have_io_uring() -> None:
 
 def _serves(server: Server, turns: int = 1) -> None:
     """The answers become shorter from turn to turn, so that one of an earlier turn would show."""
-    with connected(server, FEW) as clients:
+    with connected(server, FEW, timeout_s=ENOUGH_S) as clients:
         received = [b"" for _ in clients]
         for turn in range(1 + turns):
             asked = [[echo(b"%d, %d, " % (turn, number) * (1 + turns - turn + number))]
