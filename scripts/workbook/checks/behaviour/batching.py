@@ -140,7 +140,7 @@ def refused() -> Iterator[Case]:
 
 
 def without_ring(server: Server, inject: str, error: str) -> None:
-    _must_have_io_uring()
+    _must_have_io_uring(server)
     with start.traced(server, inject.partition(":")[0], "--threads", "2", log="/dev/null",
                       options=("-e", f"inject={inject}")) as other:
         _serves(other)
@@ -149,7 +149,7 @@ def without_ring(server: Server, inject: str, error: str) -> None:
 
 
 def refused_later(server: Server, error: str, when: str) -> None:
-    _must_have_io_uring()
+    _must_have_io_uring(server)
     with TemporaryDirectory() as folder:
         log = Path(folder, "calls")
         with start.traced(server, "io_uring_enter", "--threads", "1", log=str(log),
@@ -178,9 +178,11 @@ def _must_name(lines: Sequence[str], error: str) -> None:
                     f"{' | '.join(lines)}")
 
 
-def _must_have_io_uring() -> None:
+def _must_have_io_uring(server: Server) -> None:
     if reason := needs.without_io_uring():
         raise Unable(reason)
+    if b"kevent" in Path(server.command[0]).read_bytes():
+        raise Unable("this server waits with kqueue, so it has no ring")
 
 
 def _serves(server: Server, turns: int = 1) -> None:
